@@ -1,0 +1,134 @@
+package perm
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Effect is the outcome of a decision. The zero Effect is Deny.
+type Effect uint8
+
+// The effects, strictest first: where several apply the first one wins.
+const (
+	Deny  Effect = iota // refused
+	Ask                 // allowed once somebody approves
+	Hold                // queued, runs when its transaction commits
+	Allow               // runs now
+)
+
+// String returns the effect's name on the wire; anything unknown is "deny".
+func (e Effect) String() string {
+	switch e {
+	case Ask:
+		return "ask"
+	case Hold:
+		return "hold"
+	case Allow:
+		return "allow"
+	case Deny:
+		return "deny"
+	default:
+		return "deny"
+	}
+}
+
+// ParseEffect reads a name written by String. All but the exact name of a
+// milder effect is Deny.
+func ParseEffect(name string) Effect {
+	switch name {
+	case "allow":
+		return Allow
+	case "hold":
+		return Hold
+	case "ask":
+		return Ask
+	default:
+		return Deny
+	}
+}
+
+// Reason is why: the text that the policy's author wrote, and where.
+type Reason struct {
+	Text string `json:"text"`
+	At   string `json:"at,omitempty"`  // file:line of the rule, "" when no rule gave it
+	Set  string `json:"set,omitempty"` // deny, ask, hold, allow, ensure, require, ...
+}
+
+// Details is what an engine says beside the effect.
+type Details struct {
+	Reasons  []Reason // why this effect; never empty for a decision of an engine
+	Hints    []string // texts for the model: what is allowed instead
+	Requires []Reason // verify, revert, sandbox, preview: unmet = denied; Text is the requirement
+	Ensures  []Reason // broken postconditions, only for purpose verify
+	Labels   []string // labels that the session gets
+	Redact   []string // JSON pointers hidden in what is logged and shown
+	Masks    []string // path patterns that a sandboxed program does not see
+	Revision string   // digest of the policies that decided
+}
+
+// Decision is an effect with its reasons. It cannot be changed after it was
+// made, and the zero Decision denies.
+type Decision struct {
+	effect  Effect
+	details Details
+}
+
+// NewDecision makes a decision; only engines call it. It keeps copies of all
+// slices. An effect that is not one of this package's is Deny.
+func NewDecision(effect Effect, d Details) Decision {
+	if effect > Allow {
+		effect = Deny
+	}
+	return Decision{effect: effect, details: d.clone()}
+}
+
+// Denied makes a decision that denies for one reason that no rule gave, such as
+// a missing policy or an engine that failed.
+func Denied(why string) Decision {
+	return NewDecision(Deny, Details{Reasons: []Reason{{Text: why, Set: "deny"}}})
+}
+
+// Effect returns the outcome.
+func (d Decision) Effect() Effect { return d.effect }
+
+// Reasons returns a copy of the reasons, in the policy's order.
+func (d Decision) Reasons() []Reason { return slices.Clone(d.details.Reasons) }
+
+// Details returns a copy of everything beside the effect.
+func (d Decision) Details() Details { return d.details.clone() }
+
+// Revision names the policies that decided, "" when none did.
+func (d Decision) Revision() string { return d.details.Revision }
+
+// MarshalJSON writes the form that answers and the journal hold.
+func (d Decision) MarshalJSON() ([]byte, error) { return json.Marshal(d.Record()) }
+
+// DecisionRecord is a decision as data, for the journal and for answers. It
+// carries no authority: nothing turns a record back into a Decision.
+type DecisionRecord struct {
+	Effect   string   `json:"effect"`
+	Reasons  []Reason `json:"reasons"`
+	Hints    []string `json:"hints,omitempty"`
+	Revision string   `json:"revision"`
+}
+
+// Record returns d as data.
+func (d Decision) Record() DecisionRecord {
+	reasons := d.Reasons()
+	if reasons == nil {
+		reasons = []Reason{}
+	}
+	return DecisionRecord{
+		Effect: d.effect.String(), Reasons: reasons,
+		Hints: slices.Clone(d.details.Hints), Revision: d.details.Revision,
+	}
+}
+
+func (d Details) clone() Details {
+	return Details{
+		Reasons: slices.Clone(d.Reasons), Hints: slices.Clone(d.Hints),
+		Requires: slices.Clone(d.Requires), Ensures: slices.Clone(d.Ensures),
+		Labels: slices.Clone(d.Labels), Redact: slices.Clone(d.Redact),
+		Masks: slices.Clone(d.Masks), Revision: d.Revision,
+	}
+}

@@ -1,0 +1,24 @@
+package perm
+
+import "context"
+
+// Engine answers one request. Implementations are safe for concurrent use.
+//
+// A Decision is only worth its effect when the error is nil: callers MUST treat
+// any error, and any effect but Allow, Ask and Hold, as a denial. An engine MUST
+// return an error, never a milder decision, when it could not evaluate
+// everything: a deadline, a cancelled context, a failed built-in.
+type Engine interface {
+	Decide(ctx context.Context, r Request) (Decision, error)
+}
+
+// EngineFunc is a function as an Engine, for tests and for small programs.
+type EngineFunc func(ctx context.Context, r Request) (Decision, error)
+
+// Decide calls f; a nil f denies.
+func (f EngineFunc) Decide(ctx context.Context, r Request) (Decision, error) {
+	if f == nil {
+		return Denied("no engine is configured"), nil
+	}
+	return f(ctx, r)
+}

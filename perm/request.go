@@ -1,0 +1,139 @@
+package perm
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Purpose is why a decision is asked for.
+type Purpose string
+
+// The purposes.
+const (
+	PurposeRun    Purpose = "run"    // before a call, and for each dynamic access inside it
+	PurposeApply  Purpose = "apply"  // before the change set of a sandboxed program is applied
+	PurposeVerify Purpose = "verify" // after a call: which postconditions are broken
+	PurposeRevert Purpose = "revert" // who else may take a call back
+	PurposeList   Purpose = "list"   // which tools are shown
+)
+
+// Request is the input document of a policy: everything a rule can read. Its
+// JSON schema is InputSchema; documents and schema are held together by a test.
+// Time is given, never read from a clock inside a policy, so that a decision
+// can be replayed.
+type Request struct {
+	Principal Principal       `json:"principal"`
+	Session   SessionFacts    `json:"session"`
+	Txn       TxnFacts        `json:"txn"`
+	Tool      ToolFacts       `json:"tool"`
+	Call      CallFacts       `json:"call"`
+	Access    AccessFacts     `json:"access"`
+	Purpose   Purpose         `json:"purpose"`
+	Output    json.RawMessage `json:"output,omitempty"`  // purpose verify: the tool's result
+	Changes   []ChangeFacts   `json:"changes,omitempty"` // purpose apply and verify
+	Time      time.Time       `json:"time"`              // UTC, RFC 3339
+}
+
+// SessionFacts is what a session has done so far.
+type SessionFacts struct {
+	ID     string               `json:"id"`
+	Labels []string             `json:"labels"`
+	Tools  map[string]ToolTally `json:"tools"`  // by tool name
+	Recent []RecentCall         `json:"recent"` // the last 32 calls, oldest first
+}
+
+// ToolTally counts the calls of one tool in a session.
+type ToolTally struct {
+	Tally
+	Windows map[string]Tally `json:"windows,omitempty"` // "1m", "1h", "24h"
+}
+
+// Tally is one set of counts and named sums.
+type Tally struct {
+	Run      int                    `json:"run"`
+	Denied   int                    `json:"denied"`
+	Failed   int                    `json:"failed"`
+	InFlight int                    `json:"in_flight"`
+	Sums     map[string]json.Number `json:"sums,omitempty"`
+}
+
+// RecentCall is one line of a session's history.
+type RecentCall struct {
+	Tool   string `json:"tool"`
+	Status string `json:"status"`
+}
+
+// TxnFacts is the transaction that the call belongs to.
+type TxnFacts struct {
+	ID    string `json:"id"`
+	Calls int    `json:"calls"` // calls that reached intend so far
+	Depth int    `json:"depth"` // 0 for a transaction that is not nested
+}
+
+// ToolFacts is the tool as declared.
+type ToolFacts struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Tags        []string `json:"tags"`
+	Digest      string   `json:"digest"`
+	Provenance  string   `json:"provenance"`  // where the tool comes from, such as builtin or mcp
+	CanVerify   bool     `json:"can_verify"`
+	CanRevert   bool     `json:"can_revert"`
+	Confinement string   `json:"confinement"` // sandbox, handles, trusted
+	Destination string   `json:"destination"` // none, configured, third_party, model_chosen
+	Grade       string   `json:"grade"`       // "" when nobody graded this digest
+}
+
+// CallFacts is the call as asked for. Args is the canonical input after schema
+// validation: an object, or a string for a free-form tool.
+type CallFacts struct {
+	ID          string          `json:"id"`
+	Args        json.RawMessage `json:"args"`
+	EffectClass string          `json:"effect_class"` // pure, reversible, compensable, deferrable, pivot
+	Declared    bool            `json:"declared"`     // false: the tool declared no effect class and counts as pivot
+	Batch       BatchFacts      `json:"batch"`
+}
+
+// BatchFacts is the place of a call among those asked for together.
+type BatchFacts struct {
+	Index int `json:"index"` // from 0
+	Count int `json:"count"` // 1 for a single call
+}
+
+// AccessFacts is the one access that this request is about.
+type AccessFacts struct {
+	Action   Action        `json:"action"`
+	Resource ResourceFacts `json:"resource"`
+	Method   string        `json:"method,omitempty"` // HTTP method of a connect
+	Dynamic  bool          `json:"dynamic"`          // asked for while the tool runs
+}
+
+// ResourceFacts is a resource in parsed parts. Text and Kind are always there,
+// the rest as the kind has it.
+type ResourceFacts struct {
+	Kind      string   `json:"kind"` // file, https, http, exec, db, secret, tool, mcp
+	Text      string   `json:"text"` // canonical text
+	Root      string   `json:"root,omitempty"`
+	Path      string   `json:"path,omitempty"` // relative, decoded
+	Segments  []string `json:"segments,omitempty"`
+	Name      string   `json:"name,omitempty"` // last segment, or the secret's or tool's name
+	Ext       string   `json:"ext,omitempty"`  // with its dot, lower case
+	Scheme    string   `json:"scheme,omitempty"`
+	Host      string   `json:"host,omitempty"`
+	Port      int      `json:"port,omitempty"`
+	Database  string   `json:"database,omitempty"`
+	Table     string   `json:"table,omitempty"`
+	Statement string   `json:"statement,omitempty"`
+	Program   string   `json:"program,omitempty"`
+	Argv      []string `json:"argv,omitempty"`
+	Server    string   `json:"server,omitempty"`
+	Tool      string   `json:"tool,omitempty"`
+}
+
+// ChangeFacts is one change of a call, or of a sandboxed program's change set.
+type ChangeFacts struct {
+	Resource ResourceFacts `json:"resource"`
+	Kind     string        `json:"kind"` // create, write, delete, mkdir, ...
+	Before   string        `json:"before,omitempty"` // token, "" when absent
+	After    string        `json:"after,omitempty"`
+}
