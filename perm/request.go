@@ -76,7 +76,7 @@ type ToolFacts struct {
 	Version     string   `json:"version"`
 	Tags        []string `json:"tags"`
 	Digest      string   `json:"digest"`
-	Provenance  string   `json:"provenance"`  // where the tool comes from, such as builtin or mcp
+	Provenance  string   `json:"provenance"` // where the tool comes from, such as builtin or mcp
 	CanVerify   bool     `json:"can_verify"`
 	CanRevert   bool     `json:"can_revert"`
 	Confinement string   `json:"confinement"` // sandbox, handles, trusted
@@ -133,7 +133,7 @@ type ResourceFacts struct {
 // ChangeFacts is one change of a call, or of a sandboxed program's change set.
 type ChangeFacts struct {
 	Resource ResourceFacts `json:"resource"`
-	Kind     string        `json:"kind"` // create, write, delete, mkdir, ...
+	Kind     string        `json:"kind"`             // create, write, delete, mkdir, ...
 	Before   string        `json:"before,omitempty"` // token, "" when absent
 	After    string        `json:"after,omitempty"`
 }
