@@ -1,0 +1,82 @@
+package disk
+
+import (
+	"io/fs"
+	"time"
+)
+
+// PermMask covers the bits that Info.Perm carries and that Create, Mkdir and
+// Chmod accept: read, write and execute, and setuid, setgid and sticky.
+const PermMask = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// Type is the kind of a file. The zero value is no kind at all.
+type Type uint8
+
+// The kinds of files that remit tells apart.
+const (
+	TypeFile  Type = iota + 1 // a regular file
+	TypeDir                   // a directory
+	TypeLink                  // a symbolic link
+	TypeOther                 // a device, FIFO, socket or anything else
+)
+
+// String returns the kind in one lower-case word, "unknown" for the zero
+// value.
+func (t Type) String() string {
+	switch t {
+	case TypeFile:
+		return "file"
+	case TypeDir:
+		return "dir"
+	case TypeLink:
+		return "link"
+	case TypeOther:
+		return "other"
+	}
+	return "unknown"
+}
+
+// typeOf reads the kind out of the standard library's mode bits.
+func typeOf(mode fs.FileMode) Type {
+	switch mode.Type() {
+	case 0:
+		return TypeFile
+	case fs.ModeDir:
+		return TypeDir
+	case fs.ModeSymlink:
+		return TypeLink
+	}
+	return TypeOther
+}
+
+// Info is what the disk knows about one file. It is a plain value.
+type Info struct {
+	Name   string      // last element of the path; "." for the root itself
+	Type   Type        // kind of the file
+	Perm   fs.FileMode // bits of PermMask only, never a type bit
+	Size   int64       // bytes; for a link the length of its target
+	Mtime  time.Time   // time of the last content change, UTC
+	Inode  uint64      // file number, unique within Device
+	Device uint64      // number of the file system
+	Links  uint64      // names that lead to the inode; more than one for hard links
+}
+
+// Identity tells one directory from another that took its name. It is
+// comparable and survives JSON; it does not survive a copy of the folder or,
+// on some systems, a reboot.
+type Identity struct {
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+}
+
+// Features says what this platform and file system give. True is a promise.
+// False means that the operation may answer ErrUnsupported, or may be weaker
+// in the way its comment says.
+type Features struct {
+	Beneath   bool // the kernel keeps every walk beneath the root and on its mount
+	Exchange  bool // Exchange swaps in one step
+	NoReplace bool // RenameNoReplace refuses in one step
+	Lease     bool // Quiet sees every writer; without it Quiet is ErrUnsupported
+	Xattrs    bool // user.* attributes are kept
+	DirSync   bool // SyncDir makes names durable; without it it does nothing
+}

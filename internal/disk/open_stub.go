@@ -1,0 +1,3 @@
+package disk
+
+func openRoot(string) (Root, error) { return nil, ErrUnsupported }

@@ -1,0 +1,23 @@
+//go:build windows
+
+package disk
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// hostPath refuses what Windows reads differently than it is written: the
+// other separator, drives and streams, device names, and elements whose
+// trailing dots or spaces it drops.
+func hostPath(name string) bool {
+	if strings.ContainsAny(name, `\:`) || !filepath.IsLocal(name) {
+		return false
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if strings.HasSuffix(element, ".") || strings.HasSuffix(element, " ") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,126 @@
+package disk
+
+import (
+	"io"
+	"io/fs"
+	"time"
+)
+
+// Root is one open directory and the authority over what lies beneath it.
+//
+// Names are as CheckPath accepts them; where "." is allowed the method says
+// so. Every method is safe for concurrent use, makes no promise about order
+// between concurrent calls, and fails with fs.ErrClosed after Close. Nothing
+// is durable before Sync on the file and SyncDir on its directory, both.
+type Root interface {
+	// Open opens an existing regular file for reading. A final link that
+	// stays beneath the root is followed. Anything but a regular file is
+	// ErrType, and opening one never waits.
+	Open(name string) (File, error)
+
+	// Create makes a new file, open for writing, with exactly the bits of
+	// perm, whatever the umask. An existing name, also a dangling link, is
+	// fs.ErrExist. If setting the bits fails the empty file stays. The
+	// kernel drops setuid and setgid on a later write: Chmod after it.
+	Create(name string, perm fs.FileMode) (File, error)
+
+	// Lstat describes what name is, not what it points to. "." is the root.
+	Lstat(name string) (Info, error)
+
+	// ReadDir describes the entries of a directory, sorted by name as bytes.
+	// "." is the root. Entries that vanish meanwhile are left out. A name on
+	// disk may be one that CheckPath refuses.
+	ReadDir(name string) ([]Info, error)
+
+	// Readlink returns the target of a link exactly as it is stored.
+	Readlink(name string) (string, error)
+
+	// Symlink makes a link. The target is stored as it is and not judged,
+	// except that it must not be empty or hold a NUL, which is ErrPath.
+	Symlink(target, name string) error
+
+	// Mkdir makes a directory with exactly the bits of perm.
+	Mkdir(name string, perm fs.FileMode) error
+
+	// Chmod gives a file or directory exactly the bits of perm. A final link
+	// is ErrType. "." is the root.
+	Chmod(name string, perm fs.FileMode) error
+
+	// SetMtime sets the time of the last content change and leaves the
+	// access time alone. A final link gets the time itself. "." is the root.
+	SetMtime(name string, t time.Time) error
+
+	// Xattrs returns the extended attributes whose names begin with "user.",
+	// under their full names. It is empty for links and other files that
+	// cannot have any, and where the file system keeps none.
+	Xattrs(name string) (map[string][]byte, error)
+
+	// SetXattr sets one attribute. A key outside "user." is ErrPath, a link
+	// is ErrType.
+	SetXattr(name, key string, value []byte) error
+
+	// RemoveXattr removes one attribute. An absent one is fs.ErrNotExist.
+	RemoveXattr(name, key string) error
+
+	// Remove unlinks a file, a link or an empty directory. A directory with
+	// entries is fs.ErrExist.
+	Remove(name string) error
+
+	// Exchange swaps what two names stand for, of whatever type, in one
+	// step. fs.ErrNotExist when either is absent; ErrPath when one lies
+	// inside the other. It is ErrUnsupported where one step is not possible.
+	Exchange(a, b string) error
+
+	// RenameNoReplace moves a file, link or directory, in one step, to a
+	// name that must be free: fs.ErrExist otherwise. It is ErrUnsupported
+	// where one step is not possible.
+	RenameNoReplace(from, to string) error
+
+	// SyncDir makes the entries of a directory durable: what was created in,
+	// removed from and renamed within it. "." is the root. A failure is
+	// final: the state on disk is unknown and a retry proves nothing.
+	SyncDir(name string) error
+
+	// Quiet returns nil when no process, this one included, holds the inode
+	// open for writing or mapped writable, ErrBusy when one does, and nil
+	// for links and directories, which nobody can open for writing. It needs
+	// read access and ownership of the file and describes one moment: only
+	// for an inode that has no other name left is the answer lasting. A
+	// writer that opens the file during the check is delayed by it.
+	Quiet(name string) error
+
+	// Identity returns the device and inode of the root itself, as they were
+	// when it was opened.
+	Identity() Identity
+
+	// Features says which of these promises hold on this root.
+	Features() Features
+
+	// Close gives the authority up. Files opened through the root live on.
+	Close() error
+}
+
+// File is one open regular file. Files from Open refuse Write, files from
+// Create refuse Read. It is not safe for concurrent reads or writes.
+type File interface {
+	io.Reader
+	io.Writer
+
+	// Sync makes the content durable, but not the name. A failure is final:
+	// the content on disk is unknown and a retry proves nothing.
+	Sync() error
+
+	// Stat describes the open file. Its Name is the last element it was
+	// opened under.
+	Stat() (Info, error)
+
+	// Close gives the file back. It does not make anything durable.
+	Close() error
+}
+
+// OpenRoot opens an existing directory by a path of the host. This is the one
+// place where such a path is taken, links in it are followed: it belongs to
+// whoever configures the runtime, never to a caller of a tool.
+func OpenRoot(dir string) (Root, error) {
+	return openRoot(dir)
+}

@@ -1,0 +1,54 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// Host is the outside world of one runtime. Its methods are safe for
+// concurrent use.
+type Host interface {
+	// Now returns the wall time in UTC, without a monotonic reading: what is
+	// written down compares like what was read. It may jump either way.
+	Now() time.Time
+
+	// Random fills p with randomness fit for secrets. It never fails.
+	Random(p []byte)
+
+	// Point is a scheduling point. Runtime code passes one before every I/O,
+	// lock and wait; id names the place in the code, such as
+	// "journal.append", and never carries data. The real host returns nil at
+	// once, whatever the state of ctx. A simulation parks the caller here; a
+	// test may return an error or end the process, and the caller must then
+	// give up without a further effect.
+	Point(ctx context.Context, id string) error
+
+	// WithTimeout derives a context that ends after d with the given cause.
+	// A nil cause is context.DeadlineExceeded.
+	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
+
+	// OpenRoot opens an existing directory by a path of the host.
+	OpenRoot(dir string) (disk.Root, error)
+}
+
+// Real returns the host that the process really runs on.
+func Real() Host { return realHost{} }
+
+type realHost struct{}
+
+func (realHost) Now() time.Time { return time.Now().UTC().Round(0) }
+
+// Random ignores the error of rand.Read: since Go 1.24 it is always nil, and
+// a kernel without randomness ends the process.
+func (realHost) Random(p []byte) { _, _ = rand.Read(p) }
+
+func (realHost) Point(context.Context, string) error { return nil }
+
+func (realHost) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, cause)
+}
+
+func (realHost) OpenRoot(dir string) (disk.Root, error) { return disk.OpenRoot(dir) }
