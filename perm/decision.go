@@ -60,6 +60,7 @@ type Details struct {
 	Hints    []string // texts for the model: what is allowed instead
 	Requires []Reason // verify, revert, sandbox, preview: unmet = denied; Text is the requirement
 	Ensures  []Reason // broken postconditions, only for purpose verify
+	Hides    []Reason // why the tool is not listed, only for purpose list
 	Labels   []string // labels that the session gets
 	Redact   []string // JSON pointers hidden in what is logged and shown
 	Masks    []string // path patterns that a sandboxed program does not see
@@ -127,7 +128,7 @@ func (d Decision) Record() DecisionRecord {
 func (d Details) clone() Details {
 	return Details{
 		Reasons: slices.Clone(d.Reasons), Hints: slices.Clone(d.Hints),
-		Requires: slices.Clone(d.Requires), Ensures: slices.Clone(d.Ensures),
+		Requires: slices.Clone(d.Requires), Ensures: slices.Clone(d.Ensures), Hides: slices.Clone(d.Hides),
 		Labels: slices.Clone(d.Labels), Redact: slices.Clone(d.Redact),
 		Masks: slices.Clone(d.Masks), Revision: d.Revision,
 	}

@@ -1,0 +1,48 @@
+package rego
+
+import (
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// capabilities returns what policies may call: the built-ins whose answer
+// depends on their operands and nothing else. Without the network, the clock,
+// chance and the environment a decision can be replayed from its input.
+func capabilities() *ast.Capabilities {
+	caps := ast.CapabilitiesForThisVersion()
+	kept := make([]*ast.Builtin, 0, len(caps.Builtins))
+	for _, b := range caps.Builtins {
+		if whyCut(b) == "" {
+			kept = append(kept, b)
+		}
+	}
+	caps.Builtins = kept
+	caps.AllowNet = []string{} // no schema is fetched either
+	return caps
+}
+
+// whyCut says why a built-in is not available, "" when it is.
+func whyCut(b *ast.Builtin) string {
+	switch {
+	case b.Nondeterministic, b.Name == "time.now_ns":
+		return "its answer can differ from call to call"
+	case b.Name == "json.match_schema", b.Name == "json.verify_schema":
+		return "a schema can name a document on the network"
+	case strings.HasPrefix(b.Name, "crypto.x509.parse_and_verify_certificates"):
+		return "it verifies at the current time"
+	case b.Name == "rego.metadata.rule", b.Name == "rego.metadata.chain":
+		return "annotations are not read when a request is decided"
+	default:
+		return ""
+	}
+}
+
+// cutBuiltin says why a call by this name is refused, "" when the name is not
+// one of a built-in that was cut.
+func cutBuiltin(name string) string {
+	if b, known := ast.BuiltinMap[name]; known {
+		return whyCut(b)
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package rego
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// noRule is the reason of a denial that no rule gave.
+const noRule = "no rule allows this"
+
+// compose turns the sets into one decision: what refuses, then ask, hold,
+// allow, and a denial where nothing matched.
+func (a answers) compose(r perm.Request) (perm.Effect, perm.Details) {
+	d := a.details()
+	refused := a.refusals(r)
+	asks, holds, allows := a.reasons(setAsk), a.reasons(setHold), a.reasons(setAllow)
+	switch {
+	case len(refused) > 0:
+		d.Reasons = refused
+		return perm.Deny, d
+	case len(asks) > 0:
+		// A call that is both asked for and held is held once it is approved.
+		d.Reasons = append(asks, holds...)
+		return perm.Ask, d
+	case len(holds) > 0:
+		d.Reasons = holds
+		return perm.Hold, d
+	case len(allows) > 0:
+		d.Reasons = allows
+		return perm.Allow, d
+	default:
+		d.Reasons = []perm.Reason{{Text: noRule, Set: setDeny}}
+		return perm.Deny, d
+	}
+}
+
+// refusals lists every reason to refuse: what the rules refuse, what they say
+// that cannot be carried out, and broken postconditions.
+func (a answers) refusals(r perm.Request) []perm.Reason {
+	out := append(a.reasons(setDeny), a.reasons(setLimit)...)
+	out = append(out, a.reasons(setEnsure)...)
+	if !canHold(r.Call.EffectClass) {
+		for _, h := range a.reasons(setHold) {
+			h.Text = fmt.Sprintf("%s: only deferrable and pivot calls can be held, this one is %s", h.Text, r.Call.EffectClass)
+			out = append(out, h)
+		}
+	}
+	for _, set := range []string{setRequire, setRedact} {
+		for _, e := range a.reasons(set) {
+			if bad := badElement(set, e.Text); bad != "" {
+				e.Text = fmt.Sprintf("%s %q cannot be met: %s", set, e.Text, bad)
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// canHold reports whether a call of this class may wait for the commit. One
+// that can be undone has no need to, and later calls may build on it.
+func canHold(class string) bool { return class == "deferrable" || class == "pivot" }
+
+// details returns everything that is said beside the effect.
+func (a answers) details() perm.Details {
+	return perm.Details{
+		Hints: a.texts(setHint), Labels: a.texts(setLabel), Redact: a.texts(setRedact), Masks: a.texts(setMask),
+		Requires: a.reasons(setRequire), Ensures: a.reasons(setEnsure), Hides: a.reasons(setHide),
+	}
+}
+
+func (a answers) reasons(set string) []perm.Reason {
+	list := a[set]
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]perm.Reason, len(list))
+	for i, e := range list {
+		out[i] = perm.Reason{Text: e.text, At: e.at, Set: set}
+	}
+	return out
+}
+
+// texts returns the elements of a set without places, each once, in order.
+func (a answers) texts(set string) []string {
+	var out []string
+	for _, e := range a[set] {
+		if !slices.Contains(out, e.text) {
+			out = append(out, e.text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+package rego
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// Engine decides by one policy. It never changes after New made it, so any
+// number of goroutines may use it; see Live for exchanging one for another.
+type Engine struct {
+	rules    *ruleset
+	modules  *modules
+	keys     keys
+	deadline time.Duration
+	revision string
+	notes    []Note
+}
+
+// ruleset is what one policy is evaluated with.
+type ruleset struct {
+	compiler *ast.Compiler
+	store    storage.Store
+	txn      storage.Transaction // read-only, shared by every decision
+	places   []place
+	queries  map[perm.Purpose]ast.Body
+}
+
+// Load makes an Engine from trees of policy files, with the defaults of Options.
+func Load(sources ...Source) (*Engine, error) { return New(Options{Sources: sources}) }
+
+// New checks and compiles a policy. What is wrong with it comes back as a
+// *LoadError. The Engine keeps copies of everything in the options.
+func New(o Options) (*Engine, error) {
+	if o.Deadline < 0 {
+		return nil, fmt.Errorf("rego: the deadline %v is in the past", o.Deadline)
+	}
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
+	}
+	files, err := o.files()
+	if err != nil {
+		return nil, err
+	}
+	raw, data, err := freezeData(o.Data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parse(files)
+	if err != nil {
+		return nil, err
+	}
+	notes, err := m.check()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := m.ruleset(data)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		rules: rules, modules: m, keys: newKeys(), deadline: o.Deadline,
+		revision: revision(files, raw), notes: notes,
+	}, nil
+}
+
+// Revision names the policy: a digest of the texts of its modules, without
+// tests, and of its data.
+func (e *Engine) Revision() string {
+	if e == nil {
+		return ""
+	}
+	return e.revision
+}
+
+// Unchecked lists the places where a misspelt field or value would not have
+// been found by New: parameters of functions, computed keys, whole documents.
+func (e *Engine) Unchecked() []Note {
+	if e == nil {
+		return nil
+	}
+	return append([]Note(nil), e.notes...)
+}
+
+// Decide answers one request. With an error the decision is a denial that says
+// why; a nil or zero Engine denies.
+func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+	if e == nil || e.rules == nil {
+		return perm.Denied("no policy is loaded"), nil
+	}
+	d, err := e.decide(ctx, r)
+	if err != nil {
+		why := perm.Reason{Text: err.Error(), Set: setDeny}
+		return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{why}, Revision: e.revision}), err
+	}
+	return d, nil
+}
+
+func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+	if ctx.Err() != nil {
+		return perm.Decision{}, cancelled(ctx)
+	}
+	input, err := e.keys.request(r)
+	if err != nil {
+		return perm.Decision{}, err
+	}
+	answers, err := e.evaluate(ctx, r.Purpose, input)
+	if err != nil {
+		return perm.Decision{}, err
+	}
+	effect, details := answers.compose(r)
+	details.Revision = e.revision
+	return perm.NewDecision(effect, details), nil
+}
+
+// ruleset compiles the located copies and the queries that ask for them.
+func (m *modules) ruleset(data map[string]any) (*ruleset, error) {
+	c, err := newCompiler()
+	if err != nil {
+		return nil, err
+	}
+	located, places := m.located()
+	if c.Compile(located); c.Failed() {
+		return nil, fmt.Errorf("rego: rules with locations: %w", c.Errors)
+	}
+	store := inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))
+	txn, err := store.NewTransaction(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("rego: the data: %w", err)
+	}
+	r := &ruleset{compiler: c, store: store, txn: txn, places: places, queries: map[perm.Purpose]ast.Body{}}
+	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList} {
+		if r.queries[purpose], err = r.query(purpose); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// query asks for the sets that have a rule, each bound to a variable of its
+// name. Asking for the sets themselves costs half of asking for one document
+// made from them.
+func (r *ruleset) query(purpose perm.Purpose) (ast.Body, error) {
+	have := map[string]bool{}
+	for _, p := range r.places {
+		have[p.set] = true
+	}
+	var body ast.Body
+	for _, set := range setNames() {
+		if have[set] && asked(set, purpose) {
+			ref := ast.Ref{ast.DefaultRootDocument, ast.StringTerm("remit"), ast.StringTerm(privateName(set))}
+			body.Append(ast.Equality.Expr(ast.VarTerm(set), ast.NewTerm(ref)))
+		}
+	}
+	if len(body) == 0 {
+		return body, nil
+	}
+	compiled, err := r.compiler.QueryCompiler().Compile(body)
+	if err != nil {
+		return nil, fmt.Errorf("rego: the query for purpose %s: %w", purpose, err)
+	}
+	return compiled, nil
+}

@@ -1,0 +1,157 @@
+package rego
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// answers holds the elements of each set, in the policy's order.
+type answers map[string][]element
+
+// element is one reason and the number of the rule that gave it.
+type element struct {
+	rule int
+	text string
+	at   string
+}
+
+// evaluate asks for the sets of a purpose. Whatever happened on the way, a
+// context that is done makes it an error: an evaluation that was stopped can
+// look like one that found nothing to deny.
+func (e *Engine) evaluate(ctx context.Context, purpose perm.Purpose, input *ast.Term) (answers, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
+	defer stop()
+	got, err := e.rules.ask(ctx, purpose, input)
+	if ctx.Err() != nil {
+		return nil, cancelled(ctx)
+	}
+	return got, err
+}
+
+// cancelled says why a context is done.
+func cancelled(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrDeadline) {
+		return cause
+	}
+	return fmt.Errorf("rego: the request was given up before the policy answered: %w", cause)
+}
+
+func (r *ruleset) ask(ctx context.Context, purpose perm.Purpose, input *ast.Term) (answers, error) {
+	body, special := r.queries[purpose]
+	if !special {
+		body = r.queries[perm.PurposeRun]
+	}
+	if len(body) == 0 {
+		return answers{}, nil
+	}
+	halt := topdown.NewCancel()
+	defer context.AfterFunc(ctx, halt.Cancel)()
+	q := topdown.NewQuery(body).
+		WithCompiler(r.compiler).
+		WithStore(r.store).
+		WithTransaction(r.txn).
+		WithInput(input).
+		WithCancel(halt).
+		WithStrictBuiltinErrors(true).
+		WithMetrics(metrics.NoOp()).
+		WithTime(time.Unix(0, 0)) // set, so that no clock is read
+	results, err := q.Run(ctx)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if len(results) != 1 {
+		return nil, fmt.Errorf("%w: the policy has %d answers instead of one", ErrEvaluation, len(results))
+	}
+	return r.read(results[0])
+}
+
+// read takes the elements out of an answer.
+func (r *ruleset) read(result topdown.QueryResult) (answers, error) {
+	got := make(answers, len(result))
+	for name, term := range result {
+		if name.IsGenerated() || name.IsWildcard() {
+			continue
+		}
+		set, ok := term.Value.(ast.Set)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s is not a set", ErrEvaluation, name)
+		}
+		list, err := r.elements(set)
+		if err != nil {
+			return nil, err
+		}
+		got[string(name)] = list
+	}
+	return got, nil
+}
+
+func (r *ruleset) elements(set ast.Set) ([]element, error) {
+	if set.Len() == 0 {
+		return nil, nil
+	}
+	list := make([]element, 0, set.Len())
+	for _, term := range set.Slice() {
+		e, err := r.element(term)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b element) int {
+		if a.rule != b.rule {
+			return a.rule - b.rule
+		}
+		return strings.Compare(a.text, b.text)
+	})
+	return list, nil
+}
+
+// element reads one [n, text]. The shape is ours; only the text is the
+// author's, and one that is not a text has no meaning that could be guessed.
+func (r *ruleset) element(term *ast.Term) (element, error) {
+	pair, ok := term.Value.(*ast.Array)
+	if !ok || pair.Len() != 2 {
+		return element{}, fmt.Errorf("%w: an element has no location", ErrEvaluation)
+	}
+	number, ok := pair.Elem(0).Value.(ast.Number)
+	n, whole := number.Int()
+	if !ok || !whole || n < 0 || n >= len(r.places) {
+		return element{}, fmt.Errorf("%w: an element has no location", ErrEvaluation)
+	}
+	where := r.places[n]
+	text, ok := pair.Elem(1).Value.(ast.String)
+	if !ok {
+		kind := ast.ValueName(pair.Elem(1).Value)
+		return element{}, fmt.Errorf("%w: %s: an element of %s is of type %s, not a text", ErrEvaluation, where.at, where.set, kind)
+	}
+	return element{rule: n, text: string(text), at: where.at}, nil
+}
+
+// failed makes an error of a failed evaluation. OPA's message can repeat the
+// operands, which are arguments of a call, so only the place and the kind of
+// the failure are passed on.
+func failed(err error) error {
+	var e *topdown.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%w: it stopped", ErrEvaluation)
+	}
+	what := "rules contradict each other or cannot be evaluated (" + e.Code + ")"
+	if name, _, found := strings.Cut(e.Message, ":"); found && ast.BuiltinMap[name] != nil {
+		what = "the built-in " + name + " cannot work with what it was given"
+	}
+	if e.Location == nil {
+		return fmt.Errorf("%w: %s", ErrEvaluation, what)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrEvaluation, at(e.Location), what)
+}

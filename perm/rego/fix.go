@@ -1,0 +1,96 @@
+package rego
+
+import (
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// fixFor says what to write instead, for an error of OPA's.
+func fixFor(e *ast.Error) string {
+	if d, ok := e.Details.(*ast.RefErrInvalidDetail); ok && len(d.OneOf) > 0 && d.Pos < len(d.Ref) {
+		return fixName(plain(d.Ref[d.Pos].Value), names(d.OneOf))
+	}
+	if name, found := strings.CutPrefix(e.Message, "undefined function "); found {
+		return fixFunction(name)
+	}
+	switch {
+	case strings.Contains(e.Message, "keyword is required"):
+		return `write rules as: allow contains "why" if { conditions }`
+	case e.Code == ast.ParseErr:
+		return "see the line for a misplaced or missing word, bracket or quote"
+	case e.Code == ast.UnsafeVarErr:
+		return "give the variable a value in the rule, declare it with some, or quote it if it is a text"
+	case e.Code == ast.RecursionErr:
+		return "a rule cannot depend on itself; break the circle with a helper rule"
+	case e.Code == ast.TypeErr:
+		return "the two sides can never be of one type; compare like with like"
+	default:
+		return ""
+	}
+}
+
+func fixFunction(name string) string {
+	if why := cutBuiltin(name); why != "" {
+		return name + " is not available (" + why + "); what a decision depends on has to be in the input, such as input.time"
+	}
+	return "define the function, or import the package that does"
+}
+
+// fixName suggests the closest name, or lists what there is.
+func fixName(name string, known []string) string {
+	if c := closest(name, known); c != "" {
+		return "did you mean " + c + "?"
+	}
+	return "there is " + strings.Join(known, ", ")
+}
+
+func names(values []ast.Value) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = plain(v)
+	}
+	return out
+}
+
+// plain writes a value as its author would say it: texts without quotes.
+func plain(v ast.Value) string {
+	if s, ok := v.(ast.String); ok {
+		return string(s)
+	}
+	return v.String()
+}
+
+// closest returns the known name that is a slip of the pen away from name, ""
+// when none is.
+func closest(name string, known []string) string {
+	best, found := len(name)/3+2, ""
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), k); d < best {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// distance counts the insertions, removals and replacements that make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			above := row[j]
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(above+1, row[j-1]+1, diagonal+cost)
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,37 @@
+package rego
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// Live is an Engine that can be exchanged while it is in use. A decision is
+// made wholly by the Engine that was current when it began. The zero Live
+// denies everything. A Live must not be copied.
+type Live struct {
+	current atomic.Pointer[Engine]
+}
+
+// NewLive returns a Live that begins with e.
+func NewLive(e *Engine) *Live {
+	l := &Live{}
+	l.current.Store(e)
+	return l
+}
+
+// Swap makes e current and returns the Engine that was. The old one answered
+// until now and finishes what it began. With nil, everything is denied.
+func (l *Live) Swap(e *Engine) *Engine { return l.current.Swap(e) }
+
+// Engine returns the current Engine, nil when there is none.
+func (l *Live) Engine() *Engine { return l.current.Load() }
+
+// Revision names the current policy, "" when there is none.
+func (l *Live) Revision() string { return l.current.Load().Revision() }
+
+// Decide asks the current Engine.
+func (l *Live) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+	return l.current.Load().Decide(ctx, r)
+}

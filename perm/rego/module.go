@@ -1,0 +1,163 @@
+package rego
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// modules is a policy on its way from text to something that decides.
+type modules struct {
+	parsed map[string]*ast.Module // what decides, by file name
+	tests  map[string]*ast.Module // *_test.rego
+	names  []string               // of parsed, sorted
+}
+
+// parse reads every file before it complains.
+func parse(files []file) (*modules, error) {
+	var found problems
+	m := &modules{parsed: map[string]*ast.Module{}, tests: map[string]*ast.Module{}}
+	opts := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: capabilities()}
+	for _, f := range files {
+		mod, err := ast.ParseModuleWithOpts(f.name, f.text, opts)
+		switch {
+		case err != nil:
+			found.addOPA(err)
+		case mod == nil: // a file of white space
+			found.add(f.name, "begin it with package remit, or remove it", "the file is empty")
+		case f.isTest():
+			m.tests[f.name] = mod
+		default:
+			m.parsed[f.name] = mod
+			m.names = append(m.names, f.name)
+		}
+	}
+	return m, found.err()
+}
+
+// newCompiler returns a compiler that knows the input document and lacks the
+// built-ins that a decision must not use. Calls of print are dropped.
+func newCompiler() (*ast.Compiler, error) {
+	var schema any
+	if err := json.Unmarshal(perm.InputSchema(), &schema); err != nil {
+		return nil, fmt.Errorf("rego: the input schema: %w", err)
+	}
+	schemas := ast.NewSchemaSet()
+	schemas.Put(ast.SchemaRootRef, schema)
+	return ast.NewCompiler().
+		WithDefaultRegoVersion(ast.RegoV1).
+		WithCapabilities(capabilities()).
+		WithSchemas(schemas), nil
+}
+
+// compile checks and compiles what the author wrote.
+func (m *modules) compile() (*ast.Compiler, error) {
+	c, err := newCompiler()
+	if err != nil {
+		return nil, err
+	}
+	if c.Compile(m.parsed); c.Failed() {
+		var found problems
+		found.addOPA(c.Errors)
+		return nil, found.err()
+	}
+	return c, nil
+}
+
+// place is where a rule of a set is written.
+type place struct {
+	at, set string
+}
+
+// located returns the modules with, beside each rule of a set, a copy under a
+// private name whose elements are [n, element], and the places by n. The
+// originals stay as they are because other rules may refer to them. The copies
+// see the same imports and helpers, as they stand in the same module.
+func (m *modules) located() (map[string]*ast.Module, []place) {
+	out := make(map[string]*ast.Module, len(m.parsed))
+	var places []place
+	for _, name := range m.names {
+		mod := m.parsed[name].Copy()
+		for _, rule := range m.parsed[name].Rules {
+			if set := setOf(m.parsed[name], rule); set != "" {
+				mod.Rules = append(mod.Rules, locatedCopy(mod, rule, set, len(places)))
+				places = append(places, place{at: at(rule.Loc()), set: set})
+			}
+		}
+		out[name] = mod
+	}
+	return out, places
+}
+
+func locatedCopy(mod *ast.Module, rule *ast.Rule, set string, n int) *ast.Rule {
+	private := privateName(set)
+	c := rule.Copy()
+	c.Module = mod
+	c.Annotations = nil
+	c.Head.Name = ast.Var(private)
+	c.Head.Reference = ast.Ref{ast.VarTerm(private).SetLocation(rule.Head.Location)}
+	number := ast.IntNumberTerm(n).SetLocation(rule.Head.Location)
+	c.Head.Key = ast.ArrayTerm(number, c.Head.Key).SetLocation(rule.Head.Location)
+	return c
+}
+
+// setOf returns the set that a rule adds to, "" for any other rule.
+func setOf(mod *ast.Module, rule *ast.Rule) string {
+	if !inRemit(mod) || !isPartialSet(rule) {
+		return ""
+	}
+	if name := headName(rule); isSet(name) {
+		return name
+	}
+	return ""
+}
+
+func inRemit(mod *ast.Module) bool { return packageName(mod) == "remit" }
+
+func packageName(mod *ast.Module) string {
+	path := mod.Package.Path
+	if len(path) < 2 {
+		return ""
+	}
+	return path[1:].String()
+}
+
+// isPartialSet reports whether a rule has the form "name contains element".
+func isPartialSet(rule *ast.Rule) bool {
+	return len(rule.Head.Reference) == 1 && rule.Head.Key != nil && rule.Head.Value == nil &&
+		len(rule.Head.Args) == 0 && !rule.Default && rule.Else == nil
+}
+
+// headName returns the first part of a rule's name.
+func headName(rule *ast.Rule) string {
+	if ref := rule.Head.Ref(); len(ref) > 0 {
+		if name, ok := ref[0].Value.(ast.Var); ok {
+			return string(name)
+		}
+	}
+	return string(rule.Head.Name)
+}
+
+// at writes a location as file:line.
+func at(loc *ast.Location) string {
+	if loc == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", loc.File, loc.Row)
+}
+
+// addOPA takes over the errors of OPA's parser and compiler.
+func (p *problems) addOPA(err error) {
+	var list ast.Errors
+	if !errors.As(err, &list) {
+		p.add("", "", "%v", err)
+		return
+	}
+	for _, e := range list {
+		p.add(at(e.Location), fixFor(e), "%s", e.Message)
+	}
+}

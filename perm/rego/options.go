@@ -1,0 +1,120 @@
+package rego
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultDeadline is the time that one decision may take where Options say
+// nothing: a thousand times what a usual policy needs.
+const DefaultDeadline = 250 * time.Millisecond
+
+// Options is what an Engine is made of. Files whose names end in _test.rego
+// hold tests: they are read by Engine.Test and never decide.
+type Options struct {
+	Modules  map[string]string // file name -> text
+	Sources  []Source          // more files
+	Data     map[string]any    // what rules see as data; JSON values; not the key remit
+	Deadline time.Duration     // per decision; 0 is DefaultDeadline
+}
+
+// Source is a tree of policy files.
+type Source struct {
+	FS    fs.FS
+	Globs []string // as of fs.Glob; none: every *.rego file of the tree
+}
+
+// file is one module as text.
+type file struct {
+	name, text string
+}
+
+func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.rego") }
+
+// files reads everything that the options name, sorted by name.
+func (o Options) files() ([]file, error) {
+	var found problems
+	texts := map[string]string{}
+	for name, text := range o.Modules {
+		texts[name] = text
+	}
+	for _, s := range o.Sources {
+		s.read(texts, &found)
+	}
+	list := make([]file, 0, len(texts))
+	for name, text := range texts {
+		if name == "" {
+			found.add("", "give each module a file name", "a module has no name")
+		}
+		list = append(list, file{name: name, text: text})
+	}
+	slices.SortFunc(list, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	return list, found.err()
+}
+
+// read adds the files of s to texts. A glob that matches nothing is a problem,
+// because a misspelt one would load a policy that lacks half of its rules.
+func (s Source) read(texts map[string]string, found *problems) {
+	if s.FS == nil {
+		found.add("", "set Source.FS", "a source has no file system")
+		return
+	}
+	names, err := s.names(found)
+	if err != nil {
+		found.add("", "", "the policy files cannot be listed: %v", err)
+		return
+	}
+	for _, name := range names {
+		if _, twice := texts[name]; twice {
+			found.add(name, "rename one of them", "two sources have a file of this name")
+			continue
+		}
+		text, err := fs.ReadFile(s.FS, name)
+		if err != nil {
+			found.add(name, "", "the file cannot be read: %v", errors.Unwrap(err))
+			continue
+		}
+		texts[name] = string(text)
+	}
+}
+
+func (s Source) names(found *problems) ([]string, error) {
+	if len(s.Globs) == 0 {
+		return allRego(s.FS)
+	}
+	set := map[string]bool{}
+	for _, glob := range s.Globs {
+		matches, err := fs.Glob(s.FS, glob)
+		if err != nil || len(matches) == 0 {
+			found.add("", "check the path", "no policy file matches %q", glob)
+		}
+		for _, name := range matches {
+			set[name] = true
+		}
+	}
+	return sortedKeys(set), nil
+}
+
+func allRego(fsys fs.FS) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && path.Ext(name) == ".rego" {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,98 @@
+package rego
+
+import (
+	"strings"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// The sets that a policy fills in package remit.
+const (
+	setDeny    = "deny"    // refuses
+	setLimit   = "limit"   // refuses because a budget is used up
+	setAsk     = "ask"     // somebody must approve
+	setHold    = "hold"    // runs when the transaction commits
+	setAllow   = "allow"   // runs now
+	setHint    = "hint"    // text for the model
+	setRequire = "require" // what the call must have: verify, revert, sandbox, preview
+	setEnsure  = "ensure"  // broken postconditions; only asked with purpose verify
+	setMask    = "mask"    // path patterns that a sandboxed program does not see
+	setLabel   = "label"   // labels that the session gets
+	setRedact  = "redact"  // JSON pointers hidden in what is logged and shown
+	setHide    = "hide"    // tools that are not listed; only asked with purpose list
+)
+
+// setNames lists the sets in the order in which they are documented.
+func setNames() []string {
+	return []string{
+		setDeny, setLimit, setAsk, setHold, setAllow, setHint,
+		setRequire, setEnsure, setMask, setLabel, setRedact, setHide,
+	}
+}
+
+func isSet(name string) bool {
+	for _, s := range setNames() {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+// asked reports whether a set is evaluated for a purpose. Two of them mean
+// nothing outside their own purpose, and would cost every other decision.
+func asked(set string, purpose perm.Purpose) bool {
+	switch set {
+	case setEnsure:
+		return purpose == perm.PurposeVerify
+	case setHide:
+		return purpose == perm.PurposeList
+	default:
+		return true
+	}
+}
+
+// privatePrefix begins the names of the copies of rules that carry locations.
+const privatePrefix = "__remit_"
+
+func privateName(set string) string { return privatePrefix + set }
+
+// requirements are the elements that require may have.
+func requirements() []string { return []string{"verify", "revert", "sandbox", "preview"} }
+
+// badElement says what is wrong with an element of a set, "" when nothing is.
+// It holds for constants, when a policy is loaded, and for every element again
+// when a request is decided.
+func badElement(set, text string) string {
+	switch set {
+	case setRequire:
+		for _, r := range requirements() {
+			if text == r {
+				return ""
+			}
+		}
+		return "require knows " + strings.Join(requirements(), ", ") + " and nothing else"
+	case setRedact:
+		if !isPointer(text) {
+			return "an element of redact is a JSON pointer such as /args/token"
+		}
+	}
+	return ""
+}
+
+// isPointer reports whether text is a JSON pointer (RFC 6901) to something
+// inside a document.
+func isPointer(text string) bool {
+	if !strings.HasPrefix(text, "/") {
+		return false
+	}
+	for i := 0; i < len(text); i++ {
+		if text[i] != '~' {
+			continue
+		}
+		if i+1 == len(text) || (text[i+1] != '0' && text[i+1] != '1') {
+			return false
+		}
+	}
+	return true
+}
