@@ -1,0 +1,56 @@
+package revert
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Check reports what is wrong with a batch in itself, whatever the journal
+// holds. Every Journal refuses such a batch before it stores anything, so that
+// whoever shares a durable step with it is not drawn in.
+func (b Batch) Check() error {
+	if b.Fence.Txn == "" && (len(b.Claims) > 0 || b.End) {
+		return errors.New("batch: claims and an end belong to a fenced transaction, and there is no fence")
+	}
+	if b.Take.To.Txn != "" && b.Take.To.Owner == "" {
+		return fmt.Errorf("batch: transaction %s is given to nobody", b.Take.To.Txn)
+	}
+	for i, e := range b.Entries {
+		if err := e.whole(); err != nil {
+			return fmt.Errorf("batch: entry %d of %d: %w", i+1, len(b.Entries), err)
+		}
+	}
+	for _, blob := range b.Blobs {
+		if err := blob.check(); err != nil {
+			return fmt.Errorf("batch: %w", err)
+		}
+	}
+	return nil
+}
+
+// whole reports whether every part of an entry is there. Whether the parts fit
+// each other is seen by whoever reads them.
+func (e Entry) whole() error {
+	if len(e.Head) == 0 || len(e.Salt) != SaltSize || len(e.Body) == 0 || e.Leaf == "" {
+		return errors.New("it is not sealed")
+	}
+	return nil
+}
+
+// check reports whether a blob can be what its reference says.
+func (b Blob) check() error {
+	if err := b.ref.Check(); err != nil {
+		return err
+	}
+	data, inline := b.Inline()
+	if !inline {
+		return nil
+	}
+	if len(data) > InlineMax {
+		return fmt.Errorf("blob %s: %d bytes travel inline, at most %d may", b.ref.Digest, len(data), InlineMax)
+	}
+	if DigestOf(data) != b.ref.Digest {
+		return fmt.Errorf("blob %s: the bytes beside it have another digest", b.ref.Digest)
+	}
+	return nil
+}

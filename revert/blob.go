@@ -1,0 +1,130 @@
+package revert
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+)
+
+// digestPrefix names the hash function in a digest.
+const digestPrefix = "sha256:"
+
+// DigestOf returns the digest of content, as a BlobRef holds it: the plain hash
+// of the bytes, which other programs can compute too.
+func DigestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return digestOfSum(sum[:])
+}
+
+func digestOfSum(sum []byte) string { return digestPrefix + hex.EncodeToString(sum) }
+
+// Check reports whether a reference has the one form that Keep gives it. A
+// digest names a file in some stores, so nothing else may reach them.
+func (r BlobRef) Check() error {
+	digits, ok := strings.CutPrefix(r.Digest, digestPrefix)
+	if !ok || len(digits) != hex.EncodedLen(sha256.Size) || strings.Trim(digits, "0123456789abcdef") != "" {
+		return fmt.Errorf("%q is not the digest of a blob", r.Digest)
+	}
+	if r.Size < 0 {
+		return fmt.Errorf("blob %s has the size %d", r.Digest, r.Size)
+	}
+	return nil
+}
+
+// TakeIn reads content for a Journal's Keep. Up to InlineMax bytes become an
+// inline blob. Anything larger is streamed into the writer that spill returns,
+// and the blob names what went in there; making that durable is spill's side.
+// A context that ends stops the reading between two pieces.
+func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (Blob, error) {
+	r = readerUntil{ctx, r}
+	start, err := io.ReadAll(io.LimitReader(r, InlineMax+1))
+	if err != nil {
+		return Blob{}, fmt.Errorf("keep: %w", err)
+	}
+	if len(start) <= InlineMax {
+		return InlineBlob(DigestOf(start), start), nil
+	}
+	w, err := spill()
+	if err != nil {
+		return Blob{}, fmt.Errorf("keep: %w", err)
+	}
+	sum := sha256.New()
+	all := io.MultiReader(bytes.NewReader(start), r)
+	size, err := io.Copy(io.MultiWriter(w, sum), all)
+	if err != nil {
+		return Blob{}, fmt.Errorf("keep: %w", err)
+	}
+	return StoredBlob(BlobRef{Digest: digestOfSum(sum.Sum(nil)), Size: size}), nil
+}
+
+type readerUntil struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r readerUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}
+
+// CheckedContent returns stored content for a Journal's Open: it hands on at
+// most ref.Size bytes, and its end is ErrDamaged instead of io.EOF unless they
+// are the bytes that ref names.
+func CheckedContent(ref BlobRef, content io.ReadCloser) io.ReadCloser {
+	return &checkedContent{ref: ref, from: content, left: ref.Size, sum: sha256.New()}
+}
+
+type checkedContent struct {
+	ref  BlobRef
+	from io.ReadCloser
+	left int64
+	sum  hash.Hash
+	end  error // what every further Read returns
+}
+
+func (c *checkedContent) Read(p []byte) (int, error) {
+	if c.end != nil {
+		return 0, c.end
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if c.left == 0 {
+		c.end = c.atEnd()
+		return 0, c.end
+	}
+	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
+	c.sum.Write(p[:n])
+	c.left -= int64(n)
+	switch {
+	case errors.Is(err, io.EOF) && c.left > 0:
+		c.end = fmt.Errorf("%w: blob %s ends %d bytes early", ErrDamaged, c.ref.Digest, c.left)
+	case err != nil && !errors.Is(err, io.EOF):
+		c.end = fmt.Errorf("blob %s: %w", c.ref.Digest, err)
+	}
+	return n, c.end
+}
+
+// atEnd looks behind the last byte and at the digest.
+func (c *checkedContent) atEnd() error {
+	n, err := io.CopyN(io.Discard, c.from, 1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("blob %s: %w", c.ref.Digest, err)
+	case n > 0:
+		return fmt.Errorf("%w: blob %s is longer than %d bytes", ErrDamaged, c.ref.Digest, c.ref.Size)
+	case digestOfSum(c.sum.Sum(nil)) != c.ref.Digest:
+		return fmt.Errorf("%w: blob %s has other content", ErrDamaged, c.ref.Digest)
+	}
+	return io.EOF
+}
+
+func (c *checkedContent) Close() error { return c.from.Close() }

@@ -1,0 +1,303 @@
+package revert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+)
+
+var errClosed = errors.New("journal is closed")
+
+// Memory returns a journal that lives and dies with the process: nothing
+// survives a crash, and durable means stored. It serves tests and programs that
+// want calls taken back only while they run.
+func Memory() Journal { return newMemoryStore().open() }
+
+// memoryStore is what several openings of one memory journal share. Its owners
+// are numbered, not random, so that a run can be repeated exactly.
+type memoryStore struct {
+	mu      sync.Mutex // guards all below; nothing waits while it is held
+	opened  int
+	alive   map[string]bool
+	entries []Entry // only ever grows; what is in it never changes
+	blobs   map[string][]byte
+	txns    map[string]*memoryTxn
+	order   []*memoryTxn // oldest first
+	claims  map[string]string
+}
+
+type memoryTxn struct {
+	Ownership
+	ended bool
+}
+
+func newMemoryStore() *memoryStore {
+	return &memoryStore{
+		alive:  map[string]bool{},
+		blobs:  map[string][]byte{},
+		txns:   map[string]*memoryTxn{},
+		claims: map[string]string{},
+	}
+}
+
+func (s *memoryStore) open() *memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	owner := fmt.Sprintf("memory-%d", s.opened)
+	s.alive[owner] = true
+	return &memory{store: s, owner: owner}
+}
+
+// memory is one opening.
+type memory struct {
+	store *memoryStore
+	owner string
+}
+
+// do runs f on the store unless the context or this opening has ended.
+func (m *memory) do(ctx context.Context, f func(*memoryStore) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
+	if !m.store.alive[m.owner] {
+		return errClosed
+	}
+	return f(m.store)
+}
+
+func (m *memory) Owner() string { return m.owner }
+
+func (m *memory) Alive(ctx context.Context, owner string) (alive bool, err error) {
+	err = m.do(ctx, func(s *memoryStore) error {
+		alive = s.alive[owner]
+		return nil
+	})
+	return alive, err
+}
+
+func (m *memory) Append(ctx context.Context, b Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	return m.do(ctx, func(s *memoryStore) error { return s.append(b) })
+}
+
+// append looks at everything before it changes anything: a refused batch leaves
+// no trace.
+func (s *memoryStore) append(b Batch) error {
+	if err := s.mayTake(b.Take); err != nil {
+		return err
+	}
+	if err := s.mayPass(b); err != nil {
+		return err
+	}
+	if err := s.haveBlobs(b.Blobs); err != nil {
+		return err
+	}
+	s.take(b.Take)
+	for _, blob := range b.Blobs {
+		if data, inline := blob.Inline(); inline {
+			s.blobs[blob.ref.Digest] = bytes.Clone(data)
+		}
+	}
+	for _, e := range b.Entries {
+		e = e.clone()
+		e.Pos = int64(len(s.entries)) + 1
+		s.entries = append(s.entries, e)
+	}
+	for _, resource := range b.Claims {
+		s.claims[resource] = b.Fence.Txn
+	}
+	if b.End {
+		s.end(b.Fence.Txn)
+	}
+	return nil
+}
+
+// holder returns the present owner of an unfinished transaction.
+func (s *memoryStore) holder(txn string) (owner string, ok bool) {
+	t := s.txns[txn]
+	if t == nil || t.ended {
+		return "", false
+	}
+	return t.Owner, true
+}
+
+func (s *memoryStore) mayTake(t Take) error {
+	if t.To.Txn == "" {
+		return nil
+	}
+	if t.From == "" {
+		if s.txns[t.To.Txn] != nil {
+			return fmt.Errorf("begin %s: it exists: %w", t.To.Txn, ErrNotOwner)
+		}
+		return nil
+	}
+	if owner, ok := s.holder(t.To.Txn); !ok || owner != t.From {
+		return fmt.Errorf("take %s from %s: %w", t.To.Txn, t.From, ErrNotOwner)
+	}
+	return nil
+}
+
+// mayPass checks fence and claims as they will stand after the batch's take.
+func (s *memoryStore) mayPass(b Batch) error {
+	if b.Fence.Txn == "" {
+		return nil
+	}
+	owner, ok := s.holder(b.Fence.Txn)
+	if b.Take.To.Txn == b.Fence.Txn {
+		owner, ok = b.Take.To.Owner, true
+	}
+	if !ok || owner != b.Fence.Owner {
+		return fmt.Errorf("transaction %s, owner %s: %w", b.Fence.Txn, b.Fence.Owner, ErrNotOwner)
+	}
+	for _, resource := range b.Claims {
+		if holder, held := s.claims[resource]; held && holder != b.Fence.Txn {
+			return &ClaimedError{Resource: resource, Holder: holder}
+		}
+	}
+	return nil
+}
+
+func (s *memoryStore) haveBlobs(blobs []Blob) error {
+	for _, blob := range blobs {
+		if _, inline := blob.Inline(); inline {
+			continue
+		}
+		if data, ok := s.blobs[blob.ref.Digest]; !ok || int64(len(data)) != blob.ref.Size {
+			return fmt.Errorf("blob %s of %d bytes: %w", blob.ref.Digest, blob.ref.Size, ErrNotFound)
+		}
+	}
+	return nil
+}
+
+func (s *memoryStore) take(t Take) {
+	switch {
+	case t.To.Txn == "":
+	case t.From != "":
+		s.txns[t.To.Txn].Owner = t.To.Owner
+	default:
+		txn := &memoryTxn{Ownership: t.To}
+		s.txns[t.To.Txn] = txn
+		s.order = append(s.order, txn)
+	}
+}
+
+func (s *memoryStore) end(txn string) {
+	s.txns[txn].ended = true
+	s.order = slices.DeleteFunc(s.order, func(t *memoryTxn) bool { return t.ended })
+	for resource, holder := range s.claims {
+		if holder == txn {
+			delete(s.claims, resource)
+		}
+	}
+}
+
+func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		var all []Entry
+		if err := m.do(ctx, func(s *memoryStore) error { all = s.entries; return nil }); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		found := 0
+		for i := range all {
+			if q.Newest {
+				i = len(all) - 1 - i
+			}
+			if !q.selects(all[i]) {
+				continue
+			}
+			if ctx.Err() != nil {
+				yield(Entry{}, context.Cause(ctx))
+				return
+			}
+			if found++; !yield(readEntry(all[i])) || found == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// readEntry checks before it hands out, as a journal on a disk must.
+func readEntry(e Entry) (Entry, error) {
+	if err := e.Check(); err != nil {
+		return Entry{Pos: e.Pos}, err
+	}
+	return e.clone(), nil
+}
+
+func (e Entry) clone() Entry {
+	e.Head, e.Salt, e.Body = bytes.Clone(e.Head), bytes.Clone(e.Salt), bytes.Clone(e.Body)
+	return e
+}
+
+func (q Query) selects(e Entry) bool {
+	h := e.Header
+	return e.Pos > q.After &&
+		(q.Session == "" || q.Session == h.Session) &&
+		(q.Txn == "" || q.Txn == h.Txn) &&
+		(q.Call == "" || q.Call == h.Call) &&
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+}
+
+func (m *memory) Unfinished(ctx context.Context) (open []Ownership, err error) {
+	err = m.do(ctx, func(s *memoryStore) error {
+		for _, t := range s.order {
+			open = append(open, t.Ownership)
+		}
+		return nil
+	})
+	return open, err
+}
+
+func (m *memory) Keep(ctx context.Context, r io.Reader) (Blob, error) {
+	var large bytes.Buffer
+	blob, err := TakeIn(ctx, r, func() (io.Writer, error) { return &large, nil })
+	if err != nil {
+		return Blob{}, err
+	}
+	err = m.do(ctx, func(s *memoryStore) error {
+		if _, inline := blob.Inline(); !inline {
+			s.blobs[blob.ref.Digest] = large.Bytes()
+		}
+		return nil
+	})
+	if err != nil {
+		return Blob{}, err
+	}
+	return blob, nil
+}
+
+func (m *memory) Open(ctx context.Context, ref BlobRef) (io.ReadCloser, error) {
+	if err := ref.Check(); err != nil {
+		return nil, err
+	}
+	var data []byte
+	err := m.do(ctx, func(s *memoryStore) error {
+		var ok bool
+		if data, ok = s.blobs[ref.Digest]; !ok {
+			return fmt.Errorf("blob %s: %w", ref.Digest, ErrNotFound)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return CheckedContent(ref, io.NopCloser(bytes.NewReader(data))), nil
+}
+
+func (m *memory) Close() error {
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
+	delete(m.store.alive, m.owner)
+	return nil
+}

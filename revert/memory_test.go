@@ -1,0 +1,50 @@
+package revert_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// A transaction begins, holds a resource and ends, each step one batch.
+func ExampleMemory() {
+	ctx := context.Background()
+	journal := revert.Memory()
+	defer journal.Close()
+
+	began, err := revert.Seal(revert.Record{
+		Header: revert.Header{Kind: revert.KindBegun, Txn: "t_1", At: time.Unix(0, 0)},
+		Body:   &revert.Begun{Owner: journal.Owner()},
+	}, make([]byte, revert.SaltSize))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	own := revert.Ownership{Txn: "t_1", Owner: journal.Owner()}
+	err = journal.Append(ctx, revert.Batch{
+		Entries: []revert.Entry{began},
+		Durable: true,
+		Take:    revert.Take{To: own},
+		Fence:   own,
+		Claims:  []string{"file://workspace/a.txt"},
+	})
+	fmt.Println("appended:", err)
+
+	other := revert.Ownership{Txn: "t_2", Owner: journal.Owner()}
+	err = journal.Append(ctx, revert.Batch{
+		Take:   revert.Take{To: other},
+		Fence:  other,
+		Claims: []string{"file://workspace/a.txt"},
+	})
+	fmt.Println("refused:", err)
+
+	for entry, err := range journal.Entries(ctx, revert.Query{Txn: "t_1"}) {
+		fmt.Println(entry.Pos, entry.Header.Kind, err)
+	}
+	// Output:
+	// appended: <nil>
+	// refused: file://workspace/a.txt is held by transaction t_1 until it commits or is reverted
+	// 1 begun <nil>
+}
