@@ -3,6 +3,8 @@ package revert
 import (
 	"errors"
 	"fmt"
+
+	"github.com/remit-dev/remit/internal/canon"
 )
 
 // Check reports what is wrong with a batch in itself, whatever the journal
@@ -49,7 +51,7 @@ func (b Blob) check() error {
 	if len(data) > InlineMax {
 		return fmt.Errorf("blob %s: %d bytes travel inline, at most %d may", b.ref.Digest, len(data), InlineMax)
 	}
-	if DigestOf(data) != b.ref.Digest {
+	if string(canon.SumBytes(data)) != b.ref.Digest {
 		return fmt.Errorf("blob %s: the bytes beside it have another digest", b.ref.Digest)
 	}
 	return nil

@@ -3,32 +3,17 @@ package revert
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
 )
-
-// digestPrefix names the hash function in a digest.
-const digestPrefix = "sha256:"
-
-// DigestOf returns the digest of content, as a BlobRef holds it: the plain hash
-// of the bytes, which other programs can compute too.
-func DigestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return digestOfSum(sum[:])
-}
-
-func digestOfSum(sum []byte) string { return digestPrefix + hex.EncodeToString(sum) }
 
 // Check reports whether a reference has the one form that Keep gives it. A
 // digest names a file in some stores, so nothing else may reach them.
 func (r BlobRef) Check() error {
-	digits, ok := strings.CutPrefix(r.Digest, digestPrefix)
-	if !ok || len(digits) != hex.EncodedLen(sha256.Size) || strings.Trim(digits, "0123456789abcdef") != "" {
+	if !canon.Digest(r.Digest).Valid() {
 		return fmt.Errorf("%q is not the digest of a blob", r.Digest)
 	}
 	if r.Size < 0 {
@@ -48,19 +33,19 @@ func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (
 		return Blob{}, fmt.Errorf("keep: %w", err)
 	}
 	if len(start) <= InlineMax {
-		return InlineBlob(DigestOf(start), start), nil
+		return InlineBlob(string(canon.SumBytes(start)), start), nil
 	}
 	w, err := spill()
 	if err != nil {
 		return Blob{}, fmt.Errorf("keep: %w", err)
 	}
-	sum := sha256.New()
+	sum := canon.NewHash()
 	all := io.MultiReader(bytes.NewReader(start), r)
-	size, err := io.Copy(io.MultiWriter(w, sum), all)
+	_, err = io.Copy(io.MultiWriter(w, sum), all)
 	if err != nil {
 		return Blob{}, fmt.Errorf("keep: %w", err)
 	}
-	return StoredBlob(BlobRef{Digest: digestOfSum(sum.Sum(nil)), Size: size}), nil
+	return StoredBlob(BlobRef{Digest: string(sum.Digest()), Size: sum.Size()}), nil
 }
 
 type readerUntil struct {
@@ -79,14 +64,14 @@ func (r readerUntil) Read(p []byte) (int, error) {
 // most ref.Size bytes, and its end is ErrDamaged instead of io.EOF unless they
 // are the bytes that ref names.
 func CheckedContent(ref BlobRef, content io.ReadCloser) io.ReadCloser {
-	return &checkedContent{ref: ref, from: content, left: ref.Size, sum: sha256.New()}
+	return &checkedContent{ref: ref, from: content, left: ref.Size, sum: canon.NewHash()}
 }
 
 type checkedContent struct {
 	ref  BlobRef
 	from io.ReadCloser
 	left int64
-	sum  hash.Hash
+	sum  *canon.Hash
 	end  error // what every further Read returns
 }
 
@@ -102,7 +87,7 @@ func (c *checkedContent) Read(p []byte) (int, error) {
 		return 0, c.end
 	}
 	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
-	c.sum.Write(p[:n])
+	_, _ = c.sum.Write(p[:n]) // a hash never returns an error
 	c.left -= int64(n)
 	switch {
 	case errors.Is(err, io.EOF) && c.left > 0:
@@ -121,7 +106,7 @@ func (c *checkedContent) atEnd() error {
 		return fmt.Errorf("blob %s: %w", c.ref.Digest, err)
 	case n > 0:
 		return fmt.Errorf("%w: blob %s is longer than %d bytes", ErrDamaged, c.ref.Digest, c.ref.Size)
-	case digestOfSum(c.sum.Sum(nil)) != c.ref.Digest:
+	case string(c.sum.Digest()) != c.ref.Digest:
 		return fmt.Errorf("%w: blob %s has other content", ErrDamaged, c.ref.Digest)
 	}
 	return io.EOF

@@ -1,0 +1,115 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// The conditions that callers of a Journal tell apart with errors.Is.
+var (
+	// ErrClaimed: another transaction holds a resource; errors.As finds the
+	// ClaimedError that names both.
+	ErrClaimed = errors.New("resource is held by another transaction")
+	// ErrNotOwner: the transaction belongs to somebody else, or has ended.
+	ErrNotOwner = errors.New("transaction is not owned by this process")
+	// ErrPoisoned: a sync failed. What the disk holds is unknown until the
+	// journal is opened again and read.
+	ErrPoisoned = errors.New("journal is poisoned by a failed sync; open it again")
+	// ErrDamaged: stored bytes are not what was written.
+	ErrDamaged = errors.New("journal is damaged")
+	// ErrNotFound: no such transaction, call or blob.
+	ErrNotFound = errors.New("not in the journal")
+)
+
+// ClaimedError says who holds a resource that a batch wanted.
+type ClaimedError struct {
+	Resource string // canonical text
+	Holder   string // transaction id
+}
+
+// Error names the resource and its holder.
+func (e *ClaimedError) Error() string {
+	return fmt.Sprintf("%s is held by transaction %s until it commits or is reverted", e.Resource, e.Holder)
+}
+
+// Unwrap makes errors.Is(err, ErrClaimed) true.
+func (e *ClaimedError) Unwrap() error { return ErrClaimed }
+
+// Journal is an append-only store of entries and of the blobs they name.
+// Implementations are safe for concurrent use, and several processes may have
+// the same one open where the store allows it. Package journaltest holds the
+// suite that every implementation must pass.
+type Journal interface {
+	// Owner names this opening of the journal. It is alive for as long as the
+	// process holds it, which an operating-system lock tells others.
+	Owner() string
+	// Alive reports whether an owner still lives. It MUST NOT report a living
+	// owner as dead.
+	Alive(ctx context.Context, owner string) (bool, error)
+	// Append stores a batch as one step: all of it or nothing. With Durable set
+	// it MUST NOT return nil before the batch and everything appended earlier
+	// is on stable storage; without, a crash may lose a suffix of what was
+	// appended, never a part from the middle.
+	Append(ctx context.Context, b Batch) error
+	// Entries yields what the query selects, in journal order (or newest
+	// first). It reads a snapshot: entries appended meanwhile may be missing.
+	// An entry whose bytes do not fit its leaf is yielded as ErrDamaged.
+	Entries(ctx context.Context, q Query) iter.Seq2[Entry, error]
+	// Unfinished lists the transactions that have not ended, oldest first,
+	// with their present owners.
+	Unfinished(ctx context.Context) ([]Ownership, error)
+	// Keep takes content in. A blob larger than InlineMax is durable when Keep
+	// returns; a smaller one becomes durable with the batch that carries it.
+	Keep(ctx context.Context, r io.Reader) (Blob, error)
+	// Open reads content back and fails with ErrDamaged, at the latest at its
+	// end, when the bytes are not those that were kept.
+	Open(ctx context.Context, ref BlobRef) (io.ReadCloser, error)
+	// Close ends this opening; its owner is dead afterwards.
+	Close() error
+}
+
+// Batch is what one Append stores.
+type Batch struct {
+	Entries []Entry
+	Blobs   []Blob // those that the entries name and that travel inline are stored, others are only checked to exist
+	Durable bool
+
+	// Fence, where it names a transaction, refuses the whole batch with
+	// ErrNotOwner unless that transaction is unfinished and has that owner.
+	Fence Ownership
+	// Take makes Take.To.Owner the owner of a transaction: a new one where From
+	// is empty, else one whose present owner is From. Anything else refuses the
+	// batch with ErrNotOwner. It happens before Fence is looked at.
+	Take Take
+	// Claims are resources that the fenced transaction holds from now until it
+	// ends. One held by another refuses the batch with a ClaimedError.
+	Claims []string
+	// End ends the fenced transaction and releases its claims.
+	End bool
+}
+
+// Ownership is a transaction and its owner.
+type Ownership struct {
+	Txn   string
+	Owner string
+}
+
+// Take moves a transaction from one owner to another.
+type Take struct {
+	From string    // present owner; empty: the transaction must not exist yet
+	To   Ownership // empty Txn: nothing is taken
+}
+
+// Query selects entries. Empty fields select everything.
+type Query struct {
+	Session string
+	Txn     string
+	Call    string
+	Kinds   []Kind
+	After   int64 // only positions greater than this
+	Newest  bool  // newest first
+	Limit   int   // at most this many; 0: all
+}

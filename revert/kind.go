@@ -1,0 +1,257 @@
+package revert
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Kind names what a record says.
+type Kind string
+
+// The kinds of record. A kind is never reused for another meaning.
+const (
+	KindSession    Kind = "session"     // a session was opened
+	KindBegun      Kind = "begun"       // a transaction began
+	KindAdopted    Kind = "adopted"     // a transaction whose owner was gone got a new one
+	KindInvalid    Kind = "invalid"     // a call was refused before policy
+	KindDenied     Kind = "denied"      // a call was denied; its code was never entered
+	KindStarted    Kind = "started"     // a call may have effects from now on
+	KindChanged    Kind = "changed"     // one effect is about to happen
+	KindNoted      Kind = "noted"       // the tool noted something for its own undo
+	KindDone       Kind = "done"        // the call's code returned a result
+	KindFailed     Kind = "failed"      // the call ended, proven to have no effect left
+	KindUnknown    Kind = "unknown"     // the call ended and its effect cannot be told
+	KindVerified   Kind = "verified"    // somebody looked whether the effect is there
+	KindSavepoint  Kind = "savepoint"   // a name for this point of the transaction
+	KindRevertedTo Kind = "reverted_to" // everything after a savepoint was taken back
+	KindReverting  Kind = "reverting"   // a call is about to be taken back
+	KindReverted   Kind = "reverted"    // what taking a call back came to
+	KindCommitted  Kind = "committed"   // the transaction ended, its effects stay
+	KindAborting   Kind = "aborting"    // the transaction is being taken back
+	KindAborted    Kind = "aborted"     // the transaction ended, taken back as far as listed
+	KindUndoneBy   Kind = "undone_by"   // a committed transaction is being taken back by another
+)
+
+// Kinds lists every kind.
+func Kinds() []Kind {
+	return []Kind{
+		KindSession, KindBegun, KindAdopted, KindInvalid, KindDenied, KindStarted, KindChanged,
+		KindNoted, KindDone, KindFailed, KindUnknown, KindVerified, KindSavepoint, KindRevertedTo,
+		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
+	}
+}
+
+// Body is what a record of one kind says. The types of this package are the
+// only bodies.
+type Body interface{ kind() Kind }
+
+// newBody returns an empty body to decode into.
+func newBody(k Kind) (Body, error) {
+	for _, b := range []Body{
+		&Session{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Started{}, &Changed{}, &Noted{},
+		&Done{}, &Failed{}, &Unknown{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
+		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
+	} {
+		if b.kind() == k {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("record kind %q is not known here: a newer remit wrote it", k)
+}
+
+// Session opens a session.
+type Session struct {
+	Principal json.RawMessage `json:"principal"`
+	Roots     []Root          `json:"roots"`
+	Policy    string          `json:"policy"` // revision
+}
+
+// Root is a named folder that calls may be granted parts of.
+type Root struct {
+	Name     string          `json:"name"`
+	Path     string          `json:"path"`               // absolute, of this machine
+	Identity json.RawMessage `json:"identity,omitempty"` // tells a folder from one that took its place
+}
+
+// Begun begins a transaction.
+type Begun struct {
+	Owner  string `json:"owner"`
+	Undoes string `json:"undoes,omitempty"` // the committed transaction that this one takes back
+}
+
+// Adopted gives an unfinished transaction a new owner.
+type Adopted struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// ToolRef names a declaration and where its undo is found again.
+type ToolRef struct {
+	Name        string `json:"name"`
+	Version     string `json:"version,omitempty"`
+	Digest      string `json:"digest,omitempty"`
+	UndoVersion string `json:"undo_version,omitempty"`
+}
+
+// Invalid is a call that was refused before anybody was asked.
+type Invalid struct {
+	Tool ToolRef `json:"tool"`
+	Why  string  `json:"why"`
+}
+
+// Denied is a call whose code was never entered.
+type Denied struct {
+	Tool        ToolRef         `json:"tool"`
+	Key         string          `json:"key"`
+	InputDigest string          `json:"input_digest"`
+	Input       json.RawMessage `json:"input"`
+	Stage       string          `json:"stage"`  // grant, policy, approver
+	Access      Access          `json:"access"` // the access that was refused
+	Decision    json.RawMessage `json:"decision"`
+	Why         string          `json:"why"`
+}
+
+// Access is one access in text, as it was decided.
+type Access struct {
+	Action   string `json:"action"`
+	Resource string `json:"resource"`
+	Method   string `json:"method,omitempty"`
+}
+
+// Started is the write-ahead record of a call.
+type Started struct {
+	Sequence    int             `json:"sequence"` // number within its transaction, from 1
+	Key         string          `json:"key"`      // operation key
+	Tool        ToolRef         `json:"tool"`
+	Input       json.RawMessage `json:"input"` // canonical
+	InputDigest string          `json:"input_digest"`
+	Class       EffectClass     `json:"class"`
+	Declared    bool            `json:"declared"` // false: no class was declared
+	Confinement string          `json:"confinement"`
+	Access      []Access        `json:"access"` // decided before the call
+	Right       []Access        `json:"right"`  // what taking it back may touch
+	Decision    json.RawMessage `json:"decision"`
+}
+
+// Changed is one effect, durable before it happens.
+type Changed struct {
+	Change
+}
+
+// Noted is something a tool wants to know when it takes the call back.
+type Noted struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Done is a result, not yet verified.
+type Done struct {
+	Output       json.RawMessage `json:"output"`
+	OutputDigest string          `json:"output_digest"`
+	Recovered    bool            `json:"recovered,omitempty"` // found after a crash; the output was lost
+	Posts        []Post          `json:"posts,omitempty"`
+}
+
+// Post is the version that a change left, where it was not known before.
+type Post struct {
+	N    int   `json:"n"`
+	Post Token `json:"post"`
+}
+
+// Failed ends a call that has no effect left.
+type Failed struct {
+	Status string `json:"status"` // failed, cancelled, timeout, denied
+	Stage  string `json:"stage,omitempty"`
+	Why    string `json:"why"`
+	Proof  string `json:"proof"` // taken_back, no_effect, probe, pure, not_started
+}
+
+// Unknown ends a call whose effect cannot be told.
+type Unknown struct {
+	Status string `json:"status"` // unknown
+	Why    string `json:"why"`
+}
+
+// Verified is one look at the world.
+type Verified struct {
+	Phase    string   `json:"phase"`   // call, recovery, undo
+	Verdict  string   `json:"verdict"` // applied, partial, absent, cannot_tell
+	OK       bool     `json:"ok"`      // false: the call did not verify
+	Findings []string `json:"findings,omitempty"`
+	Evidence string   `json:"evidence,omitempty"` // digest
+}
+
+// Savepoint names this point of a transaction.
+type Savepoint struct {
+	Name string `json:"name"`
+}
+
+// RevertedTo says that everything after a savepoint was taken back, as far as
+// the reverted records between tell.
+type RevertedTo struct {
+	Name     string `json:"name"`
+	Complete bool   `json:"complete"`
+}
+
+// Reverting is the write-ahead record of taking one call back. Its header names
+// the undo call; Of names the call that is taken back.
+type Reverting struct {
+	Of    CallRef `json:"of"`
+	Key   string  `json:"key"`   // revert key
+	Cause string  `json:"cause"` // failed, verify_failed, savepoint, abort, undo, recovery
+	Steps []Step  `json:"steps"`
+}
+
+// CallRef names a call and its transaction.
+type CallRef struct {
+	Txn  string `json:"txn"`
+	Call string `json:"call"`
+}
+
+// Reverted is what taking one call back came to.
+type Reverted struct {
+	Of       CallRef  `json:"of"`
+	Complete bool     `json:"complete"`
+	Results  []Result `json:"results"`
+}
+
+// Committed ends a transaction; its effects stay.
+type Committed struct{}
+
+// Aborting says that the transaction is being taken back.
+type Aborting struct {
+	Why string `json:"why"`
+}
+
+// Aborted ends a transaction that was taken back. Complete false: what was not
+// is in the reverted records, and the transaction is never shown as success.
+type Aborted struct {
+	Complete bool `json:"complete"`
+}
+
+// UndoneBy stands in a committed transaction and names the one that takes it
+// back.
+type UndoneBy struct {
+	Txn string `json:"txn"`
+}
+
+func (*Session) kind() Kind    { return KindSession }
+func (*Begun) kind() Kind      { return KindBegun }
+func (*Adopted) kind() Kind    { return KindAdopted }
+func (*Invalid) kind() Kind    { return KindInvalid }
+func (*Denied) kind() Kind     { return KindDenied }
+func (*Started) kind() Kind    { return KindStarted }
+func (*Changed) kind() Kind    { return KindChanged }
+func (*Noted) kind() Kind      { return KindNoted }
+func (*Done) kind() Kind       { return KindDone }
+func (*Failed) kind() Kind     { return KindFailed }
+func (*Unknown) kind() Kind    { return KindUnknown }
+func (*Verified) kind() Kind   { return KindVerified }
+func (*Savepoint) kind() Kind  { return KindSavepoint }
+func (*RevertedTo) kind() Kind { return KindRevertedTo }
+func (*Reverting) kind() Kind  { return KindReverting }
+func (*Reverted) kind() Kind   { return KindReverted }
+func (*Committed) kind() Kind  { return KindCommitted }
+func (*Aborting) kind() Kind   { return KindAborting }
+func (*Aborted) kind() Kind    { return KindAborted }
+func (*UndoneBy) kind() Kind   { return KindUndoneBy }

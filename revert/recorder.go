@@ -1,0 +1,88 @@
+package revert
+
+import (
+	"context"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// Recorder writes records into one stream of a journal: those of a transaction,
+// or of a session outside any. It is a value; copies write the same stream.
+type Recorder struct {
+	journal Journal
+	host    host.Host
+	session string
+	txn     string
+}
+
+// NewRecorder makes a recorder for a session's stream.
+func NewRecorder(j Journal, h host.Host, session string) Recorder {
+	return Recorder{journal: j, host: h, session: session}
+}
+
+// In returns a recorder for a transaction of the same session. What it writes
+// is refused unless the journal's opening owns the transaction.
+func (r Recorder) In(txn string) Recorder {
+	r.txn = txn
+	return r
+}
+
+// Journal returns the journal that r writes to.
+func (r Recorder) Journal() Journal { return r.journal }
+
+// Host returns the world that r takes time and randomness from.
+func (r Recorder) Host() host.Host { return r.host }
+
+// Session and Txn name the stream.
+func (r Recorder) Session() string { return r.session }
+
+// Txn names the transaction, "" for a session's own stream.
+func (r Recorder) Txn() string { return r.txn }
+
+// Line is one record to be written.
+type Line struct {
+	Call string // "" for records of the transaction itself
+	Txn  string // another stream than the recorder's, for links between transactions
+	Body Body
+}
+
+// Write is what one step makes durable together.
+type Write struct {
+	Lines   []Line
+	Blobs   []Blob
+	Claims  []string
+	Take    Take
+	End     bool
+	Durable bool
+}
+
+// Write seals the lines and appends them as one batch. The time of all lines is
+// the same, and each has a salt of its own.
+func (r Recorder) Write(ctx context.Context, w Write) error {
+	batch := Batch{Blobs: w.Blobs, Claims: w.Claims, Take: w.Take, End: w.End, Durable: w.Durable}
+	if r.txn != "" {
+		batch.Fence = Ownership{Txn: r.txn, Owner: r.journal.Owner()}
+	}
+	now, point := r.host.Now(), "journal.append"
+	for _, l := range w.Lines {
+		e, err := r.seal(l, Header{Kind: l.Body.kind(), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
+		if err != nil {
+			return err
+		}
+		batch.Entries = append(batch.Entries, e)
+		point += "." + string(l.Body.kind())
+	}
+	if err := r.host.Point(ctx, point); err != nil {
+		return err
+	}
+	return r.journal.Append(ctx, batch)
+}
+
+func (r Recorder) seal(l Line, h Header) (Entry, error) {
+	if l.Txn != "" {
+		h.Txn = l.Txn
+	}
+	salt := make([]byte, SaltSize)
+	r.host.Random(salt)
+	return Seal(Record{Header: h, Body: l.Body}, salt)
+}

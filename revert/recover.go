@@ -1,0 +1,227 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Settled is what recovery found out about one call that a dead process left in
+// flight.
+type Settled struct {
+	Txn   string   `json:"txn"`
+	Call  string   `json:"call"`
+	Tool  string   `json:"tool"`
+	As    Phase    `json:"as"`             // done, failed, unknown
+	Why   string   `json:"why"`            // how it could be told
+	Undo  bool     `json:"undo,omitempty"` // it was being taken back, and now is
+	Items []Result `json:"items,omitempty"`
+}
+
+// Recovery is what recovering a journal came to.
+type Recovery struct {
+	Settled []Settled `json:"settled"`
+	// OwnerGone lists the unfinished transactions whose owner is gone, oldest
+	// first. They stay open, with their claims, until somebody reverts them.
+	OwnerGone []string `json:"owner_gone"`
+	// Alive counts unfinished transactions that belong to living processes.
+	Alive int `json:"alive"`
+}
+
+// Recover settles the calls that dead processes left in flight, and nothing
+// else: it reverts no transaction. It may die at any point and be run again.
+// Transactions of living owners are left alone.
+func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
+	rec := Recovery{Settled: []Settled{}, OwnerGone: []string{}}
+	open, err := r.Journal.Unfinished(ctx)
+	if err != nil {
+		return rec, err
+	}
+	for _, o := range open {
+		if err := context.Cause(ctx); err != nil {
+			return rec, err
+		}
+		alive, err := r.Journal.Alive(ctx, o.Owner)
+		if err != nil {
+			return rec, err
+		}
+		if alive {
+			rec.Alive++
+			continue
+		}
+		rec.OwnerGone = append(rec.OwnerGone, o.Txn)
+		settled, err := r.recoverTxn(ctx, o.Txn)
+		rec.Settled = append(rec.Settled, settled...)
+		if err != nil && !errors.Is(err, ErrNotOwner) && !errors.Is(err, ErrBusy) {
+			return rec, fmt.Errorf("recover transaction %s: %w", o.Txn, err)
+		}
+	}
+	return rec, nil
+}
+
+func (r *Reverter) recoverTxn(ctx context.Context, id string) ([]Settled, error) {
+	t, err := Load(ctx, r.Journal, id)
+	if err != nil {
+		return nil, err
+	}
+	subject, err := r.subject(ctx, t)
+	if err != nil || len(subject.InFlight()) == 0 {
+		return nil, err
+	}
+	if t, err = r.adopt(ctx, t); err != nil {
+		return nil, err
+	}
+	rec := r.recorder(t).In(t.ID)
+	return r.settle(ctx, rec, subject)
+}
+
+// subject is the transaction whose calls t works on: itself, or the one that it
+// takes back.
+func (r *Reverter) subject(ctx context.Context, t *Txn) (*Txn, error) {
+	if t.Undoes == "" {
+		return t, nil
+	}
+	return Load(ctx, r.Journal, t.Undoes)
+}
+
+func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error {
+	if len(t.InFlight()) == 0 {
+		return nil
+	}
+	if _, err := r.settle(ctx, rec, t); err != nil {
+		return err
+	}
+	fresh, err := Load(ctx, r.Journal, t.ID)
+	if err == nil {
+		*t = *fresh
+	}
+	return err
+}
+
+func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled, error) {
+	var out []Settled
+	for _, c := range t.InFlight() {
+		s, err := r.settleCall(ctx, rec, c)
+		if err != nil {
+			return out, fmt.Errorf("call %s: %w", c.Ref.Call, err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// settleCall finds out what became of one call. In this order: a taking back
+// that was begun is finished; no version changed means no effect; the tool's
+// own Verify is asked; what a confined call left half done is taken back;
+// anything else is unknown, and is neither repeated nor undone.
+func (r *Reverter) settleCall(ctx context.Context, rec Recorder, c *Call) (Settled, error) {
+	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
+	if c.Undo != nil && c.Undo.Reverted == nil {
+		return r.finishUndo(ctx, rec, c, s)
+	}
+	untouched, err := r.untouched(ctx, c)
+	if err != nil {
+		return s, err
+	}
+	if untouched && c.Confined() {
+		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died before it had an effect", Proof: "no_effect"})
+	}
+	if c.Class() == Pure && len(c.Changes) == 0 {
+		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})
+	}
+	finding, why := r.probe(ctx, c)
+	switch {
+	case finding == Applied:
+		return r.end(ctx, rec, c, s, &Done{Recovered: true, Output: []byte("null"), OutputDigest: ""})
+	case finding == AbsentYet && untouched:
+		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
+	case finding == Partial && !c.Confined():
+		return r.end(ctx, rec, c, s, &Done{Recovered: true, Output: []byte("null"), OutputDigest: ""})
+	case c.Confined():
+		return r.withdraw(ctx, rec, c, s)
+	default:
+		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died and " + why})
+	}
+}
+
+func (r *Reverter) finishUndo(ctx context.Context, rec Recorder, c *Call, s Settled) (Settled, error) {
+	results, err := r.takeBackCall(ctx, rec, c, "recovery", nil)
+	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
+	if err != nil || c.Phase != PhaseStarted {
+		return s, err
+	}
+	return r.endWithdrawn(ctx, rec, c, s, results)
+}
+
+// withdraw takes a confined call back that died half-way: its changes are all
+// it did, and nobody has seen a result.
+func (r *Reverter) withdraw(ctx context.Context, rec Recorder, c *Call, s Settled) (Settled, error) {
+	results, err := r.takeBackCall(ctx, rec, c, "recovery", nil)
+	if err != nil {
+		return s, err
+	}
+	s.Items = results
+	return r.endWithdrawn(ctx, rec, c, s, results)
+}
+
+func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Settled, results []Result) (Settled, error) {
+	if TakenBack(results) == "all" {
+		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
+	}
+	return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
+}
+
+// untouched settles each change, newest first, and reports whether every
+// resource is as it was before the call.
+func (r *Reverter) untouched(ctx context.Context, c *Call) (bool, error) {
+	same := true
+	for i := len(c.Changes) - 1; i >= 0; i-- {
+		ch := c.Changes[i]
+		s, ok := r.scheme(ch.Scheme)
+		if !ok {
+			same = false
+			continue
+		}
+		now, err := s.Settle(ctx, ch)
+		if err != nil {
+			return false, err
+		}
+		first := firstChange(c.Changes, ch.Resource)
+		same = same && first.Pre.Same(now)
+	}
+	return same, nil
+}
+
+func (r *Reverter) probe(ctx context.Context, c *Call) (Finding, string) {
+	if r.Prober == nil {
+		return CannotTell, "nothing can tell whether its effect is there"
+	}
+	f, err := r.Prober.Probe(ctx, *c)
+	if err != nil {
+		return CannotTell, "the check whether its effect is there failed: " + err.Error()
+	}
+	return f, "its Verify cannot tell whether its effect is there"
+}
+
+func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b Body) (Settled, error) {
+	lines := []Line{{Call: c.Ref.Call, Body: b}}
+	switch e := b.(type) {
+	case *Done:
+		s.As, s.Why = PhaseDone, "its effect is there"
+		lines = append(lines, Line{Call: c.Ref.Call, Body: &Verified{Phase: "recovery", Verdict: string(Applied), OK: true}})
+	case *Failed:
+		s.As, s.Why = PhaseFailed, e.Why
+	case *Unknown:
+		s.As, s.Why = PhaseUnknown, e.Why
+	}
+	return s, rec.Write(ctx, Write{Lines: lines, Durable: true})
+}
+
+func firstChange(changes []Change, resource string) Change {
+	for _, c := range changes {
+		if c.Resource == resource {
+			return c
+		}
+	}
+	return Change{}
+}

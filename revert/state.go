@@ -1,0 +1,309 @@
+package revert
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Phase is how far a call came.
+type Phase string
+
+// The phases of a call.
+const (
+	PhaseInvalid Phase = "invalid"
+	PhaseDenied  Phase = "denied"
+	PhaseStarted Phase = "started" // no end recorded: in flight, or its process died
+	PhaseDone    Phase = "done"
+	PhaseFailed  Phase = "failed"
+	PhaseUnknown Phase = "unknown"
+)
+
+// Call is what the journal says of one call.
+type Call struct {
+	Ref      CallRef
+	Session  string
+	Began    time.Time
+	Ended    time.Time // zero while in flight
+	Tool     ToolRef
+	Phase    Phase
+	Started  *Started // nil unless the call reached it
+	Changes  []Change // in order, with every version that is known
+	Notes    map[string]json.RawMessage
+	Invalid  *Invalid
+	Denied   *Denied
+	Done     *Done
+	Failed   *Failed
+	Unknown  *Unknown
+	Verified []Verified
+	Undo     *Undo // the newest taking back, nil where there was none
+}
+
+// Undo is one taking back of a call.
+type Undo struct {
+	Txn       string // the transaction that took it back: the call's own, or an undo transaction
+	Call      string // id of the undo call
+	Reverting Reverting
+	Reverted  *Reverted // nil: in flight, or its process died
+	Changes   []Change  // what the tool's own Revert did through handles
+}
+
+// Class is the effect class that counts for the call.
+func (c *Call) Class() EffectClass {
+	if c.Started == nil {
+		return Pure
+	}
+	return c.Started.Class.OrPivot()
+}
+
+// Confined reports whether the call could act only through handles or inside a
+// sandbox, so that its changes are all it did.
+func (c *Call) Confined() bool {
+	return c.Started != nil && (c.Started.Confinement == "handles" || c.Started.Confinement == "sandbox")
+}
+
+// Undone reports whether nothing of the call is left because it was taken back.
+func (c *Call) Undone() bool {
+	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete
+}
+
+// Left reports whether something of the call may still be there: a transaction
+// cannot be called reverted while one of its calls is left.
+func (c *Call) Left() bool {
+	switch c.Phase {
+	case PhaseInvalid, PhaseDenied:
+		return false
+	case PhaseFailed:
+		return c.Undo != nil && !c.Undone()
+	case PhaseUnknown:
+		return true
+	case PhaseStarted, PhaseDone:
+	}
+	if c.Undone() {
+		return false
+	}
+	if len(c.Changes) > 0 {
+		return true
+	}
+	return !c.Confined() && c.Class() != Pure
+}
+
+// Verdict returns the newest look at the call's effect, ok false where nobody
+// looked.
+func (c *Call) Verdict() (v Verified, ok bool) {
+	if len(c.Verified) == 0 {
+		return Verified{}, false
+	}
+	return c.Verified[len(c.Verified)-1], true
+}
+
+// TxnState is the state of a transaction.
+type TxnState string
+
+// The states of a transaction. There is no state that means "probably".
+const (
+	Open            TxnState = "open"
+	CommittedState  TxnState = "committed"
+	RevertedState   TxnState = "reverted"
+	RevertedPartial TxnState = "reverted_partial"
+)
+
+// Txn is what the journal says of one transaction.
+type Txn struct {
+	ID         string
+	Session    string
+	Owner      string
+	Began      time.Time
+	Undoes     string // set: an undo transaction
+	Calls      []*Call
+	Savepoints []Mark
+	UndoneBy   []string // undo transactions, oldest first
+	Aborting   bool
+	End        Kind // committed, aborted, or empty while open
+	complete   bool // of an abort
+
+	byID  map[string]*Call
+	undos map[string]*Undo // by undo call id, of this transaction's stream
+}
+
+// Mark is a savepoint: it stands before the call with index At.
+type Mark struct {
+	Name string
+	At   int
+}
+
+// State returns the transaction's state. A transaction that something is left
+// of is never shown as reverted.
+func (t *Txn) State() TxnState {
+	switch {
+	case t.End == "":
+		return Open
+	case t.End == KindCommitted && len(t.UndoneBy) == 0:
+		return CommittedState
+	case t.End == KindAborted && t.complete:
+		return RevertedState
+	case len(t.Left()) == 0:
+		return RevertedState
+	default:
+		return RevertedPartial
+	}
+}
+
+// Left lists the calls that something may be left of, newest first: the order
+// in which they are taken back.
+func (t *Txn) Left() []*Call {
+	var left []*Call
+	for i := len(t.Calls) - 1; i >= 0; i-- {
+		if t.Calls[i].Left() {
+			left = append(left, t.Calls[i])
+		}
+	}
+	return left
+}
+
+// InFlight lists the calls, and the takings back, that have no end.
+func (t *Txn) InFlight() []*Call {
+	var open []*Call
+	for _, c := range t.Calls {
+		if c.Phase == PhaseStarted || (c.Undo != nil && c.Undo.Reverted == nil) {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// Call finds a call by its id.
+func (t *Txn) Call(id string) (*Call, bool) {
+	c, ok := t.byID[id]
+	return c, ok
+}
+
+// Load reads one transaction, with what undo transactions did to its calls.
+func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
+	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}}
+	if err := t.read(ctx, j, id, t.apply); err != nil {
+		return nil, err
+	}
+	if t.Owner == "" {
+		return nil, fmt.Errorf("transaction %s: %w", id, ErrNotFound)
+	}
+	for _, undo := range t.UndoneBy {
+		if err := t.read(ctx, j, undo, t.applyUndo); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// LoadCall reads one call, with the transaction it belongs to.
+func LoadCall(ctx context.Context, j Journal, id string) (*Txn, *Call, error) {
+	for e, err := range j.Entries(ctx, Query{Call: id, Limit: 1}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		t, err := Load(ctx, j, e.Header.Txn)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c, ok := t.Call(id); ok {
+			return t, c, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("call %s: %w", id, ErrNotFound)
+}
+
+func (t *Txn) read(ctx context.Context, j Journal, txn string, apply func(Entry, Record) error) error {
+	for e, err := range j.Entries(ctx, Query{Txn: txn}) {
+		if err != nil {
+			return err
+		}
+		r, err := Unseal(e)
+		if err != nil {
+			return err
+		}
+		if err := apply(e, r); err != nil {
+			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, e.Pos, err)
+		}
+	}
+	return nil
+}
+
+// apply folds one record of the transaction's own stream into t.
+func (t *Txn) apply(_ Entry, r Record) error {
+	if begun, ok := r.Body.(*Begun); ok {
+		if t.Owner != "" {
+			return fmt.Errorf("transaction %s began twice", t.ID)
+		}
+		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
+		return nil
+	}
+	if t.Owner == "" {
+		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
+	}
+	if t.End != "" && r.Kind != KindUndoneBy {
+		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
+	}
+	switch b := r.Body.(type) {
+	case *Adopted:
+		t.Owner = b.To
+	case *Savepoint:
+		t.Savepoints = append(t.Savepoints, Mark{Name: b.Name, At: len(t.Calls)})
+	case *Aborting:
+		t.Aborting = true
+	case *Committed:
+		t.End = KindCommitted
+	case *Aborted:
+		t.End, t.complete = KindAborted, b.Complete
+	case *UndoneBy:
+		t.UndoneBy = append(t.UndoneBy, b.Txn)
+	case *RevertedTo:
+		t.dropMarks(b.Name)
+	case *Reverting, *Reverted:
+		return t.applyUndo(Entry{}, r)
+	default:
+		return t.applyCall(r)
+	}
+	return nil
+}
+
+// dropMarks forgets the savepoints that were set after the named one.
+func (t *Txn) dropMarks(name string) {
+	for i := len(t.Savepoints) - 1; i >= 0; i-- {
+		if t.Savepoints[i].Name == name {
+			t.Savepoints = t.Savepoints[:i+1]
+			return
+		}
+	}
+}
+
+// applyUndo folds the records with which a transaction, this one or another,
+// takes calls of this one back.
+func (t *Txn) applyUndo(_ Entry, r Record) error {
+	switch b := r.Body.(type) {
+	case *Reverting:
+		if b.Of.Txn != t.ID {
+			return nil
+		}
+		c, ok := t.byID[b.Of.Call]
+		if !ok {
+			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
+		}
+		c.Undo = &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b}
+		t.undos[r.Call] = c.Undo
+	case *Reverted:
+		if b.Of.Txn != t.ID {
+			return nil
+		}
+		u, ok := t.undos[r.Call]
+		if !ok {
+			return fmt.Errorf("call %s reverted without reverting", b.Of.Call)
+		}
+		u.Reverted = b
+	case *Changed:
+		if u, ok := t.undos[r.Call]; ok {
+			u.Changes = append(u.Changes, b.Change)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package revert
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// applyCall folds one record of a call into the transaction and refuses
+// sequences that no run can write.
+func (t *Txn) applyCall(r Record) error {
+	c, seen := t.byID[r.Call]
+	if !seen {
+		if _, undo := t.undos[r.Call]; undo {
+			return t.applyUndo(Entry{}, r)
+		}
+		return t.beginCall(r)
+	}
+	if _, ok := r.Body.(*Verified); ok {
+		return c.apply(r)
+	}
+	if c.Phase != PhaseStarted {
+		return fmt.Errorf("%s of call %s, which ended as %s", r.Kind, r.Call, c.Phase)
+	}
+	return c.apply(r)
+}
+
+func (t *Txn) beginCall(r Record) error {
+	c := &Call{Ref: CallRef{Txn: t.ID, Call: r.Call}, Session: r.Session, Began: r.At, Notes: map[string]json.RawMessage{}}
+	switch b := r.Body.(type) {
+	case *Started:
+		c.Phase, c.Started, c.Tool = PhaseStarted, b, b.Tool
+	case *Denied:
+		c.Phase, c.Denied, c.Tool, c.Ended = PhaseDenied, b, b.Tool, r.At
+	case *Invalid:
+		c.Phase, c.Invalid, c.Tool, c.Ended = PhaseInvalid, b, b.Tool, r.At
+	default:
+		return fmt.Errorf("%s of call %s before it started", r.Kind, r.Call)
+	}
+	if r.Call == "" {
+		return fmt.Errorf("%s without a call id", r.Kind)
+	}
+	t.Calls = append(t.Calls, c)
+	t.byID[r.Call] = c
+	return nil
+}
+
+func (c *Call) apply(r Record) error {
+	switch b := r.Body.(type) {
+	case *Changed:
+		if b.N != len(c.Changes)+1 {
+			return fmt.Errorf("change %d of call %s, want %d", b.N, r.Call, len(c.Changes)+1)
+		}
+		c.Changes = append(c.Changes, b.Change)
+	case *Noted:
+		c.Notes[b.Key] = b.Value
+	case *Done:
+		c.Phase, c.Done, c.Ended = PhaseDone, b, r.At
+		return c.setPosts(b.Posts)
+	case *Failed:
+		c.Phase, c.Failed, c.Ended = PhaseFailed, b, r.At
+	case *Unknown:
+		c.Phase, c.Unknown, c.Ended = PhaseUnknown, b, r.At
+	case *Verified:
+		c.Verified = append(c.Verified, *b)
+	default:
+		return fmt.Errorf("%s cannot follow in call %s", r.Kind, r.Call)
+	}
+	return nil
+}
+
+func (c *Call) setPosts(posts []Post) error {
+	for _, p := range posts {
+		if p.N < 1 || p.N > len(c.Changes) {
+			return fmt.Errorf("version of change %d, but call %s has %d", p.N, c.Ref.Call, len(c.Changes))
+		}
+		c.Changes[p.N-1].Post = p.Post
+	}
+	return nil
+}

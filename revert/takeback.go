@@ -1,0 +1,177 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// takeBackCall takes one call back. The order, "=>" being a barrier:
+//
+//	settle what an earlier attempt left; plan and keep what will be displaced;
+//	Reverting{steps} => the tool's own Revert; each step => Reverted{results}
+//
+// A crash after the first barrier repeats the whole: the versions of the
+// resources tell which steps are done, and the undo key tells the tool.
+func (r *Reverter) takeBackCall(ctx context.Context, rec Recorder, c *Call, cause string, frozen map[string]string) ([]Result, error) {
+	if err := r.settleUndo(ctx, c); err != nil {
+		return nil, err
+	}
+	steps, blobs, err := r.plan(ctx, c, frozen)
+	if err != nil {
+		return nil, err
+	}
+	undo, key := host.NewID(r.Host, "c_"), UndoKey(c.Started.Key)
+	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
+		undo = c.Undo.Call // an attempt that died goes on under its own id
+	}
+	reverting := &Reverting{Of: c.Ref, Key: key, Cause: cause, Steps: steps}
+	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
+		return nil, err
+	}
+	results := r.undoOutside(ctx, c, undo, key)
+	for _, s := range reverting.Steps {
+		results = append(results, r.applyStep(ctx, s))
+	}
+	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
+	// Reverted is durable before anybody is told: a report must not be better
+	// than what recovery would find.
+	if err := rec.Write(ctx, Write{Lines: []Line{{Call: undo, Body: end}}, Durable: true}); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// writeReverting makes the plan durable and claims what it touches. A resource
+// that another transaction holds is left to it: its step becomes a conflict.
+func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string, b *Reverting, blobs []Blob) error {
+	for {
+		var claims []string
+		for _, s := range b.Steps {
+			if s.Plan == Restored {
+				claims = append(claims, s.Change.Resource)
+			}
+		}
+		err := rec.Write(ctx, Write{Lines: []Line{{Call: undo, Body: b}}, Blobs: blobs, Claims: claims, Durable: true})
+		var held *ClaimedError
+		if !errors.As(err, &held) {
+			return err
+		}
+		for i := range b.Steps {
+			if b.Steps[i].Change.Resource == held.Resource {
+				b.Steps[i].Plan, b.Steps[i].Why = Conflict, held.Error()
+			}
+		}
+	}
+}
+
+// undoOutside takes back what the call did outside handles, by its tool.
+func (r *Reverter) undoOutside(ctx context.Context, c *Call, undo, key string) []Result {
+	res := Result{Resource: "tool://" + c.Tool.Name}
+	can, why := false, "no tools are at hand"
+	if r.Undoer != nil {
+		can, why = r.Undoer.CanUndo(ctx, *c)
+	}
+	switch {
+	case can:
+		res.Outcome = Restored
+		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
+			res.Outcome, res.Why = UndoUnknown, err.Error()
+		} else if err := r.Undoer.Undo(ctx, *c, undo, key); err != nil {
+			res.Outcome, res.Why = UndoFailed, err.Error()
+		}
+		return []Result{res}
+	case c.Confined() || c.Class() == Pure:
+		return nil // its changes are all it did
+	case c.Class() == Reversible && len(c.Changes) > 0:
+		return nil // its author says so, and the changes bear it out
+	default:
+		res.Outcome = UndoFailed
+		res.Why = "a " + string(c.Class()) + " call without a way back: " + why
+		return []Result{res}
+	}
+}
+
+// plan asks each scheme, newest kind of change first, and freezes what a call
+// of unknown outcome may have touched.
+func (r *Reverter) plan(ctx context.Context, c *Call, frozen map[string]string) ([]Step, []Blob, error) {
+	steps, blobs := []Step{}, []Blob{}
+	for _, name := range schemesOf(c.Changes) {
+		var own []Change
+		for _, ch := range c.Changes {
+			if ch.Scheme == name {
+				own = append(own, ch)
+			}
+		}
+		s, ok := r.scheme(name)
+		if !ok {
+			for _, ch := range own {
+				steps = append(steps, Step{Of: []int{ch.N}, Plan: UndoFailed, Change: Change{Scheme: name, Resource: ch.Resource}, Why: "nothing here knows how to restore " + name + " resources"})
+			}
+			continue
+		}
+		planned, kept, err := s.Plan(ctx, own, r.Journal)
+		if err != nil {
+			return nil, nil, err
+		}
+		steps, blobs = append(steps, planned...), append(blobs, kept...)
+	}
+	for i := range steps {
+		if holder, ok := frozen[steps[i].Change.Resource]; ok {
+			steps[i].Plan, steps[i].Why = UndoUnknown, "a later call, "+holder+", may have touched it and its outcome is unknown"
+		}
+	}
+	return steps, blobs, nil
+}
+
+func (r *Reverter) applyStep(ctx context.Context, s Step) Result {
+	if s.Plan != Restored {
+		return Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Why: s.Why}
+	}
+	if err := r.Host.Point(ctx, "revert.apply"); err != nil {
+		return Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()}
+	}
+	scheme, _ := r.scheme(s.Change.Scheme)
+	return scheme.Apply(ctx, s, r.Journal)
+}
+
+// settleUndo puts in order what an attempt left that was recorded but has no
+// end.
+func (r *Reverter) settleUndo(ctx context.Context, c *Call) error {
+	if c.Undo == nil || c.Undo.Reverted != nil {
+		return nil
+	}
+	for _, s := range c.Undo.Reverting.Steps {
+		if s.Plan != Restored {
+			continue
+		}
+		if scheme, ok := r.scheme(s.Change.Scheme); ok {
+			if _, err := scheme.Settle(ctx, s.Change); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reverter) scheme(name string) (Scheme, bool) {
+	for _, s := range r.Schemes {
+		if s.Name() == name {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// schemesOf lists the schemes of a call's changes, newest first.
+func schemesOf(changes []Change) []string {
+	var names []string
+	for i := len(changes) - 1; i >= 0; i-- {
+		if !slices.Contains(names, changes[i].Scheme) {
+			names = append(names, changes[i].Scheme)
+		}
+	}
+	return names
+}

@@ -1,0 +1,169 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Is is what a look at the world found. The zero Is is CannotTell.
+type Is uint8
+
+// The findings.
+const (
+	CannotTell Is = iota // no answer
+	IsApplied            // the whole effect is there
+	IsPartial            // a part of it is there
+	IsAbsent             // nothing of it is there
+)
+
+// String returns the finding's name on the wire.
+func (i Is) String() string {
+	switch i {
+	case IsApplied:
+		return "applied"
+	case IsPartial:
+		return "partial"
+	case IsAbsent:
+		return "absent"
+	case CannotTell:
+		return "cannot_tell"
+	default:
+		return "cannot_tell"
+	}
+}
+
+// Verdict is a finding and what it rests on. The zero Verdict cannot tell.
+type Verdict struct {
+	is       Is
+	findings []string
+}
+
+// Applied says that the whole effect is there.
+func Applied(findings ...string) Verdict { return Verdict{IsApplied, slices.Clone(findings)} }
+
+// Partial says that a part of the effect is there.
+func Partial(findings ...string) Verdict { return Verdict{IsPartial, slices.Clone(findings)} }
+
+// Absent says that nothing of the effect is there.
+func Absent(findings ...string) Verdict { return Verdict{IsAbsent, slices.Clone(findings)} }
+
+// Unclear says that no answer is possible, and why.
+func Unclear(findings ...string) Verdict { return Verdict{CannotTell, slices.Clone(findings)} }
+
+// Is returns what was found.
+func (v Verdict) Is() Is { return v.is }
+
+// Findings returns what it rests on, one short sentence each.
+func (v Verdict) Findings() []string { return slices.Clone(v.findings) }
+
+// Phase is when a verifier looks.
+type Phase string
+
+// The phases.
+const (
+	AfterCall Phase = "call"
+	Recovery  Phase = "recovery" // the output may be lost
+	AfterUndo Phase = "undo"     // Absent is what is hoped for
+)
+
+// Subject is what a verifier is asked about.
+type Subject struct {
+	Phase   Phase
+	Input   json.RawMessage // canonical
+	Output  json.RawMessage // canonical form of the tool's result; nil where it is lost
+	Changes []Change
+	World   World
+}
+
+// Change is one recorded effect of the call.
+type Change struct {
+	Resource string
+	Kind     string
+	Before   string // version token, "absent" where there was nothing
+	After    string // version token
+}
+
+// World reads what is there now, and what was there before the call. It reaches
+// only the resources of the call. Methods are safe for concurrent use.
+type World interface {
+	// Version returns the version token of a resource now; "absent" where it
+	// does not exist.
+	Version(ctx context.Context, resource string) (string, error)
+	// Open reads the content of a resource now; fs.ErrNotExist where it does
+	// not exist.
+	Open(ctx context.Context, resource string) (io.ReadCloser, error)
+	// Before reads the content that a resource had before the call changed it;
+	// fs.ErrNotExist where it did not exist or the call did not change it.
+	Before(ctx context.Context, resource string) (io.ReadCloser, error)
+}
+
+// Verifier looks at the world. It changes nothing, is safe for concurrent use,
+// and answers CannotTell rather than guess.
+type Verifier func(ctx context.Context, s Subject) Verdict
+
+// Run calls a verifier; a panic is CannotTell, like no verifier at all.
+func Run(ctx context.Context, v Verifier, s Subject) (verdict Verdict) {
+	if v == nil {
+		return Verdict{}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			verdict = Unclear(fmt.Sprintf("the verifier panicked (%T)", p))
+		}
+	}()
+	verdict = v(ctx, s)
+	if ctx.Err() != nil {
+		return Unclear("the time for verifying was up")
+	}
+	return verdict
+}
+
+// Output adapts a check of input against output. It answers only after a call:
+// nil from fn is Applied, an error is Absent with the error as its finding.
+func Output[In, Out any](fn func(in In, out Out) error) Verifier {
+	return func(_ context.Context, s Subject) Verdict {
+		if s.Phase != AfterCall || s.Output == nil {
+			return Unclear("only the output could tell, and there is none to look at")
+		}
+		var in In
+		var out Out
+		if err := json.Unmarshal(s.Input, &in); err != nil {
+			return Unclear("the input is not of the verifier's type")
+		}
+		if err := json.Unmarshal(s.Output, &out); err != nil {
+			return Unclear("the output is not of the verifier's type")
+		}
+		if err := fn(in, out); err != nil {
+			return Absent(err.Error())
+		}
+		return Applied()
+	}
+}
+
+// All asks every verifier. Applied needs all of them; Absent needs all of them;
+// anything one cannot tell, none can; any other mixture is Partial.
+func All(vs ...Verifier) Verifier {
+	return func(ctx context.Context, s Subject) Verdict {
+		if len(vs) == 0 {
+			return Unclear("nothing was asked")
+		}
+		counts, findings := map[Is]int{}, []string{}
+		for _, v := range vs {
+			got := Run(ctx, v, s)
+			counts[got.is]++
+			findings = append(findings, got.findings...)
+		}
+		for _, is := range []Is{IsApplied, IsAbsent} {
+			if counts[is] == len(vs) {
+				return Verdict{is, findings}
+			}
+		}
+		if counts[CannotTell] > 0 {
+			return Verdict{CannotTell, findings}
+		}
+		return Verdict{IsPartial, findings}
+	}
+}
