@@ -1,0 +1,93 @@
+# Everything here needs Go and make; `test` also uses a C compiler, for the race detector, where there is one.
+#
+# The tools of `check` are pinned by version and run as `go run module@version`: nothing has to be installed by hand,
+# everybody runs the same build of them, and none of their hundreds of dependencies enters go.mod.
+# The first run compiles them, which takes minutes; later runs take them from the build cache.
+GO          ?= go
+GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
+# v2.15.0 holds the same gofumpt v0.12.0, so that the two never disagree: raise them together.
+GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+# Of one package's tests, not of all of them.
+TIMEOUT   ?= 15m
+BENCH     ?= .
+
+# A workspace file of the person who builds must not change what is built.
+export GOWORK := off
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check format lint vuln tidy arch cross bench fmt cover clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Build the command and watch the quick start demo
+	@sh examples/quickstart/demo.sh bin/remit
+
+build: ## Build bin/remit, without cgo
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/remit
+
+# The race detector needs a C compiler. Building runtime/cgo with -race asks the go command itself whether this machine
+# can do it (CGO_ENABLED, the compiler of `go env CC`, its headers, the platform), and gives its reason where it cannot.
+# Modules of their own (examples, test data) are tested beside the main one; all run even when one fails.
+test: ## Run everything that must pass: vet, and all tests, with the race detector where it can run
+	@race=-race; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
+	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
+	status=0; \
+	for mod in . $$(find . -mindepth 2 -name go.mod -not -path './.git/*' -exec dirname {} \;); do \
+	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
+	  for cmd in "vet" "test $$race -timeout $(TIMEOUT)"; do \
+	    echo "in $$mod: $(GO) $$cmd ./..."; (cd "$$mod" && $(GO) $$cmd ./...) || status=1; \
+	  done; \
+	done; exit $$status
+
+check: format tidy arch cross lint vuln ## Refuse any difference: format, go.mod, import rules, other systems, lint, vulnerabilities
+	@echo "make check: passed"
+
+format:
+	@out=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$out" ] || { $(GOFUMPT) -d .; \
+	  echo "make check: not formatted (make fmt does it):"; echo "$$out"; exit 1; }
+
+tidy:
+	$(GO) mod tidy -diff
+
+# Also what keeps files under 600 lines. Uncached: `go list`, which it runs, reads more than the test cache sees.
+arch:
+	$(GO) test -count=1 ./internal/arch
+
+cross:
+	@for p in $(PLATFORMS); do echo "build $$p"; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./... || exit 1; done
+
+lint:
+	$(GOLANGCI) run ./...
+
+# The database of vulnerabilities lives on the network. A machine that cannot reach it has learnt nothing, and the other
+# checks are still worth having there, so this says that it did not scan and goes on. Whatever it finds is a failure, and
+# so is every other error. (`go run` turns the scanner's exit code, 3 for a finding, into text.)
+vuln:
+	@echo "$(GOVULNCHECK) ./..."; out=$$($(GOVULNCHECK) ./... 2>&1); status=$$?; printf '%s\n' "$$out"; \
+	case "$$out" in \
+	*"exit status 3"*) echo "make check: known vulnerabilities found"; exit 1 ;; \
+	*"govulncheck: fetching vulnerabilities:"*) \
+	  echo "make check: the vulnerability scan DID NOT RUN: its database cannot be reached (reason above)" ;; \
+	*) exit $$status ;; \
+	esac
+
+bench: ## Run the benchmarks (BENCH=pattern to choose)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+fmt: ## Format the code
+	$(GOFUMPT) -w .
+
+cover: ## Write coverage/cover.html and print the total of each package
+	@mkdir -p coverage
+	$(GO) test -timeout $(TIMEOUT) -coverprofile=coverage/cover.out ./...
+	$(GO) tool cover -html=coverage/cover.out -o coverage/cover.html
+	@$(GO) tool cover -func=coverage/cover.out | tail -n 1
+
+clean: ## Remove what was built
+	rm -rf bin coverage

@@ -1,0 +1,215 @@
+package arch_test
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/remit-dev/remit"
+
+// layers lists the folders from top to bottom. An import may only point down, so a child ("x/..." is everything below x)
+// stands above its parent: it may import it, and never the reverse. Folders of one row do not import each other.
+// A folder p/internal/... needs no row: it stands right below p, which owns it.
+var layers = [][]string{
+	{"examples/..."},
+	{"cmd/..."},
+	{"console/...", "mcp/..."},
+	{"console", "mcp"},
+	{"agent/..."},
+	{"agent"},
+	{"tool/..."},
+	{"tool"},
+	{"ctxperm/..."},
+	{"ctxperm"},
+	{"internal/line"},
+	{"verify"},
+	{"perm/rego"},
+	{"perm"},
+	{"revert/..."},
+	{"revert"},
+	{"policies"},
+	{"provenance"},
+	{"internal/..."},
+}
+
+// siblings are the imports inside one row that are meant: importer, then imported.
+var siblings = [][2]string{
+	{"internal/host", "internal/disk"},
+	{"internal/schema", "internal/canon"},
+}
+
+// owner says who may import a package, in code and, besides those, in tests.
+type owner struct {
+	pkg       string // an import path, or a folder of this module; "x/..." is x and everything below it
+	by, tests []string
+}
+
+var owners = []owner{
+	{pkg: "perm/rego", by: []string{"agent", "cmd/..."}, tests: []string{"..."}},
+	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/..."}, tests: []string{"..."}},
+	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
+	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite"}},
+	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp"}, tests: []string{"..."}},
+	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
+	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
+	// Both import testing and testify, and with it net/http, in code that is not a test.
+	{pkg: "github.com/samber/mo/result"},
+	{pkg: "github.com/samber/mo/either"},
+}
+
+// reach says what must not be linked, however indirectly, by whoever imports one of from.
+type reach struct{ from, never []string }
+
+var reaches = []reach{
+	{
+		from:  []string{"tool", "ctxperm", "ctxperm/files", "tool/builtin/files"},
+		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing"},
+	},
+	{from: []string{"revert"}, never: []string{"perm/...", "tool/...", "verify/...", "ctxperm/..."}},
+}
+
+// pkg is what the rules need to know of a package. dir is relative to the root of the module.
+type pkg struct {
+	dir, name, doc string
+	imports        []string
+	testImports    []string
+	deps           []string // everything linked with it
+	examples       []string
+}
+
+// within reports whether p is matched by the pattern: equal to it, below x for "x/...", or ending in test for "*test".
+func within(pattern, p string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if pattern == "*test" {
+		return isTestPackage(p)
+	}
+	if parent, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(p, parent+"/")
+	}
+	return pattern == p
+}
+
+// withinOrAt is within, where "x/..." holds x as well.
+func withinOrAt(pattern, p string) bool {
+	return within(pattern, p) || pattern == p+"/..."
+}
+
+func anyWithin(patterns []string, p string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return within(pattern, p) })
+}
+
+// isTestPackage reports whether a folder holds helpers for tests, such as tool/tooltest.
+func isTestPackage(dir string) bool { return strings.HasSuffix(path.Base(dir), "test") }
+
+// rank orders folders: the smaller stands higher. ok is false for a folder without a layer.
+func rank(dir string) (r int, ok bool) {
+	if i := strings.LastIndex(dir, "/internal/"); i > 0 {
+		r, ok = rank(dir[:i])
+		return r + 1, ok
+	}
+	best := ""
+	for i, row := range layers {
+		for _, pattern := range row {
+			if within(pattern, dir) && len(pattern) > len(best) {
+				best, r = pattern, i*10
+			}
+		}
+	}
+	return r, best != ""
+}
+
+// arrows: every folder has a layer, and its imports point down.
+func arrows(p pkg) (broken []string) {
+	from, ok := rank(p.dir)
+	if !ok {
+		return []string{p.dir + " has no layer: give it one in layers"}
+	}
+	for _, imported := range p.imports {
+		to, local := folder(imported)
+		if !local {
+			continue
+		}
+		down, ok := rank(to)
+		switch {
+		case !ok: // said where that folder itself is looked at
+		case isTestPackage(to) && !isTestPackage(p.dir):
+			broken = append(broken, fmt.Sprintf("%s imports %s, which is for tests", p.dir, to))
+		case down < from:
+			broken = append(broken, fmt.Sprintf("%s imports %s, which stands above it", p.dir, to))
+		case down > from || strings.HasPrefix(p.dir, to+"/"): // below it, or its parent in the same row
+		case !slices.Contains(siblings, [2]string{p.dir, to}):
+			broken = append(broken, fmt.Sprintf("%s imports %s, which stands beside it", p.dir, to))
+		}
+	}
+	return broken
+}
+
+// owned: what has an owner is imported by nobody else.
+func owned(p pkg) (broken []string) {
+	for _, o := range owners {
+		for _, to := range p.imports {
+			if withinOrAt(o.pkg, short(to)) && !anyWithin(o.by, p.dir) {
+				broken = append(broken, fmt.Sprintf("%s imports %s, which is for %v alone", p.dir, short(to), o.by))
+			}
+		}
+		for _, to := range p.testImports {
+			if withinOrAt(o.pkg, short(to)) && !anyWithin(o.by, p.dir) && !anyWithin(o.tests, p.dir) {
+				broken = append(broken, fmt.Sprintf("a test of %s imports %s, which is for %v alone", p.dir, short(to), o.by))
+			}
+		}
+	}
+	return broken
+}
+
+// linked: some packages keep others out of every program that uses them.
+func linked(p pkg) (broken []string) {
+	for _, r := range reaches {
+		if !slices.Contains(r.from, p.dir) {
+			continue
+		}
+		for _, to := range p.deps {
+			if slices.ContainsFunc(r.never, func(never string) bool { return withinOrAt(never, short(to)) }) {
+				broken = append(broken, fmt.Sprintf("%s links %s", p.dir, short(to)))
+			}
+		}
+	}
+	return broken
+}
+
+// named: no folder or package has a name that says nothing.
+func named(p pkg) (broken []string) {
+	for _, name := range append(strings.Split(p.dir, "/"), p.name) {
+		switch name {
+		case "pkg", "util", "utils", "common", "types", "models", "helpers":
+			broken = append(broken, fmt.Sprintf("%s: %q says nothing about what is inside", p.dir, name))
+		}
+	}
+	return broken
+}
+
+// documented: every package has a doc comment, and every public one an example.
+func documented(p pkg) (broken []string) {
+	if p.doc == "" {
+		broken = append(broken, p.dir+" has no package comment")
+	}
+	if isPublic(p) && len(p.examples) == 0 {
+		broken = append(broken, p.dir+" has no Example function")
+	}
+	return broken
+}
+
+func isPublic(p pkg) bool {
+	return p.name != "main" && !slices.Contains(strings.Split(p.dir, "/"), "internal") && !within("examples/...", p.dir)
+}
+
+// folder is the folder of an import path of this module.
+func folder(importPath string) (dir string, ok bool) {
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// short is an import path as owners and reaches write it.
+func short(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }

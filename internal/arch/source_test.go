@@ -1,0 +1,121 @@
+package arch_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strings"
+)
+
+const maxLines = 600
+
+// freeOfLocks are the folders, with everything below them, in which a goroutine that waits must hold no mutex: such a
+// wait can be neither scheduled nor simulated, nor ended by a context.
+var freeOfLocks = []string{"agent/...", "tool/...", "ctxperm/...", "revert/...", "internal/line"}
+
+// lockPledge stands on the line of a mutex that may be there all the same.
+const lockPledge = "never held across a wait"
+
+func mustBeFreeOfLocks(dir string) bool {
+	if dir == "revert/sqlite" || isTestPackage(dir) {
+		return false // a database driver waits inside anyway; tests are not runtime code
+	}
+	for _, pattern := range freeOfLocks {
+		if withinOrAt(pattern, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// locks: a mutex in runtime code carries the pledge.
+func locks(fset *token.FileSet, file *ast.File) (broken []string) {
+	sync := importName(file, "sync")
+	pledged := map[int]bool{}
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if strings.Contains(c.Text, lockPledge) {
+				pledged[fset.Position(c.Pos()).Line] = true
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if !ok || sync == "" || x.Name != sync || sel.Sel.Name != "Mutex" && sel.Sel.Name != "RWMutex" {
+			return true
+		}
+		if at := fset.Position(sel.Pos()); !pledged[at.Line] {
+			broken = append(broken, fmt.Sprintf("%s: sync.%s without the comment %q", at, sel.Sel.Name, lockPledge))
+		}
+		return true
+	})
+	return broken
+}
+
+// importName is the name that a file has for an imported package, or empty.
+func importName(file *ast.File, importPath string) string {
+	for _, spec := range file.Imports {
+		if strings.Trim(spec.Path.Value, `"`) != importPath {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return importPath[strings.LastIndex(importPath, "/")+1:]
+	}
+	return ""
+}
+
+// inits: nothing happens because a package was imported.
+func inits(fset *token.FileSet, file *ast.File) (broken []string) {
+	for _, decl := range file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			broken = append(broken, fmt.Sprintf("%s: func init", fset.Position(fn.Pos())))
+		}
+	}
+	return broken
+}
+
+// examplesIn are the names of the example functions of a test file.
+func examplesIn(file *ast.File) (names []string) {
+	for _, decl := range file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Example") {
+			names = append(names, fn.Name.Name)
+		}
+	}
+	return names
+}
+
+// long: nobody reads a file of more than maxLines lines.
+func long(name, text string) (broken []string) {
+	if n := strings.Count(text, "\n"); n > maxLines {
+		broken = append(broken, fmt.Sprintf("%s has %d lines, more than %d", name, n, maxLines))
+	}
+	return broken
+}
+
+// foreign are words of one machine or one network, which mean nothing to anybody who cloned the project.
+var foreign = []*regexp.Regexp{
+	regexp.MustCompile(`(^|[^A-Za-z0-9_./])/(work|root)/`),
+	regexp.MustCompile(`\b(proxy|sum)\.golang\.org\b|\bgoproxy\.[a-z]+\b`),
+	regexp.MustCompile(`\bregistry\.(npmjs\.org|yarnpkg\.com|terraform\.io)\b|\b(files\.)?pypi(hosted)?\.org\b`),
+	regexp.MustCompile(`\b(index\.|static\.)?crates\.io\b|\brubygems\.org\b`),
+	regexp.MustCompile(`\b(ghcr|gcr|quay|docker)\.io\b|\bhub\.docker\.com\b`),
+}
+
+// words: the tree speaks of the project alone.
+func words(name, text string) (broken []string) {
+	for _, word := range foreign {
+		for _, at := range word.FindAllStringIndex(text, -1) {
+			line := 1 + strings.Count(text[:at[1]], "\n")
+			found := strings.TrimSpace(text[at[0]:at[1]])
+			broken = append(broken, fmt.Sprintf("%s:%d: %q belongs to one machine or network", name, line, found))
+		}
+	}
+	return broken
+}
