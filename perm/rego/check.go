@@ -1,10 +1,184 @@
 package rego
 
+import (
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
 // check finds what is wrong with a policy beyond its syntax, and lists what it
-// cannot see through.
+// cannot see through. Each stage builds on the one before, so the first stage
+// that finds something ends it.
 func (m *modules) check() ([]Note, error) {
-	if _, err := m.compile(); err != nil {
+	if err := m.checkShape(); err != nil {
 		return nil, err
 	}
-	return nil, nil
+	c, err := m.compile()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.checkUse(c); err != nil {
+		return nil, err
+	}
+	return m.checkFields(c)
+}
+
+// checkShape looks at the heads of rules: what has the name of a set has to be
+// one, or its author believes in a rule that nobody asks for.
+func (m *modules) checkShape() error {
+	var found problems
+	sets := 0
+	for _, name := range m.names {
+		mod := m.parsed[name]
+		found.checkPackage(mod)
+		for _, rule := range mod.Rules {
+			if inRemit(mod) && found.checkRule(rule) {
+				sets++
+			}
+		}
+	}
+	if len(found) == 0 && sets == 0 {
+		found.addEmpty(m)
+	}
+	return found.err()
+}
+
+// checkPackage refuses a package that stands where a set belongs.
+func (p *problems) checkPackage(mod *ast.Module) {
+	path := mod.Package.Path
+	if len(path) < 3 || plain(path[1].Value) != "remit" {
+		return
+	}
+	if name := plain(path[2].Value); isSet(name) {
+		p.add(at(mod.Package.Location), "give the package another name",
+			"package %s takes the place of the set %s", packageName(mod), name)
+	}
+}
+
+// checkRule reports whether a rule of package remit adds to a set.
+func (p *problems) checkRule(rule *ast.Rule) bool {
+	name := headName(rule)
+	switch {
+	case len(name) >= len(privatePrefix) && name[:len(privatePrefix)] == privatePrefix:
+		p.add(at(rule.Loc()), "choose another name", "names that begin with %s are taken", privatePrefix)
+	case !isSet(name):
+	case rule.Default:
+		p.add(at(rule.Loc()), "remove the line: where no rule matches the answer is a denial",
+			"%s is a set of reasons and has no default", name)
+	case rule.Else != nil:
+		p.add(at(rule.Loc()), "write a second rule instead of else", "%s is a set of reasons and has no else", name)
+	case !isPartialSet(rule):
+		p.add(at(rule.Loc()), "write "+name+` contains "why" if { conditions }`,
+			"%s is a set of reasons, and this rule does not add one", name)
+	default:
+		p.checkElement(name, rule)
+		return true
+	}
+	return false
+}
+
+// checkElement looks at an element that is written out.
+func (p *problems) checkElement(set string, rule *ast.Rule) {
+	value := rule.Head.Key.Value
+	if !ast.IsConstant(value) {
+		return
+	}
+	text, ok := value.(ast.String)
+	if !ok {
+		p.add(at(rule.Loc()), "write a text in quotes", "an element of %s is a text, not of type %s", set, ast.ValueName(value))
+		return
+	}
+	if bad := badElement(set, string(text)); bad != "" {
+		fix := ""
+		if set == setRequire {
+			fix = fixName(string(text), requirements())
+		}
+		p.add(at(rule.Loc()), fix, "%q: %s", string(text), bad)
+	}
+}
+
+// addEmpty says that a policy would deny everything because it has no rule.
+func (p *problems) addEmpty(m *modules) {
+	const fix = `write package remit and rules such as: allow contains "why" if { conditions }`
+	var others []string
+	for _, name := range m.names {
+		if mod := m.parsed[name]; !inRemit(mod) && !slices.Contains(others, packageName(mod)) {
+			others = append(others, packageName(mod))
+		}
+	}
+	if len(others) > 0 {
+		p.add("", fix, "the policy defines no rule of package remit, only of %v", others)
+		return
+	}
+	p.add("", fix, "the policy defines no rule")
+}
+
+// checkUse finds sets that nobody asks for: a misspelt name in package remit,
+// or the name of a set in a package beside it.
+func (m *modules) checkUse(c *ast.Compiler) error {
+	var found problems
+	used := usedNames(c)
+	for _, name := range m.names {
+		mod := m.parsed[name]
+		for _, rule := range mod.Rules {
+			if isPartialSet(rule) && !used.has(mod, headName(rule)) {
+				found.checkUnused(mod, rule)
+			}
+		}
+	}
+	return found.err()
+}
+
+func (p *problems) checkUnused(mod *ast.Module, rule *ast.Rule) {
+	name := headName(rule)
+	switch {
+	case inRemit(mod) && !isSet(name):
+		p.add(at(rule.Loc()), fixName(name, setNames()), "no set has the name %s, and no rule uses it", name)
+	case !inRemit(mod) && isSet(name):
+		p.add(at(rule.Loc()), "write package remit, or use it in a rule of that package",
+			"%s of package %s is not asked for, and no rule uses it", name, packageName(mod))
+	}
+}
+
+// uses is what the rules of a policy refer to.
+type uses struct {
+	names  map[string]bool // package.name
+	wholes []ast.Ref       // documents that are read whole, or by a computed name
+}
+
+func usedNames(c *ast.Compiler) uses {
+	u := uses{names: map[string]bool{}}
+	for _, mod := range c.Modules {
+		for _, rule := range mod.Rules {
+			ast.WalkRefs(rule, func(ref ast.Ref) bool {
+				u.add(ref)
+				return false
+			})
+		}
+	}
+	return u
+}
+
+func (u *uses) add(ref ast.Ref) {
+	if !ref[0].Equal(ast.DefaultRootDocument) {
+		return
+	}
+	constant := ref.ConstantPrefix()
+	u.wholes = append(u.wholes, constant)
+	for i := 3; i <= len(constant); i++ {
+		u.names[constant[1:i].String()] = true
+	}
+}
+
+// has reports whether a rule refers to name in the package, or to all of it.
+func (u *uses) has(mod *ast.Module, name string) bool {
+	if u.names[packageName(mod)+"."+name] {
+		return true
+	}
+	for _, whole := range u.wholes {
+		if mod.Package.Path.HasPrefix(whole) {
+			return true
+		}
+	}
+	return false
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
+const fixEmpty = "begin the file with package remit, or remove it"
+
 // fixFor says what to write instead, for an error of OPA's.
 func fixFor(e *ast.Error) string {
 	if d, ok := e.Details.(*ast.RefErrInvalidDetail); ok && len(d.OneOf) > 0 && d.Pos < len(d.Ref) {
@@ -17,6 +19,8 @@ func fixFor(e *ast.Error) string {
 	switch {
 	case strings.Contains(e.Message, "keyword is required"):
 		return `write rules as: allow contains "why" if { conditions }`
+	case strings.Contains(e.Message, "empty module"):
+		return fixEmpty
 	case e.Code == ast.ParseErr:
 		return "see the line for a misplaced or missing word, bracket or quote"
 	case e.Code == ast.UnsafeVarErr:

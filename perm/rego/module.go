@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/remit-dev/remit/perm"
 )
@@ -27,8 +28,8 @@ func parse(files []file) (*modules, error) {
 		switch {
 		case err != nil:
 			found.addOPA(err)
-		case mod == nil: // a file of white space
-			found.add(f.name, "begin it with package remit, or remove it", "the file is empty")
+		case mod == nil:
+			found.add(f.name, fixEmpty, "empty module")
 		case f.isTest():
 			m.tests[f.name] = mod
 		default:
@@ -147,17 +148,27 @@ func at(loc *ast.Location) string {
 	if loc == nil {
 		return ""
 	}
+	if loc.Row == 0 {
+		return loc.File
+	}
 	return fmt.Sprintf("%s:%d", loc.File, loc.Row)
 }
 
 // addOPA takes over the errors of OPA's parser and compiler.
 func (p *problems) addOPA(err error) {
 	var list ast.Errors
-	if !errors.As(err, &list) {
+	var one *ast.Error
+	if errors.As(err, &one) {
+		list = ast.Errors{one}
+	} else if !errors.As(err, &list) {
 		p.add("", "", "%v", err)
 		return
 	}
 	for _, e := range list {
-		p.add(at(e.Location), fixFor(e), "%s", e.Message)
+		text := e.Message
+		if d, ok := e.Details.(*ast.UnificationErrDetail); ok {
+			text = fmt.Sprintf("%s: %s against %s", text, types.Sprint(d.Left), types.Sprint(d.Right))
+		}
+		p.add(at(e.Location), fixFor(e), "%s", text)
 	}
 }

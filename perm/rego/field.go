@@ -1,0 +1,218 @@
+package rego
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// fieldCheck holds rules against the input schema where OPA's type checker does
+// not: values of enums, keys of object.get, targets of with, names inside maps.
+type fieldCheck struct {
+	*scope
+	params map[ast.Var]bool // of the function that is looked at
+	found  problems
+	notes  []Note
+}
+
+// checkFields looks at every rule. What it cannot see through becomes a note.
+func (m *modules) checkFields(c *ast.Compiler) ([]Note, error) {
+	input, err := inputShape()
+	if err != nil {
+		return nil, err
+	}
+	f := &fieldCheck{}
+	for _, name := range m.names {
+		mod := c.Modules[name]
+		f.scope = newScope(c, mod, input)
+		for _, rule := range mod.Rules {
+			f.rule(rule)
+		}
+	}
+	slices.SortStableFunc(f.notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
+	return slices.Compact(f.notes), f.found.err()
+}
+
+func (f *fieldCheck) rule(rule *ast.Rule) {
+	f.params = map[ast.Var]bool{}
+	for _, arg := range rule.Head.Args {
+		if v, ok := arg.Value.(ast.Var); ok {
+			f.params[v] = true
+		}
+		if _, ok := arg.Value.(ast.String); ok {
+			f.note(rule.Loc(), "a value compared with a function's parameter is not checked")
+		}
+	}
+	ast.WalkTerms(rule, func(t *ast.Term) bool {
+		if ref, ok := t.Value.(ast.Ref); ok {
+			f.ref(ref, orRule(t.Location, rule))
+		}
+		return false
+	})
+	ast.WalkExprs(rule, func(e *ast.Expr) bool {
+		f.expr(e, orRule(e.Location, rule))
+		return false
+	})
+}
+
+func orRule(loc *ast.Location, rule *ast.Rule) *ast.Location {
+	if loc == nil || loc.File == "" {
+		return rule.Loc()
+	}
+	return loc
+}
+
+func (f *fieldCheck) note(loc *ast.Location, text string, args ...any) {
+	f.notes = append(f.notes, Note{At: at(loc), Text: fmt.Sprintf(text, args...)})
+}
+
+// ref follows a reference through the document.
+func (f *fieldCheck) ref(ref ast.Ref, loc *ast.Location) {
+	if v, ok := ref[0].Value.(ast.Var); ok && f.params[v] && len(ref) > 1 {
+		f.note(loc, "%s: fields of a function's parameter are not checked", f.spell(ref))
+		return
+	}
+	f.path(f.shapeOf(ref[0]), ref[1:], loc)
+}
+
+// path goes down a path from a place of the document, as far as it is known.
+func (f *fieldCheck) path(from *shape, path []*ast.Term, loc *ast.Location) {
+	for _, part := range path {
+		if from.closed() {
+			name, constant := f.follow(part).Value.(ast.String)
+			switch {
+			case !constant:
+				f.note(loc, "%s: a computed key of input is not checked", f.spell(part.Value))
+				return
+			case from.fields[string(name)] == nil:
+				f.found.add(at(loc), fixName(string(name), from.names()), "input has no field %s here", string(name))
+				return
+			}
+		}
+		from = f.step(from, part)
+	}
+}
+
+// spell writes a value as its author did: with the names that variables had
+// before the compiler gave them new ones, and without the variables it added.
+func (f *fieldCheck) spell(v ast.Value) string {
+	if name, ok := v.(ast.Var); ok && f.compiler.RewrittenVars[name] == "" {
+		v = f.follow(ast.NewTerm(v)).Value
+		if name, ok := v.(ast.Var); ok && name.IsGenerated() {
+			return "this value"
+		}
+	}
+	text := v.String()
+	ast.WalkVars(v, func(name ast.Var) bool {
+		if written, ok := f.compiler.RewrittenVars[name]; ok {
+			text = strings.ReplaceAll(text, string(name), string(written))
+		}
+		return false
+	})
+	return text
+}
+
+func (f *fieldCheck) expr(e *ast.Expr, loc *ast.Location) {
+	for _, w := range e.With {
+		if w.Target.Equal(ast.InputRootDocument) || w.Target.Value.Compare(ast.InputRootRef) == 0 {
+			f.note(loc, "a document that takes the place of input is not checked")
+		}
+	}
+	ops := e.Operands()
+	switch name := callName(e); {
+	case name == "":
+	case name == "eq" || name == "equal" || name == "neq":
+		f.compare(ops[0], ops[1], loc)
+		f.compare(ops[1], ops[0], loc)
+	case name == "internal.member_2":
+		f.compare(ops[0], ops[1], loc)
+	case name == "internal.member_3":
+		f.compare(ops[1], ops[2], loc)
+	case name == "object.get":
+		f.get(e, loc)
+	case strings.HasPrefix(name, "time."):
+		f.time(name, ops, loc)
+	case ast.BuiltinMap[name] != nil:
+		f.whole(name, ops, loc)
+	}
+}
+
+// compare holds the constants that something is compared with against the enum
+// of its place.
+func (f *fieldCheck) compare(t, with *ast.Term, loc *ast.Location) {
+	values := f.constants(with)
+	if v, ok := t.Value.(ast.Var); ok && f.params[v] && len(values) > 0 {
+		f.note(loc, "a value compared with a function's parameter is not checked")
+		return
+	}
+	s := f.shapeOf(t)
+	if s == nil || len(s.enum) == 0 {
+		return
+	}
+	for _, value := range values {
+		if !slices.Contains(s.enum, value) {
+			f.found.add(at(loc), fixName(value, s.enum), "%s can never be %q", f.spell(t.Value), value)
+		}
+	}
+}
+
+// get checks the key, or path of keys, of an object.get.
+func (f *fieldCheck) get(e *ast.Expr, loc *ast.Location) {
+	from := f.shapeOf(e.Operand(0))
+	if from == nil {
+		return
+	}
+	path, ok := f.getPath(e)
+	if !ok {
+		if from.closed() {
+			f.note(loc, "a computed key of object.get is not checked")
+		}
+		return
+	}
+	f.path(from, path, loc)
+}
+
+// whole notes built-ins that are given a part of the document whose fields they
+// may pick by themselves.
+func (f *fieldCheck) whole(name string, ops []*ast.Term, loc *ast.Location) {
+	for _, op := range ops {
+		if f.shapeOf(op).closed() {
+			f.note(loc, "what %s picks from %s is not checked", name, f.spell(op.Value))
+		}
+	}
+}
+
+// time refuses time zones that depend on the host.
+func (f *fieldCheck) time(name string, ops []*ast.Term, loc *ast.Location) {
+	for _, op := range ops {
+		pair, ok := f.follow(op).Value.(*ast.Array)
+		if !ok || pair.Len() < 2 {
+			continue
+		}
+		switch zone := f.follow(pair.Elem(1)).Value.(type) {
+		case ast.String:
+			if zone == "Local" {
+				f.found.add(at(loc), `name the zone, such as "UTC" or "Europe/Berlin"`, "the time zone Local depends on the host")
+			}
+		default:
+			f.note(loc, "a time zone that is not written out is not checked")
+		}
+	}
+	if name == "time.parse_ns" {
+		f.layout(ops[0], loc)
+	}
+}
+
+// layout refuses layouts with the abbreviation of a time zone: how far such a
+// zone is from UTC is looked up in the zone of the host.
+func (f *fieldCheck) layout(op *ast.Term, loc *ast.Location) {
+	named := []string{"UnixDate", "RFC822", "RFC850", "RFC1123"}
+	for _, layout := range f.constants(op) {
+		if strings.Contains(layout, "MST") || slices.Contains(named, layout) {
+			f.found.add(at(loc), "use a layout with a numeric offset, such as RFC3339",
+				"what an abbreviated time zone means depends on the host")
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package rego
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// shape is what the input schema says about one place of the document. A nil
+// shape is a place about which nothing is known.
+type shape struct {
+	fields map[string]*shape // of an object whose names are fixed
+	values *shape            // of an object whose names are free
+	items  *shape            // of a list
+	enum   []string
+}
+
+// closed reports whether only the named fields can be there.
+func (s *shape) closed() bool { return s != nil && s.fields != nil }
+
+func (s *shape) names() []string { return sortedKeys(s.fields) }
+
+// schemaNode is the part of JSON schema that the input schema is written in.
+type schemaNode struct {
+	Ref         string                 `json:"$ref"`
+	Properties  map[string]*schemaNode `json:"properties"`
+	Additional  json.RawMessage        `json:"additionalProperties"`
+	Items       *schemaNode            `json:"items"`
+	Enum        []string               `json:"enum"`
+	Definitions map[string]*schemaNode `json:"definitions"`
+}
+
+// inputShape reads the published schema, so that the checks and the document
+// that people read cannot differ.
+func inputShape() (*shape, error) {
+	var root schemaNode
+	if err := json.Unmarshal(perm.InputSchema(), &root); err != nil {
+		return nil, fmt.Errorf("rego: the input schema: %w", err)
+	}
+	return root.shape(root.Definitions)
+}
+
+func (n *schemaNode) shape(defs map[string]*schemaNode) (*shape, error) {
+	if n.Ref != "" {
+		def := defs[strings.TrimPrefix(n.Ref, "#/definitions/")]
+		if def == nil {
+			return nil, fmt.Errorf("rego: the input schema lacks %s", n.Ref)
+		}
+		return def.shape(defs)
+	}
+	s := &shape{enum: slices.Clone(n.Enum)}
+	var err error
+	if n.Items != nil {
+		if s.items, err = n.Items.shape(defs); err != nil {
+			return nil, err
+		}
+	}
+	for name, p := range n.Properties {
+		if s.fields == nil {
+			s.fields = map[string]*shape{}
+		}
+		if s.fields[name], err = p.shape(defs); err != nil {
+			return nil, err
+		}
+	}
+	if len(n.Additional) > 0 && n.Additional[0] == '{' {
+		var values schemaNode
+		if err = json.Unmarshal(n.Additional, &values); err != nil {
+			return nil, fmt.Errorf("rego: the input schema: %w", err)
+		}
+		s.values, err = values.shape(defs)
+	}
+	return s, err
+}
