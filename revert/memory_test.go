@@ -3,10 +3,19 @@ package revert_test
 import (
 	"context"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
 )
+
+func TestMemory(t *testing.T) {
+	journaltest.Run(t, func(*testing.T) journaltest.Opener {
+		open := revert.MemoryStore()
+		return func(*testing.T) revert.Journal { return open() }
+	})
+}
 
 // A transaction begins, holds a resource and ends, each step one batch.
 func ExampleMemory() {

@@ -1,0 +1,8 @@
+package revert
+
+// MemoryStore returns a function that opens one memory journal again and again,
+// so that tests can look at a store after an owner is gone.
+func MemoryStore() func() Journal {
+	store := newMemoryStore()
+	return func() Journal { return store.open() }
+}

@@ -1,0 +1,31 @@
+package journaltest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+)
+
+// The test of a store opens a fresh storage and gives back what opens it again.
+// (Each memory journal is a storage of its own, so this one would not pass.)
+func ExampleRun() {
+	_ = func(t *testing.T) {
+		journaltest.Run(t, func(*testing.T) journaltest.Opener {
+			return func(*testing.T) revert.Journal { return revert.Memory() }
+		})
+	}
+}
+
+// Entries for tests are sealed with a fixed salt, so that equal ones are equal.
+func ExampleEntry() {
+	e := journaltest.Entry(revert.Header{Txn: "t_1", Call: "c_1"}, "file_write")
+	fmt.Println(e.Header.Kind, e.Header.Txn, e.Header.Call)
+	fmt.Println(string(e.Body))
+	fmt.Println(e.Check())
+	// Output:
+	// invalid t_1 c_1
+	// {"tool":{"name":"file_write"},"why":"for a test"}
+	// <nil>
+}

@@ -1,0 +1,106 @@
+package journaltest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+const (
+	hammerCallers = 24
+	hammerBatches = 12
+)
+
+// testHammer lets many callers append through several openings at once, some of
+// them batches that must be refused.
+func testHammer(t *testing.T, s store) {
+	t.Run("batches stay whole and in their caller's order", func(t *testing.T) {
+		open := s(t)
+		journals := []revert.Journal{open.until(t), open.until(t), open.until(t)}
+		var all sync.WaitGroup
+		failures := make([]error, hammerCallers)
+		for caller := range hammerCallers {
+			all.Go(func() { failures[caller] = hammer(t, journals[caller%len(journals)], caller) })
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(failures...))
+		requireWhole(t, read(t, journals[0], revert.Query{}))
+	})
+
+	t.Run("one of many gets a claim", func(t *testing.T) {
+		open := s(t)
+		journals := []revert.Journal{open.until(t), open.until(t)}
+		var all sync.WaitGroup
+		errs := make([]error, hammerCallers)
+		for caller := range hammerCallers {
+			all.Go(func() {
+				j := journals[caller%len(journals)]
+				own := revert.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
+				errs[caller] = j.Append(t.Context(), revert.Batch{Take: revert.Take{To: own}, Fence: own, Claims: []string{"r"}, Durable: true})
+			})
+		}
+		all.Wait()
+		winners := unfinished(t, journals[0])
+		require.Len(t, winners, 1)
+		for caller, err := range errs {
+			if winners[0].Txn == fmt.Sprint("t", caller) {
+				require.NoError(t, err)
+				continue
+			}
+			claimed, ok := errors.AsType[*revert.ClaimedError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, winners[0].Txn, claimed.Holder)
+		}
+	})
+}
+
+// hammer appends batches of a growing size in one transaction. Between them it
+// tries one that the fence must refuse, which shares a durable step with others.
+func hammer(t *testing.T, j revert.Journal, caller int) error {
+	txn := fmt.Sprint("t", caller)
+	own := revert.Ownership{Txn: txn, Owner: j.Owner()}
+	take := revert.Take{To: own}
+	for n := range hammerBatches {
+		b := revert.Batch{Take: take, Fence: own, Durable: n%3 > 0}
+		for i := range n%4 + 1 {
+			h := revert.Header{Txn: txn, Call: fmt.Sprintf("%s.%d", txn, n), Session: fmt.Sprint(n%4 + 1)}
+			b.Entries = append(b.Entries, entry(h, i))
+		}
+		if err := j.Append(t.Context(), b); err != nil {
+			return fmt.Errorf("caller %d, batch %d: %w", caller, n, err)
+		}
+		take = revert.Take{}
+		foreign := revert.Batch{Entries: numbered("foreign", 2), Fence: revert.Ownership{Txn: txn, Owner: "x"}, Durable: true}
+		if err := j.Append(t.Context(), foreign); !errors.Is(err, revert.ErrNotOwner) {
+			return fmt.Errorf("caller %d: a foreign batch got %w", caller, err)
+		}
+	}
+	return nil
+}
+
+// requireWhole checks that the entries of each batch, which its call names,
+// follow one another and number what their session says.
+func requireWhole(t *testing.T, all []revert.Entry) {
+	t.Helper()
+	next := map[string]int{} // per transaction, the batch that must come next
+	for i := 0; i < len(all); {
+		h := all[i].Header
+		require.Equal(t, fmt.Sprintf("%s.%d", h.Txn, next[h.Txn]), h.Call)
+		next[h.Txn]++
+		size := 0
+		for i < len(all) && all[i].Header.Call == h.Call {
+			require.Equal(t, int64(i+1), all[i].Pos)
+			i, size = i+1, size+1
+		}
+		require.Equal(t, h.Session, fmt.Sprint(size))
+	}
+	require.Len(t, next, hammerCallers)
+	for _, n := range next {
+		require.Equal(t, hammerBatches, n)
+	}
+}

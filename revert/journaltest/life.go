@@ -1,0 +1,140 @@
+package journaltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+func testLife(t *testing.T, s store) {
+	t.Run("an owner lives until its opening is closed", func(t *testing.T) {
+		open := s(t)
+		a, b := open(t), open.until(t)
+		require.NotEmpty(t, a.Owner())
+		require.NotEqual(t, a.Owner(), b.Owner())
+		require.Equal(t, a.Owner(), a.Owner())
+		begin(t, a, "t")
+		for _, j := range []revert.Journal{a, b} {
+			requireAlive(t, j, a.Owner(), true)
+			requireAlive(t, j, b.Owner(), true)
+		}
+		require.NoError(t, a.Close())
+		requireAlive(t, b, a.Owner(), false)
+		requireAlive(t, b, b.Owner(), true)
+		c := open.until(t)
+		require.NotEqual(t, a.Owner(), c.Owner(), "a name is used once")
+		require.NotEqual(t, b.Owner(), c.Owner())
+		requireAlive(t, c, a.Owner(), false)
+	})
+
+	t.Run("a closed journal says so", func(t *testing.T) {
+		j := s(t)(t)
+		blob := keep(t, j, content(revert.InlineMax+1, 1))
+		require.NoError(t, j.Close())
+		require.NoError(t, j.Close(), "closing again is no mistake")
+		for name, err := range useAll(t.Context(), j, blob.Ref()) {
+			require.ErrorContains(t, err, "closed", name)
+		}
+	})
+
+	t.Run("closing while reading ends the reading", func(t *testing.T) {
+		open := s(t)
+		j := open(t)
+		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("t", 3)}))
+		for _, err := range j.Entries(t.Context(), revert.Query{}) {
+			if err != nil {
+				require.ErrorContains(t, err, "closed")
+			}
+			require.NoError(t, j.Close())
+		}
+	})
+
+	t.Run("a context that has ended leaves nothing behind", func(t *testing.T) {
+		j := s.fresh(t)
+		own := begin(t, j, "t")
+		blob := keep(t, j, content(revert.InlineMax+1, 2))
+		require.NoError(t, j.Append(t.Context(), revert.Batch{Fence: own, Blobs: []revert.Blob{blob}, Durable: true}))
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		for name, err := range useAll(ctx, j, blob.Ref()) {
+			require.ErrorIs(t, err, cause, name)
+		}
+		require.Equal(t, at(1, numbered("t", 1)), read(t, j, revert.Query{}))
+		require.Equal(t, []revert.Ownership{own}, unfinished(t, j))
+	})
+
+	t.Run("a context that ends at any moment leaves all or nothing", func(t *testing.T) {
+		j := s.fresh(t)
+		stored := 0
+		for i := range 60 {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); cancel() }()
+			if err := j.Append(ctx, revert.Batch{Entries: numbered("t", 3), Durable: i%2 == 0}); err == nil {
+				stored += 3
+			} else {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			<-done
+			require.Len(t, read(t, j, revert.Query{}), stored, "what Append said is what happened")
+		}
+	})
+
+	t.Run("a context that ends while content streams in", func(t *testing.T) {
+		j := s.fresh(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		data := content(revert.InlineMax*4, 3)
+		_, err := j.Keep(ctx, &cancelling{from: bytes.NewReader(data), after: revert.InlineMax * 2, cancel: cancel})
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = j.Open(t.Context(), revert.BlobRef{Digest: digest(data), Size: int64(len(data))})
+		require.ErrorIs(t, err, revert.ErrNotFound)
+	})
+}
+
+func requireAlive(t *testing.T, j revert.Journal, owner string, want bool) {
+	t.Helper()
+	alive, err := j.Alive(t.Context(), owner)
+	require.NoError(t, err)
+	require.Equal(t, want, alive)
+}
+
+// useAll calls every method that takes a context, and returns what each said.
+func useAll(ctx context.Context, j revert.Journal, ref revert.BlobRef) map[string]error {
+	said := map[string]error{}
+	said["Append"] = j.Append(ctx, revert.Batch{Entries: numbered("t", 1), Durable: true})
+	said["Append, not durable"] = j.Append(ctx, revert.Batch{Entries: numbered("t", 1)})
+	for _, err := range j.Entries(ctx, revert.Query{}) {
+		said["Entries"] = err
+	}
+	_, said["Alive"] = j.Alive(ctx, j.Owner())
+	_, said["Unfinished"] = j.Unfinished(ctx)
+	_, said["Keep"] = j.Keep(ctx, bytes.NewReader([]byte("small")))
+	_, said["Keep, large"] = j.Keep(ctx, bytes.NewReader(make([]byte, revert.InlineMax+1)))
+	_, said["Open"] = j.Open(ctx, ref)
+	if _, asked := said["Entries"]; !asked {
+		said["Entries"] = nil
+	}
+	return said
+}
+
+// cancelling ends a context once so many bytes were read.
+type cancelling struct {
+	from   io.Reader
+	after  int
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p[:min(len(p), 4096)])
+	if c.after -= n; c.after < 0 {
+		c.cancel()
+	}
+	return n, err
+}

@@ -1,0 +1,121 @@
+package journaltest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+func testQuery(t *testing.T, s store) {
+	j := s.fresh(t)
+	all := fill(t, j)
+	// A kind that is queried for and never written, and one entry beyond all.
+	kinds := append(someKinds(), revert.KindUndoneBy)
+
+	t.Run("every query selects what a filter over everything does", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			q := revert.Query{
+				Session: rapid.SampledFrom([]string{"", "", "s1", "s2", "nobody"}).Draw(rt, "session"),
+				Txn:     rapid.SampledFrom([]string{"", "", "t1", "t2", "nobody"}).Draw(rt, "txn"),
+				Call:    rapid.SampledFrom([]string{"", "", "c1", "c2", "nobody"}).Draw(rt, "call"),
+				Kinds:   rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 3).Draw(rt, "kinds"),
+				After:   rapid.Int64Range(-1, int64(len(all))+1).Draw(rt, "after"),
+				Newest:  rapid.Bool().Draw(rt, "newest"),
+				Limit:   rapid.SampledFrom([]int{0, 0, 1, 2, 7, 1000}).Draw(rt, "limit"),
+			}
+			require.Equal(rt, naive(all, q), read(t, j, q))
+		})
+	})
+
+	t.Run("a reader may stop, and may ask again while it reads", func(t *testing.T) {
+		n := 0
+		for e, err := range j.Entries(t.Context(), revert.Query{}) {
+			require.NoError(t, err)
+			for inner, err := range j.Entries(t.Context(), revert.Query{After: e.Pos - 1, Limit: 1}) {
+				require.NoError(t, err)
+				require.Equal(t, e, inner)
+			}
+			if n++; n == 20 {
+				break
+			}
+		}
+		require.Equal(t, 20, n)
+	})
+
+	t.Run("a sequence can be run twice", func(t *testing.T) {
+		seq := j.Entries(t.Context(), revert.Query{Limit: 3})
+		for range 2 {
+			n := 0
+			for _, err := range seq {
+				require.NoError(t, err)
+				n++
+			}
+			require.Equal(t, 3, n)
+		}
+	})
+
+	t.Run("entries appended while reading do not disturb", func(t *testing.T) {
+		n := 0
+		for e, err := range j.Entries(t.Context(), revert.Query{}) {
+			require.NoError(t, err)
+			if n < len(all) {
+				require.Equal(t, all[n], e)
+				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("late", 1)}))
+			}
+			if n++; n > 3*len(all) {
+				break // a reader that runs after its own writer never ends
+			}
+		}
+		require.GreaterOrEqual(t, n, len(all))
+		require.LessOrEqual(t, n, 2*len(all))
+	})
+}
+
+func someKinds() []revert.Kind {
+	return []revert.Kind{revert.KindInvalid, revert.KindNoted, revert.KindSavepoint, revert.KindCommitted}
+}
+
+// fill appends entries with every combination of header fields, in batches of
+// different sizes, some of them much larger than others.
+func fill(t *testing.T, j revert.Journal) []revert.Entry {
+	var all []revert.Entry
+	for _, session := range []string{"", "s1", "s2"} {
+		for _, txn := range []string{"", "t1", "t2", "t'; --"} {
+			for _, call := range []string{"", "c1", "c2"} {
+				var batch []revert.Entry
+				for i, kind := range someKinds() {
+					batch = append(batch, entry(revert.Header{Kind: kind, Session: session, Txn: txn, Call: call}, len(all)+i))
+				}
+				all = append(all, at(int64(len(all)+1), batch)...)
+				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: batch}))
+			}
+		}
+	}
+	return all
+}
+
+func naive(all []revert.Entry, q revert.Query) []revert.Entry {
+	var found []revert.Entry
+	for _, e := range all {
+		h := e.Header
+		wanted := e.Pos > q.After
+		wanted = wanted && (q.Session == "" || h.Session == q.Session)
+		wanted = wanted && (q.Txn == "" || h.Txn == q.Txn)
+		wanted = wanted && (q.Call == "" || h.Call == q.Call)
+		wanted = wanted && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+		if wanted {
+			found = append(found, e)
+		}
+	}
+	if q.Newest {
+		slices.Reverse(found)
+	}
+	if q.Limit > 0 && q.Limit < len(found) {
+		found = found[:q.Limit]
+	}
+	return found
+}

@@ -1,0 +1,140 @@
+package journaltest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Opener opens one storage. Each call is one more opening of the same storage,
+// also while earlier openings are still open.
+type Opener func(t *testing.T) revert.Journal
+
+// Run holds a journal to its contract. For each test, open makes a fresh empty
+// storage and returns what opens it.
+func Run(t *testing.T, open func(t *testing.T) Opener) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, store)
+	}{
+		{"append", testAppend},
+		{"owners", testOwners},
+		{"claims", testClaims},
+		{"query", testQuery},
+		{"blobs", testBlobs},
+		{"life", testLife},
+		{"hammer", testHammer},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, store(open)) })
+	}
+}
+
+// store makes fresh storages.
+type store func(t *testing.T) Opener
+
+// fresh opens a fresh storage until the test ends.
+func (s store) fresh(t *testing.T) revert.Journal { return s(t).until(t) }
+
+// until opens the storage once more, until the test ends.
+func (o Opener) until(t *testing.T) revert.Journal {
+	j := o(t)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	return j
+}
+
+// Entry returns a sealed entry that says that the named tool was called
+// wrongly. Equal arguments give equal entries.
+func Entry(h revert.Header, tool string) revert.Entry {
+	h.Kind = revert.KindInvalid
+	return seal(h, &revert.Invalid{Tool: revert.ToolRef{Name: tool}, Why: "for a test"})
+}
+
+// entry is an entry of any kind; the kind decides nothing in a journal but what
+// a query selects.
+func entry(h revert.Header, n int) revert.Entry {
+	switch h.Kind {
+	case revert.KindNoted:
+		return seal(h, &revert.Noted{Key: "n", Value: json.RawMessage(fmt.Sprint(n))})
+	case revert.KindSavepoint:
+		return seal(h, &revert.Savepoint{Name: fmt.Sprint(n)})
+	case revert.KindCommitted:
+		return seal(h, &revert.Committed{})
+	default:
+		return Entry(h, fmt.Sprint(n))
+	}
+}
+
+func seal(h revert.Header, body revert.Body) revert.Entry {
+	if h.At.IsZero() {
+		h.At = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	}
+	e, err := revert.Seal(revert.Record{Header: h, Body: body}, []byte("salt for testing"))
+	if err != nil {
+		panic(err) // only a mistake in this package gets here
+	}
+	return e
+}
+
+// numbered returns n entries of one transaction.
+func numbered(txn string, n int) []revert.Entry {
+	all := make([]revert.Entry, n)
+	for i := range all {
+		all[i] = entry(revert.Header{Txn: txn}, i)
+	}
+	return all
+}
+
+// begin makes a transaction with one entry and returns its ownership.
+func begin(t *testing.T, j revert.Journal, txn string, claims ...string) revert.Ownership {
+	t.Helper()
+	own := revert.Ownership{Txn: txn, Owner: j.Owner()}
+	require.NoError(t, j.Append(t.Context(), revert.Batch{
+		Entries: numbered(txn, 1),
+		Durable: true,
+		Take:    revert.Take{To: own},
+		Fence:   own,
+		Claims:  claims,
+	}))
+	return own
+}
+
+// end ends a transaction.
+func end(t *testing.T, j revert.Journal, own revert.Ownership) {
+	t.Helper()
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Fence: own, End: true, Durable: true}))
+}
+
+// read returns what a query selects.
+func read(t *testing.T, j revert.Journal, q revert.Query) []revert.Entry {
+	t.Helper()
+	var all []revert.Entry
+	for e, err := range j.Entries(context.WithoutCancel(t.Context()), q) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	return all
+}
+
+func unfinished(t *testing.T, j revert.Journal) []revert.Ownership {
+	t.Helper()
+	all, err := j.Unfinished(t.Context())
+	require.NoError(t, err)
+	return all
+}
+
+// at returns the entries as a journal gives them back that stored them from a
+// position on.
+func at(pos int64, entries []revert.Entry) []revert.Entry {
+	all := make([]revert.Entry, len(entries))
+	for i, e := range entries {
+		e.Pos = pos + int64(i)
+		all[i] = e
+	}
+	return all
+}
