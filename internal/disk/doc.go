@@ -22,6 +22,9 @@
 //
 // On Linux every walk is one openat2 with RESOLVE_BENEATH, NO_MAGICLINKS and
 // NO_XDEV. Where that call is missing, and on other systems, the walk is made
-// by os.Root, which follows bind mounts. [Features] tells a caller which
-// promises hold, so that a weaker platform is a decision and not a surprise.
+// by os.Root, which follows mounts; what it found on another mount (before
+// Linux 5.8 and elsewhere: on another device) is refused afterwards.
+// [Features] tells a caller which promises hold, so that a weaker platform is
+// a decision and not a surprise. Windows keeps of all permission bits only
+// the owner's right to write.
 package disk

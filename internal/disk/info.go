@@ -36,19 +36,6 @@ func (t Type) String() string {
 	return "unknown"
 }
 
-// typeOf reads the kind out of the standard library's mode bits.
-func typeOf(mode fs.FileMode) Type {
-	switch mode.Type() {
-	case 0:
-		return TypeFile
-	case fs.ModeDir:
-		return TypeDir
-	case fs.ModeSymlink:
-		return TypeLink
-	}
-	return TypeOther
-}
-
 // Info is what the disk knows about one file. It is a plain value.
 type Info struct {
 	Name   string      // last element of the path; "." for the root itself
@@ -76,7 +63,7 @@ type Features struct {
 	Beneath   bool // the kernel keeps every walk beneath the root and on its mount
 	Exchange  bool // Exchange swaps in one step
 	NoReplace bool // RenameNoReplace refuses in one step
-	Lease     bool // Quiet sees every writer; without it Quiet is ErrUnsupported
+	Lease     bool // Quiet sees every writer; else it may overlook some or be ErrUnsupported
 	Xattrs    bool // user.* attributes are kept
 	DirSync   bool // SyncDir makes names durable; without it it does nothing
 }

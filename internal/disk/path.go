@@ -2,6 +2,8 @@ package disk
 
 import (
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -15,4 +17,51 @@ func CheckPath(name string) error {
 		return ErrPath
 	}
 	return nil
+}
+
+// CheckXattr returns nil for the name of an extended attribute that a Root
+// keeps: "user." and at least one more byte, 255 in all, no NUL. Everything
+// else is ErrPath.
+func CheckXattr(key string) error {
+	rest, user := strings.CutPrefix(key, "user.")
+	if !user || rest == "" || len(key) > 255 || strings.IndexByte(key, 0) >= 0 {
+		return ErrPath
+	}
+	return nil
+}
+
+// CheckTarget returns nil for what a symbolic link can store: anything but
+// the empty text and a NUL, which are ErrPath.
+func CheckTarget(target string) error {
+	if target == "" || strings.IndexByte(target, 0) >= 0 {
+		return ErrPath
+	}
+	return nil
+}
+
+// checkRootPath is CheckPath for methods that also act on the root itself.
+func checkRootPath(name string) error {
+	if name == "." {
+		return nil
+	}
+	return CheckPath(name)
+}
+
+// checkPerm refuses bits that are no permission, such as a type.
+func checkPerm(perm fs.FileMode) error {
+	if perm&^PermMask != 0 {
+		return fs.ErrInvalid
+	}
+	return nil
+}
+
+// inside reports whether a clean path lies below another, element by element.
+func inside(name, dir string) bool {
+	inner, outer := strings.Split(name, "/"), strings.Split(dir, "/")
+	return len(outer) < len(inner) && slices.Equal(outer, inner[:len(outer)])
+}
+
+// split cuts a clean path into its parent, "." for the root, and its base.
+func split(name string) (parent, base string) {
+	return path.Dir(name), path.Base(name)
 }

@@ -52,7 +52,8 @@ type Root interface {
 
 	// Xattrs returns the extended attributes whose names begin with "user.",
 	// under their full names. It is empty for links and other files that
-	// cannot have any, and where the file system keeps none.
+	// cannot have any, and where the file system keeps none. "." is the root,
+	// here and in the two methods that follow.
 	Xattrs(name string) (map[string][]byte, error)
 
 	// SetXattr sets one attribute. A key outside "user." is ErrPath, a link
@@ -72,8 +73,8 @@ type Root interface {
 	Exchange(a, b string) error
 
 	// RenameNoReplace moves a file, link or directory, in one step, to a
-	// name that must be free: fs.ErrExist otherwise. It is ErrUnsupported
-	// where one step is not possible.
+	// name that must be free: fs.ErrExist otherwise; ErrPath when it lies inside the
+	// thing moved. It is ErrUnsupported where one step is not possible.
 	RenameNoReplace(from, to string) error
 
 	// SyncDir makes the entries of a directory durable: what was created in,
@@ -84,9 +85,10 @@ type Root interface {
 	// Quiet returns nil when no process, this one included, holds the inode
 	// open for writing or mapped writable, ErrBusy when one does, and nil
 	// for links and directories, which nobody can open for writing. It needs
-	// read access and ownership of the file and describes one moment: only
-	// for an inode that has no other name left is the answer lasting. A
-	// writer that opens the file during the check is delayed by it.
+	// read access and ownership of the file and describes one moment: the
+	// answer lasts only for an inode that others can no longer reach. A
+	// writer that opens the file during the check is delayed by it. Without
+	// Features.Lease it may overlook a writer.
 	Quiet(name string) error
 
 	// Identity returns the device and inode of the root itself, as they were

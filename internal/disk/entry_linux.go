@@ -1,0 +1,152 @@
+//go:build !portable
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// within runs act on the directory that holds the name. The base is one
+// element without meaning of its own, so a system call on the two cannot
+// leave the directory as long as it does not follow a link.
+func (r *linuxRoot) within(name string, act func(dir int, base string) error) error {
+	if err := CheckPath(name); err != nil {
+		return err
+	}
+	parent, base := split(name)
+	dir, err := r.walk.open(parent, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return control(dir, func(fd int) error { return act(fd, base) })
+}
+
+// between is within for two names.
+func (r *linuxRoot) between(from, to string, act func(fromDir int, fromBase string, toDir int, toBase string) error) error {
+	return r.within(from, func(fromDir int, fromBase string) error {
+		return r.within(to, func(toDir int, toBase string) error {
+			return act(fromDir, fromBase, toDir, toBase)
+		})
+	})
+}
+
+func (r *linuxRoot) Create(name string, perm fs.FileMode) (File, error) {
+	file, err := r.create(name, perm)
+	if err != nil {
+		return nil, pathError("create", name, err)
+	}
+	return &openFile{file: file, name: name}, nil
+}
+
+// create opens the file with no more than its owner's bits, so that it is
+// never wider than asked for, and sets the rest where the umask has no say.
+func (r *linuxRoot) create(name string, perm fs.FileMode) (*os.File, error) {
+	if err := checkPerm(perm); err != nil {
+		return nil, err
+	}
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	var file *os.File
+	err := r.within(name, func(dir int, base string) error {
+		return interrupted(func() error {
+			fd, err := unix.Openat(dir, base, flags, rawPerm(perm)&0o600)
+			if err == nil {
+				file = os.NewFile(uintptr(fd), name)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := exact(file, perm); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func exact(file *os.File, perm fs.FileMode) error {
+	err := control(file, func(fd int) error { return unix.Fchmod(fd, rawPerm(perm)) })
+	if err != nil {
+		return err
+	}
+	return stuck(file, perm)
+}
+
+func (r *linuxRoot) Mkdir(name string, perm fs.FileMode) error {
+	if err := checkPerm(perm); err != nil {
+		return pathError("mkdir", name, err)
+	}
+	err := r.within(name, func(dir int, base string) error {
+		if err := unix.Mkdirat(dir, base, rawPerm(perm)&0o700); err != nil {
+			return err
+		}
+		fd, err := unix.Openat(dir, base, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		made := os.NewFile(uintptr(fd), base)
+		defer made.Close()
+		return chmod(made, perm)
+	})
+	return pathError("mkdir", name, err)
+}
+
+func (r *linuxRoot) Symlink(target, name string) error {
+	if err := CheckTarget(target); err != nil {
+		return pathError("symlink", name, err)
+	}
+	err := r.within(name, func(dir int, base string) error { return unix.Symlinkat(target, dir, base) })
+	return pathError("symlink", name, err)
+}
+
+// Remove asks for a file first and for a directory only when told that it is
+// one: the other order would report "not a directory" for a missing right.
+func (r *linuxRoot) Remove(name string) error {
+	err := r.within(name, func(dir int, base string) error {
+		err := unix.Unlinkat(dir, base, 0)
+		if errors.Is(err, unix.EISDIR) {
+			err = unix.Unlinkat(dir, base, unix.AT_REMOVEDIR)
+		}
+		return err
+	})
+	return pathError("remove", name, err)
+}
+
+func (r *linuxRoot) Exchange(a, b string) error {
+	if inside(a, b) || inside(b, a) {
+		return linkError("exchange", a, b, ErrPath)
+	}
+	return linkError("exchange", a, b, r.rename(a, b, unix.RENAME_EXCHANGE))
+}
+
+func (r *linuxRoot) RenameNoReplace(from, to string) error {
+	if inside(to, from) {
+		return linkError("rename", from, to, ErrPath)
+	}
+	return linkError("rename", from, to, r.rename(from, to, unix.RENAME_NOREPLACE))
+}
+
+func (r *linuxRoot) rename(from, to string, flags uint) error {
+	return r.between(from, to, func(fromDir int, fromBase string, toDir int, toBase string) error {
+		err := unix.Renameat2(fromDir, fromBase, toDir, toBase, flags)
+		return renameError(err)
+	})
+}
+
+// renameError names the answers of file systems without the flag, and of
+// overlays that would have to copy a lower directory first.
+func renameError(err error) error {
+	switch {
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS),
+		errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EXDEV):
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return err
+}

@@ -1,0 +1,42 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// openFile is a File on the real disk.
+type openFile struct {
+	file *os.File
+	name string // as the caller gave it, relative to the root
+}
+
+func (f *openFile) Read(p []byte) (int, error) {
+	n, err := f.file.Read(p)
+	return n, f.relative(err)
+}
+
+func (f *openFile) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p)
+	return n, f.relative(err)
+}
+
+func (f *openFile) Sync() error { return f.relative(f.file.Sync()) }
+
+func (f *openFile) Close() error { return f.relative(f.file.Close()) }
+
+func (f *openFile) Stat() (Info, error) {
+	info, err := stat(f.file)
+	_, info.Name = split(f.name)
+	return info, f.relative(err)
+}
+
+// relative keeps host paths, which the standard library puts into its
+// errors, out of what a caller sees.
+func (f *openFile) relative(err error) error {
+	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: wrapped.Op, Path: f.name, Err: wrapped.Err}
+	}
+	return err
+}

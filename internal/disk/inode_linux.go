@@ -1,0 +1,85 @@
+//go:build !portable
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// chmod sets the bits of a pinned inode and looks whether they stuck: the
+// kernel drops setgid in silence for who is not in the group, and some file
+// systems keep no bits at all.
+func chmod(pin *os.File, perm fs.FileMode) error {
+	err := control(pin, func(fd int) error {
+		err := unix.Fchmodat(fd, "", rawPerm(perm), unix.AT_EMPTY_PATH)
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			err = unix.Chmod(procPath(fd), rawPerm(perm))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return stuck(pin, perm)
+}
+
+func stuck(file *os.File, perm fs.FileMode) error {
+	info, err := stat(file)
+	if err == nil && info.Perm != perm {
+		err = fmt.Errorf("%w: mode is %v, not %v", ErrUnsupported, info.Perm, perm)
+	}
+	return err
+}
+
+// setMtime sets the time of a pinned inode. Kernels before 5.8 refuse the
+// empty path here.
+func setMtime(pin *os.File, t time.Time) error {
+	mtime, err := unix.TimeToTimespec(t)
+	if err != nil {
+		return err
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, mtime}
+	return control(pin, func(fd int) error {
+		err := unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH)
+		if errors.Is(err, unix.EINVAL) {
+			err = unix.UtimesNanoAt(unix.AT_FDCWD, procPath(fd), times, 0)
+		}
+		return err
+	})
+}
+
+// procPath is the name by which old kernels reach a pinned inode. It is built
+// from a number only, and leads to the very inode, not along a path.
+func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// featuresOf knows the file systems on which the promises were tried. The
+// kernel has no way to ask that leaves nothing behind in the folder. On an
+// overlay a lease overlooks the writer who mapped the file and closed it.
+func featuresOf(root *os.File) Features {
+	var raw unix.Statfs_t
+	err := control(root, func(fd int) error { return unix.Fstatfs(fd, &raw) })
+	known := err == nil && tried(int64(raw.Type))
+	return Features{
+		Exchange:  known,
+		NoReplace: known,
+		Lease:     known && raw.Type != unix.OVERLAYFS_SUPER_MAGIC,
+		DirSync:   known,
+		Xattrs:    keepsXattrs(root),
+	}
+}
+
+func tried(fsType int64) bool {
+	switch fsType {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
+		unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}

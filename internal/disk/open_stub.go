@@ -1,3 +1,0 @@
-package disk
-
-func openRoot(string) (Root, error) { return nil, ErrUnsupported }

@@ -1,0 +1,51 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// rootError turns an error of os.Root into one of this package. Its refusal
+// to leave the root has no sentinel; but it is no error number either, and
+// nothing else that reaches us here is neither a number nor of io/fs.
+func rootError(err error) error {
+	cause := innermost(err)
+	if cause == nil || errors.Is(cause, fs.ErrClosed) || errors.Is(cause, fs.ErrInvalid) {
+		return cause
+	}
+	if number, ok := errors.AsType[syscall.Errno](cause); !ok || number == syscall.ELOOP {
+		return fmt.Errorf("%w: %w", ErrEscape, cause)
+	}
+	return cause
+}
+
+// innermost strips the wrappers that carry host paths.
+func innermost(err error) error {
+	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrapped.Err
+	}
+	if wrapped, ok := errors.AsType[*os.LinkError](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// pathError names the operation and the path that the caller gave. It wraps
+// nothing when err is nil.
+func pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// linkError is pathError for an operation on two names.
+func linkError(op, from, to string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.LinkError{Op: op, Old: from, New: to, Err: err}
+}

@@ -1,0 +1,241 @@
+//go:build !portable
+
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// linuxRoot acts on descriptors that its walker found, so that no name is
+// looked up twice by different rules.
+type linuxRoot struct {
+	walk     walker
+	identity Identity
+	features Features
+}
+
+func openRoot(dir string) (Root, error) {
+	w, err := newWalker(dir)
+	if err != nil {
+		return nil, err
+	}
+	return newLinuxRoot(w)
+}
+
+func newLinuxRoot(w walker) (Root, error) {
+	r := &linuxRoot{walk: w}
+	err := r.pinned(".", func(self *os.File, info Info) error {
+		r.identity = Identity{Device: info.Device, Inode: info.Inode}
+		r.features = featuresOf(self)
+		_, r.features.Beneath = w.(*kernelWalker)
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return r, nil
+}
+
+// pinned runs act on the file that the name stands for, a link included.
+func (r *linuxRoot) pinned(name string, act func(pin *os.File, info Info) error) error {
+	if err := checkRootPath(name); err != nil {
+		return err
+	}
+	pin, err := r.walk.pin(name)
+	if err != nil {
+		return err
+	}
+	defer pin.Close()
+	info, err := stat(pin)
+	if err != nil {
+		return err
+	}
+	_, info.Name = split(name)
+	return act(pin, info)
+}
+
+func (r *linuxRoot) Open(name string) (File, error) {
+	file, err := r.openRegular(name)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return &openFile{file: file, name: name}, nil
+}
+
+// openRegular looks at the file before it opens it, since opening can do
+// something by itself: wake the writer of a FIFO, rewind a tape. Behind a
+// final link it is looked at only afterwards.
+func (r *linuxRoot) openRegular(name string) (*os.File, error) {
+	if err := CheckPath(name); err != nil {
+		return nil, err
+	}
+	err := r.pinned(name, func(_ *os.File, info Info) error {
+		if info.Type != TypeFile && info.Type != TypeLink {
+			return ErrType
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	file, _, err := r.reopen(name)
+	return file, err
+}
+
+// reopen opens a regular file for reading, without waiting for one that
+// turns out to be something else.
+func (r *linuxRoot) reopen(name string) (*os.File, Info, error) {
+	file, err := r.walk.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	info, err := stat(file)
+	if err == nil && info.Type != TypeFile {
+		err = ErrType
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, Info{}, err
+	}
+	return file, info, nil
+}
+
+func (r *linuxRoot) Lstat(name string) (found Info, err error) {
+	err = r.pinned(name, func(_ *os.File, info Info) error {
+		found = info
+		return nil
+	})
+	return found, pathError("lstat", name, err)
+}
+
+func (r *linuxRoot) ReadDir(name string) (entries []Info, err error) {
+	err = r.directory(name, func(dir *os.File) error {
+		names, err := dir.Readdirnames(-1)
+		if err != nil {
+			return innermost(err)
+		}
+		slices.Sort(names)
+		entries, err = describe(dir, names)
+		return err
+	})
+	return entries, pathError("readdir", name, err)
+}
+
+// describe looks at each entry without following it.
+func describe(dir *os.File, names []string) ([]Info, error) {
+	entries := make([]Info, 0, len(names))
+	err := control(dir, func(fd int) error {
+		for _, name := range names {
+			var raw unix.Stat_t
+			err := unix.Fstatat(fd, name, &raw, unix.AT_SYMLINK_NOFOLLOW)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			info := infoOf(&raw)
+			info.Name = strings.Clone(name)
+			entries = append(entries, info)
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// directory runs act on a directory opened for reading: the pinned one, by
+// way of its own ".", so that there is no second walk to differ.
+func (r *linuxRoot) directory(name string, act func(dir *os.File) error) error {
+	return r.pinned(name, func(pin *os.File, info Info) error {
+		if info.Type != TypeDir {
+			return ErrType
+		}
+		dir, err := readable(pin)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		return act(dir)
+	})
+}
+
+// readable turns a pinned directory into one that can be read and synced.
+func readable(pin *os.File) (*os.File, error) {
+	var fd int
+	err := control(pin, func(at int) error {
+		return interrupted(func() (err error) {
+			fd, err = unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "."), nil
+}
+
+func (r *linuxRoot) Readlink(name string) (target string, err error) {
+	err = r.pinned(name, func(pin *os.File, info Info) error {
+		if info.Type != TypeLink {
+			return ErrType
+		}
+		target, err = readlink(pin)
+		return err
+	})
+	return target, pathError("readlink", name, err)
+}
+
+// readlink grows its buffer until the target leaves room in it: some file
+// systems report no useful size.
+func readlink(pin *os.File) (target string, err error) {
+	err = control(pin, func(fd int) error {
+		for size := 256; ; size *= 2 {
+			buf := make([]byte, size)
+			n, err := unix.Readlinkat(fd, "", buf)
+			if err != nil {
+				return err
+			}
+			if n < size {
+				target = string(buf[:n])
+				return nil
+			}
+		}
+	})
+	return target, err
+}
+
+func (r *linuxRoot) Chmod(name string, perm fs.FileMode) error {
+	if err := checkPerm(perm); err != nil {
+		return pathError("chmod", name, err)
+	}
+	err := r.pinned(name, func(pin *os.File, info Info) error {
+		if info.Type != TypeFile && info.Type != TypeDir {
+			return ErrType
+		}
+		return chmod(pin, perm)
+	})
+	return pathError("chmod", name, err)
+}
+
+func (r *linuxRoot) SetMtime(name string, t time.Time) error {
+	err := r.pinned(name, func(pin *os.File, _ Info) error { return setMtime(pin, t) })
+	return pathError("chtimes", name, err)
+}
+
+func (r *linuxRoot) SyncDir(name string) error {
+	err := r.directory(name, func(dir *os.File) error { return innermost(dir.Sync()) })
+	return pathError("sync", name, err)
+}
+
+func (r *linuxRoot) Identity() Identity { return r.identity }
+
+func (r *linuxRoot) Features() Features { return r.features }
+
+func (r *linuxRoot) Close() error { return innermost(r.walk.close()) }

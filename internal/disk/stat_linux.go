@@ -1,0 +1,76 @@
+//go:build !portable
+
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat describes an open file, also one opened with O_PATH. The name is left
+// to the caller.
+func stat(file *os.File) (Info, error) {
+	var raw unix.Stat_t
+	err := control(file, func(fd int) error { return unix.Fstat(fd, &raw) })
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(&raw), nil
+}
+
+// infoOf translates the kernel's description. The conversions matter on
+// architectures whose fields are narrower.
+func infoOf(raw *unix.Stat_t) Info {
+	return Info{
+		Type:   typeOfRaw(raw.Mode),
+		Perm:   permOfRaw(raw.Mode),
+		Size:   raw.Size,
+		Mtime:  time.Unix(int64(raw.Mtim.Sec), int64(raw.Mtim.Nsec)).UTC(),
+		Inode:  raw.Ino,
+		Device: raw.Dev,
+		Links:  uint64(raw.Nlink),
+	}
+}
+
+func typeOfRaw(mode uint32) Type {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return TypeFile
+	case unix.S_IFDIR:
+		return TypeDir
+	case unix.S_IFLNK:
+		return TypeLink
+	}
+	return TypeOther
+}
+
+func permOfRaw(mode uint32) fs.FileMode {
+	perm := fs.FileMode(mode) & fs.ModePerm
+	if mode&unix.S_ISUID != 0 {
+		perm |= fs.ModeSetuid
+	}
+	if mode&unix.S_ISGID != 0 {
+		perm |= fs.ModeSetgid
+	}
+	if mode&unix.S_ISVTX != 0 {
+		perm |= fs.ModeSticky
+	}
+	return perm
+}
+
+func rawPerm(perm fs.FileMode) uint32 {
+	raw := uint32(perm & fs.ModePerm)
+	if perm&fs.ModeSetuid != 0 {
+		raw |= unix.S_ISUID
+	}
+	if perm&fs.ModeSetgid != 0 {
+		raw |= unix.S_ISGID
+	}
+	if perm&fs.ModeSticky != 0 {
+		raw |= unix.S_ISVTX
+	}
+	return raw
+}

@@ -1,0 +1,43 @@
+//go:build unix && (portable || !linux)
+
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const (
+	// nonBlocking keeps the opening of a FIFO from waiting for a writer.
+	nonBlocking = syscall.O_NONBLOCK
+
+	syncsDirs = true
+)
+
+// stat describes an open file. The name is left to the caller.
+func stat(file *os.File) (Info, error) {
+	found, err := file.Stat()
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(found), nil
+}
+
+// complete adds what the standard library keeps in the platform's record.
+func (r *portableRoot) complete(_ string, found fs.FileInfo) (Info, error) {
+	return infoOf(found), nil
+}
+
+func infoOf(found fs.FileInfo) Info {
+	info := Info{
+		Type:  typeOf(found.Mode()),
+		Perm:  found.Mode() & PermMask,
+		Size:  found.Size(),
+		Mtime: found.ModTime().UTC(),
+	}
+	if raw, ok := found.Sys().(*syscall.Stat_t); ok {
+		info.Inode, info.Device, info.Links = uint64(raw.Ino), uint64(raw.Dev), uint64(raw.Nlink)
+	}
+	return info
+}

@@ -1,0 +1,194 @@
+//go:build !portable
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A walker turns names into descriptors and is the only part that decides
+// what lies beneath the root. Names are checked before they get here.
+type walker interface {
+	// pin returns a descriptor that stands for the file itself, a final
+	// link included, and opens nothing: no device, no FIFO, no lease.
+	pin(name string) (*os.File, error)
+
+	// open opens what the name leads to, through a final link if it stays
+	// beneath. The caller checks what it got.
+	open(name string, flags int) (*os.File, error)
+
+	close() error
+}
+
+// newWalker prefers openat2. A seccomp filter older than the call answers
+// EPERM, an older kernel ENOSYS.
+func newWalker(dir string) (walker, error) {
+	root, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	w := &kernelWalker{root: root}
+	probe, err := w.open(".", unix.O_PATH)
+	if err == nil {
+		return w, probe.Close()
+	}
+	_ = root.Close()
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return newLibraryWalker(dir)
+	}
+	return nil, err
+}
+
+// kernelWalker walks by openat2. It compares no device numbers: NO_XDEV is
+// about mounts, which is what matters, and an overlay may give the files of
+// one mount several device numbers.
+type kernelWalker struct{ root *os.File }
+
+const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
+
+func (w *kernelWalker) pin(name string) (*os.File, error) {
+	return w.open(name, unix.O_PATH|unix.O_NOFOLLOW)
+}
+
+func (w *kernelWalker) open(name string, flags int) (*os.File, error) {
+	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: beneath}
+	var fd int
+	err := control(w.root, func(root int) (err error) {
+		fd, err = openat2(root, name, &how)
+		return err
+	})
+	if err != nil {
+		return nil, walkError(err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (w *kernelWalker) close() error { return w.root.Close() }
+
+// openat2 retries what a signal interrupted, and for a while what the kernel
+// gave up because of a rename elsewhere in the tree.
+func openat2(root int, name string, how *unix.OpenHow) (fd int, err error) {
+	const patience = 128
+	for range patience {
+		err = interrupted(func() (err error) {
+			fd, err = unix.Openat2(root, name, how)
+			return err
+		})
+		if !errors.Is(err, unix.EAGAIN) {
+			return fd, err
+		}
+		runtime.Gosched()
+	}
+	return fd, err
+}
+
+// libraryWalker walks by os.Root, which does not see mounts, and therefore
+// compares where each walk ended with where it began.
+type libraryWalker struct {
+	root *os.Root
+	home place
+}
+
+func newLibraryWalker(dir string) (walker, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &libraryWalker{root: root}
+	self, err := root.OpenFile(".", unix.O_PATH, 0)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	w.home, err = placeOf(self)
+	if err := errors.Join(err, self.Close()); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return w, nil
+}
+
+// place is a mount, or on kernels before 5.8 only a device. The device of a
+// file says less: a bind mount shares it with its origin, and an overlay may
+// give the files of one mount several.
+type place struct {
+	mount bool
+	id    uint64
+}
+
+func placeOf(file *os.File) (place, error) {
+	var raw unix.Statx_t
+	err := control(file, func(fd int) error {
+		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &raw)
+	})
+	if err == nil && raw.Mask&unix.STATX_MNT_ID != 0 {
+		return place{mount: true, id: raw.Mnt_id}, nil
+	}
+	info, err := stat(file)
+	return place{id: info.Device}, err
+}
+
+// pin relies on os.Root adding O_NOFOLLOW to every step: together with O_PATH
+// that yields the link where plain O_NOFOLLOW would fail and be resolved.
+func (w *libraryWalker) pin(name string) (*os.File, error) {
+	return w.open(name, unix.O_PATH)
+}
+
+func (w *libraryWalker) open(name string, flags int) (*os.File, error) {
+	file, err := w.root.OpenFile(name, flags, 0)
+	if err != nil {
+		return nil, walkError(rootError(err))
+	}
+	where, err := placeOf(file)
+	if err == nil && where != w.home {
+		err = ErrEscape
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func (w *libraryWalker) close() error { return w.root.Close() }
+
+// walkError gives the kernel's refusals their names.
+func walkError(err error) error {
+	switch {
+	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ELOOP):
+		return fmt.Errorf("%w: %w", ErrEscape, err)
+	case errors.Is(err, unix.EAGAIN):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("%w: %w", ErrType, err)
+	}
+	return err
+}
+
+// control lends out the descriptor of a file and keeps it from being closed,
+// and its number from being given to another file, meanwhile.
+func control(file *os.File, use func(fd int) error) error {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return fs.ErrClosed
+	}
+	var failed error
+	if conn.Control(func(fd uintptr) { failed = use(int(fd)) }) != nil {
+		return fs.ErrClosed
+	}
+	return failed
+}
+
+// interrupted repeats a system call for as long as signals interrupt it.
+func interrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

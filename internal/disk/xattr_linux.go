@@ -1,0 +1,147 @@
+//go:build !portable
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func (r *linuxRoot) Xattrs(name string) (attrs map[string][]byte, err error) {
+	attrs = map[string][]byte{}
+	err = r.content(name, func(file *os.File) error {
+		return control(file, func(fd int) error { return readXattrs(fd, attrs) })
+	})
+	if errors.Is(err, ErrType) || errors.Is(err, unix.EOPNOTSUPP) {
+		return attrs, nil
+	}
+	if err != nil {
+		return nil, pathError("getxattr", name, err)
+	}
+	return attrs, nil
+}
+
+func (r *linuxRoot) SetXattr(name, key string, value []byte) error {
+	if err := CheckXattr(key); err != nil {
+		return pathError("setxattr", name, err)
+	}
+	err := r.content(name, func(file *os.File) error {
+		return control(file, func(fd int) error { return unix.Fsetxattr(fd, key, value, 0) })
+	})
+	return pathError("setxattr", name, xattrError(err))
+}
+
+func (r *linuxRoot) RemoveXattr(name, key string) error {
+	if err := CheckXattr(key); err != nil {
+		return pathError("removexattr", name, err)
+	}
+	err := r.content(name, func(file *os.File) error {
+		return control(file, func(fd int) error { return unix.Fremovexattr(fd, key) })
+	})
+	return pathError("removexattr", name, xattrError(err))
+}
+
+// content runs act on a file or directory opened for reading, which is what
+// the calls for attributes, and leases, need. It is the inode that the name
+// itself stands for, never the target of a link; if the name changes hands
+// between the two walks, that is ErrBusy.
+func (r *linuxRoot) content(name string, act func(file *os.File) error) error {
+	return r.pinned(name, func(pin *os.File, info Info) error {
+		file, err := r.unpin(name, pin, info)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return act(file)
+	})
+}
+
+func (r *linuxRoot) unpin(name string, pin *os.File, info Info) (*os.File, error) {
+	switch info.Type {
+	case TypeDir:
+		return readable(pin)
+	case TypeFile:
+		file, again, err := r.reopen(name)
+		if errors.Is(err, ErrType) {
+			return nil, ErrBusy
+		}
+		if err == nil && (again.Inode != info.Inode || again.Device != info.Device) {
+			_ = file.Close()
+			return nil, ErrBusy
+		}
+		return file, err
+	}
+	return nil, ErrType
+}
+
+// readXattrs fills attrs. An attribute that vanishes after it was listed is
+// left out.
+func readXattrs(fd int, attrs map[string][]byte) error {
+	list, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
+	if err != nil {
+		return err
+	}
+	for key := range strings.SplitSeq(string(list), "\x00") {
+		if CheckXattr(key) != nil {
+			continue
+		}
+		value, err := sized(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, key, buf) })
+		if errors.Is(err, unix.ENODATA) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		attrs[key] = value
+	}
+	return nil
+}
+
+// sized asks for the size, then for the value, again when it grew between.
+func sized(get func(buf []byte) (int, error)) ([]byte, error) {
+	for {
+		size, err := get(nil)
+		if err != nil || size == 0 {
+			return []byte{}, err
+		}
+		buf := make([]byte, size)
+		n, err := get(buf)
+		if errors.Is(err, unix.ERANGE) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return buf[:n], nil
+	}
+}
+
+func xattrError(err error) error {
+	switch {
+	case errors.Is(err, unix.ENODATA):
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	return err
+}
+
+// keepsXattrs asks the root for an attribute that is not there: only a file
+// system that keeps them can say so.
+func keepsXattrs(root *os.File) bool {
+	dir, err := readable(root)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	err = control(dir, func(fd int) error {
+		_, err := unix.Fgetxattr(fd, "user.remit.probe", nil)
+		return err
+	})
+	return err == nil || errors.Is(err, unix.ENODATA)
+}
