@@ -99,6 +99,9 @@ func (f *fieldCheck) path(from *shape, path []*ast.Term, loc *ast.Location) {
 // before the compiler gave them new ones, and without the variables it added.
 func (f *fieldCheck) spell(v ast.Value) string {
 	if name, ok := v.(ast.Var); ok && f.compiler.RewrittenVars[name] == "" {
+		if _, got := f.gets[name]; got {
+			return "this value"
+		}
 		v = f.follow(ast.NewTerm(v)).Value
 		if name, ok := v.(ast.Var); ok && name.IsGenerated() {
 			return "this value"
