@@ -1,0 +1,92 @@
+package perm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ResourceAccess is an action on a resource or on all that a pattern matches,
+// as plain data: a need, a line of a grant, something asked for. It carries no
+// authority and is only checked where it is used; Set is what it compiles to.
+type ResourceAccess struct {
+	Action   Action `json:"action"`
+	Resource string `json:"resource"`         // text of a resource or pattern
+	Method   string `json:"method,omitempty"` // HTTP method of a connect; "" is every method
+}
+
+// Access returns the access of an action on a resource or pattern.
+func Access(action Action, resource string) ResourceAccess {
+	return ResourceAccess{Action: action, Resource: resource}
+}
+
+// ParseAccess reads what String writes: the action, for a connect an HTTP
+// method if it has one, and the resource or pattern, separated by single spaces.
+func ParseAccess(text string) (ResourceAccess, error) {
+	words := strings.Split(text, " ")
+	a := ResourceAccess{Action: Action(words[0]), Resource: words[len(words)-1]}
+	switch len(words) {
+	case 2:
+	case 3:
+		a.Method = words[1]
+	default:
+		return ResourceAccess{}, errors.New(`not a valid access: valid are "read file://workspace/**" and "connect POST https://host/path"`)
+	}
+	if _, err := a.compile(); err != nil {
+		return ResourceAccess{}, err
+	}
+	return a, nil
+}
+
+// String writes a in one line, such as "read file://workspace/**" or
+// "connect POST https://api.example.com/v1/**".
+func (a ResourceAccess) String() string {
+	if a.Method == "" {
+		return string(a.Action) + " " + a.Resource
+	}
+	return string(a.Action) + " " + a.Method + " " + a.Resource
+}
+
+// Pattern reads the resource of a.
+func (a ResourceAccess) Pattern() (Pattern, error) { return ParsePattern(a.Resource) }
+
+// rule is an access that was checked and read once.
+type rule struct {
+	action  Action
+	method  string
+	pattern Pattern
+}
+
+func (a ResourceAccess) compile() (rule, error) {
+	p, err := ParsePattern(a.Resource)
+	if err != nil {
+		return rule{}, err
+	}
+	return newRule(a.Action, a.Method, p)
+}
+
+func newRule(action Action, method string, p Pattern) (rule, error) {
+	switch {
+	case !action.Valid():
+		return rule{}, fmt.Errorf("unknown action; valid are %v", Actions())
+	case method != "" && action != Connect:
+		return rule{}, fmt.Errorf("only %s has a method", Connect)
+	case len(method) > 32 || !only(method, func(c byte) bool { return 'A' <= c && c <= 'Z' }):
+		return rule{}, errors.New("bad method: valid are upper-case letters, such as POST")
+	}
+	return rule{action: action, method: method, pattern: p}, nil
+}
+
+func (r rule) access() ResourceAccess {
+	return ResourceAccess{Action: r.action, Resource: r.pattern.String(), Method: r.method}
+}
+
+// covers reports whether r holds for every access that o stands for.
+func (r rule) covers(o rule) bool {
+	return r.action == o.action && (r.method == "" || r.method == o.method) && r.pattern.Covers(o.pattern)
+}
+
+// overlaps reports whether both hold for some access.
+func (r rule) overlaps(o rule) bool {
+	return r.action == o.action && (r.method == "" || o.method == "" || r.method == o.method) && r.pattern.Overlaps(o.pattern)
+}

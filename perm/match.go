@@ -1,0 +1,200 @@
+package perm
+
+import (
+	"maps"
+	"slices"
+)
+
+// Matches reports whether r is one of the resources that p stands for.
+func (p Pattern) Matches(r Resource) bool {
+	return p.kind != "" && p.kind == r.kind &&
+		(p.port == 0 || p.port == r.port) &&
+		(p.statement == "" || p.statement == r.statement) &&
+		matchGlob(p.authority.glob, r.authority) &&
+		matchPath(p.globs(), r.Segments())
+}
+
+// Covers reports whether p matches every resource that other matches. It is
+// exact, but for a pattern with so many ** that it would take too long: then it
+// says false, which never widens anything.
+func (p Pattern) Covers(other Pattern) bool {
+	return p.kind != "" && p.kind == other.kind &&
+		(p.port == 0 || p.port == other.port) &&
+		(p.statement == "" || p.statement == other.statement) &&
+		matchGlob(p.authority.glob, other.authority.glob) &&
+		coversPath(p.globs(), other.globs())
+}
+
+// Overlaps reports whether there is a resource that both patterns match.
+func (p Pattern) Overlaps(other Pattern) bool {
+	return p.kind != "" && p.kind == other.kind &&
+		(p.port == 0 || other.port == 0 || p.port == other.port) &&
+		(p.statement == "" || other.statement == "" || p.statement == other.statement) &&
+		overlapGlobs(p.authority.glob, other.authority.glob) &&
+		overlapPaths(p.globs(), other.globs())
+}
+
+func (p Pattern) globs() []string {
+	if p.kind == KindExec && len(p.path) == 1 && p.path[0].glob == deep {
+		return []string{star, deep} // a path of a program is never empty
+	}
+	globs := make([]string, len(p.path))
+	for i, s := range p.path {
+		globs[i] = s.glob
+	}
+	return globs
+}
+
+// matchGlob matches the bytes of one segment. text may be a glob itself: a star
+// in it is a byte that only a star matches, and stands for every other, so that
+// the answer is whether every segment of text is one of glob.
+func matchGlob(glob, text string) bool {
+	if glob == "" || text == "" { // the authority of exec:///path, which no star matches
+		return glob == text
+	}
+	return matchRun(len(glob), len(text),
+		func(i int) bool { return glob[i] == star[0] },
+		func(i, j int) bool { return glob[i] == text[j] })
+}
+
+// matchPath matches segment by segment, also a path of globs without **.
+func matchPath(globs, segments []string) bool {
+	return matchRun(len(globs), len(segments),
+		func(i int) bool { return globs[i] == deep },
+		func(i, j int) bool { return matchGlob(globs[i], segments[j]) })
+}
+
+// matchRun is the greedy wildcard match that returns to the last wildcard only,
+// which is enough: what an earlier one took in could only be found later. It
+// takes at most patterns times texts steps. See Russ Cox, "Glob Matching Can Be
+// Simple And Fast Too", https://research.swtch.com/glob.
+func matchRun(patterns, texts int, wild func(i int) bool, same func(i, j int) bool) bool {
+	i, j, back, next := 0, 0, -1, 0
+	for i < patterns || j < texts {
+		switch {
+		case i < patterns && wild(i):
+			back, next = i, j+1
+			i++
+		case i < patterns && j < texts && same(i, j):
+			i, j = i+1, j+1
+		case back >= 0 && next <= texts:
+			i, j = back+1, next
+			next++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func overlapGlobs(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	return overlapRun(len(a), len(b),
+		func(i int) bool { return a[i] == star[0] },
+		func(j int) bool { return b[j] == star[0] },
+		func(i, j int) bool { return a[i] == b[j] })
+}
+
+func overlapPaths(a, b []string) bool {
+	return overlapRun(len(a), len(b),
+		func(i int) bool { return a[i] == deep },
+		func(j int) bool { return b[j] == deep },
+		func(i, j int) bool { return overlapGlobs(a[i], b[j]) })
+}
+
+// overlapRun is the table of which tails of two patterns have a text in common,
+// filled in from the end, one row at a time.
+func overlapRun(as, bs int, wildA, wildB func(int) bool, meet func(i, j int) bool) bool {
+	below := make([]bool, bs+1) // the row of i+1
+	row := make([]bool, bs+1)
+	for i := as; i >= 0; i-- {
+		for j := bs; j >= 0; j-- {
+			switch {
+			case i == as && j == bs:
+				row[j] = true
+			case i < as && wildA(i):
+				row[j] = below[j] || j < bs && row[j+1]
+			case j < bs && wildB(j):
+				row[j] = row[j+1] || i < as && below[j]
+			default:
+				row[j] = i < as && j < bs && below[j+1] && meet(i, j)
+			}
+		}
+		row, below = below, row
+	}
+	return below[0]
+}
+
+// coverSteps bounds coversPath; patterns that people write need a few dozen.
+const coverSteps = 10_000
+
+// coversPath asks whether every path of other is one of wide. A segment of other
+// can be taken as one symbol, its stars as a byte that only a star matches. Each
+// ** of other is any number of symbols that only * and ** match: for each such
+// number, follow the set of places in wide that a match could have got to (the
+// subset construction), until no new set appears. All sets at the end must hold
+// the end of wide.
+func coversPath(wide, other []string) bool {
+	if !slices.Contains(other, deep) {
+		return matchPath(wide, other)
+	}
+	if slices.Equal(wide, other) { // also when it would take too long
+		return true
+	}
+	start := make([]byte, len(wide)+1)
+	mark(wide, start, 0)
+	sets, steps := map[string]bool{string(start): true}, coverSteps
+	for _, symbol := range other {
+		next := map[string]bool{}
+		todo := sets
+		if symbol == deep {
+			next, symbol = maps.Clone(sets), star
+			for len(todo) > 0 && steps > 0 {
+				todo = advance(wide, todo, next, symbol, &steps)
+			}
+		} else {
+			advance(wide, todo, next, symbol, &steps)
+		}
+		if sets = next; steps <= 0 {
+			return false
+		}
+	}
+	for set := range sets {
+		if set[len(wide)] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// advance adds to next the sets of places one symbol after those of todo, and
+// returns the ones that were new there.
+func advance(wide []string, todo, next map[string]bool, symbol string, steps *int) map[string]bool {
+	found := map[string]bool{}
+	for set := range todo {
+		*steps--
+		after := make([]byte, len(wide)+1)
+		for i, glob := range wide {
+			switch {
+			case set[i] == 0:
+			case glob == deep:
+				mark(wide, after, i)
+			case matchGlob(glob, symbol):
+				mark(wide, after, i+1)
+			}
+		}
+		if s := string(after); !next[s] {
+			next[s], found[s] = true, true
+		}
+	}
+	return found
+}
+
+// mark adds a place, and those that follow it because ** may stand for nothing.
+func mark(wide []string, set []byte, i int) {
+	for set[i] = 1; i < len(wide) && wide[i] == deep; i++ {
+		set[i+1] = 1
+	}
+}

@@ -1,0 +1,249 @@
+package perm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pattern matches resources. It is immutable; the zero Pattern matches nothing.
+// Its text is that of a resource in which
+//
+//   - * inside a segment of a path or in a name stands for any bytes of it, also
+//     none; a segment is never empty;
+//   - ** as a whole segment of a path stands for any number of segments, also
+//     none: file://ws/** is everything in the root ws, and the root;
+//   - * as a host is any host, *.example.com every host below example.com but not
+//     example.com itself, and * as a port any port, where no port is the default;
+//   - {name} stands for the argument of that name, to be filled in by Bind: one
+//     segment or a part of it, a whole host, a name; as the whole last segment of
+//     a file's path a path of any length. What is filled in is literal: a star in
+//     an argument is a star in a file's name. Before it is filled in a parameter
+//     matches what it could stand for: ** at the end of a file's path, else *;
+//   - a table without a statement is the table with any, and without.
+//
+// A literal star is written %2A, literal braces %7B and %7D.
+type Pattern struct {
+	text      string
+	kind      Kind
+	authority segment
+	path      []segment
+	statement string
+	port      uint16 // 0 for a URL: any
+}
+
+// ParsePattern reads the text of a pattern. The text of every resource is the
+// text of a pattern too.
+func ParsePattern(text string) (Pattern, error) {
+	p, err := parse(text, true)
+	if err != nil {
+		return Pattern{}, fmt.Errorf("not a valid pattern: %w", err)
+	}
+	return p, nil
+}
+
+// String returns the canonical text, "" for the zero Pattern.
+func (p Pattern) String() string { return p.text }
+
+// Exact returns the resource that p names, if p has neither wildcards nor
+// parameters.
+func (p Pattern) Exact() (Resource, bool) {
+	if p.kind == "" || !p.literal() {
+		return Resource{}, false
+	}
+	return p.resource(), true
+}
+
+// Params returns the names of the parameters of p, each once, in the order of
+// the text.
+func (p Pattern) Params() []string {
+	var names []string
+	for _, s := range append([]segment{p.authority}, p.path...) {
+		for _, t := range s.parts {
+			if t.op == opParam && !slices.Contains(names, t.text) {
+				names = append(names, t.text)
+			}
+		}
+	}
+	return names
+}
+
+// Bind fills in the parameters of p, which must have no wildcards, and returns
+// the resource. get returns the argument of a name, false if there is none. The
+// error wraps ErrOutside when a path leaves its root; it never repeats an
+// argument.
+func (p Pattern) Bind(get func(name string) (string, bool)) (Resource, error) {
+	bound, err := p.BindPattern(get)
+	if err != nil {
+		return Resource{}, err
+	}
+	r, ok := bound.Exact()
+	if !ok {
+		return Resource{}, errors.New("the pattern has wildcards and names no single resource")
+	}
+	return r, nil
+}
+
+// BindPattern is Bind for a pattern that may have wildcards: these stay.
+func (p Pattern) BindPattern(get func(name string) (string, bool)) (Pattern, error) {
+	if len(p.Params()) == 0 {
+		return p, nil
+	}
+	var err error
+	bound := p
+	if bound.authority, err = p.bindAuthority(get); err != nil {
+		return Pattern{}, err
+	}
+	bound.path = nil
+	for _, s := range p.path {
+		more, err := p.bindSegment(s, get)
+		if err != nil {
+			return Pattern{}, err
+		}
+		bound.path = append(bound.path, more...)
+	}
+	return bound.seal()
+}
+
+func (p Pattern) bindAuthority(get func(string) (string, bool)) (segment, error) {
+	s, err := p.authority.bind(get)
+	if err == nil && p.kind.url() && s.literal() {
+		host, bad := canonicalHost(s.glob)
+		return word(host), bad
+	}
+	return s, err
+}
+
+func (p Pattern) bindSegment(s segment, get func(string) (string, bool)) ([]segment, error) {
+	if s.glob != deep || s.parts[0].op != opParam {
+		one, err := s.bind(get)
+		if err == nil && p.kind == KindFile && one.literal() && one.glob == ".." {
+			err = fmt.Errorf("%w: valid is a path below the root", ErrOutside)
+		}
+		return []segment{one}, err
+	}
+	value, err := argument(get, s.parts[0].text)
+	if err != nil {
+		return nil, err
+	}
+	names, err := relative(value)
+	if err != nil {
+		return nil, at("argument "+s.parts[0].text+":", err)
+	}
+	path := make([]segment, len(names))
+	for i, name := range names {
+		path[i] = word(name)
+	}
+	return path, nil
+}
+
+func argument(get func(string) (string, bool), name string) (string, error) {
+	value, ok := get(name)
+	if !ok {
+		return "", fmt.Errorf("argument %s is missing", name)
+	}
+	return value, nil
+}
+
+// seal checks what parse, Bind and the makers of resources put together, and
+// gives it its text. Nothing else makes a Pattern.
+func (p Pattern) seal() (Pattern, error) {
+	if !p.kind.valid() {
+		return Pattern{}, fmt.Errorf("no known kind; valid kinds are %v", kinds())
+	}
+	if p.statement != "" && (p.kind != KindDB || !statementName(p.statement)) {
+		return Pattern{}, errStatement()
+	}
+	p.path = slices.CompactFunc(slices.Clone(p.path), segment.bothDeep)
+	if p.kind == KindDB && slices.ContainsFunc(p.path, segment.one) {
+		p.path = slices.DeleteFunc(p.path, segment.many) // with a table, ** can only be nothing
+	}
+	p.widenLast()
+	for i, s := range p.path {
+		if err := s.check(); err != nil {
+			return Pattern{}, at(fmt.Sprintf("segment %d", i+1), err)
+		}
+	}
+	if err := p.checkShape(); err != nil {
+		return Pattern{}, err
+	}
+	if p.text = p.render(); len(p.text) > maxText {
+		return Pattern{}, errors.New("the canonical text is too long: at most 8 KiB are valid")
+	}
+	return p, nil
+}
+
+// widenLast lets a parameter that is the whole last segment of a file's path
+// stand for a path.
+func (p *Pattern) widenLast() {
+	last := len(p.path) - 1
+	if p.kind == KindFile && last >= 0 && len(p.path[last].parts) == 1 && p.path[last].parts[0].op == opParam {
+		p.path[last].glob = deep
+	}
+}
+
+// checkShape looks at the authority and at how long a path the kind can have.
+func (p Pattern) checkShape() error {
+	if p.authority.glob == deep {
+		return errors.New("** is valid as a whole segment of a path only")
+	}
+	switch p.kind {
+	case KindHTTP, KindHTTPS: // parsed by parseHost or canonicalHost
+		return nil
+	case KindExec:
+		if (p.authority.glob == "") != (len(p.path) > 0) {
+			return errors.New("a program is exec://name or exec:///absolute/path")
+		}
+		if p.authority.glob == "" {
+			return nil
+		}
+		return at("the program", p.authority.check())
+	case KindDB:
+		if len(p.path) > 1 { // seal left no ** beside a table
+			return errors.New("a database has at most one table after it")
+		}
+	case KindSecret, KindTool:
+		if len(p.path) > 0 {
+			return fmt.Errorf("the kind %s has no path", p.kind)
+		}
+	case KindFile, KindMCP:
+	}
+	return checkName(p.kind, p.authority)
+}
+
+// literal makes the pattern of one resource from decoded parts.
+func literal(kind Kind, authority string, segments []string) (Pattern, error) {
+	p := Pattern{kind: kind, authority: word(authority)}
+	if kind.url() {
+		var err error
+		if p.authority, p.port, err = parseHostPort(kind, authority, false); err != nil {
+			return Pattern{}, err
+		}
+	}
+	for _, s := range segments {
+		p.path = append(p.path, word(s))
+	}
+	return p.seal()
+}
+
+func (p Pattern) literal() bool {
+	for _, s := range p.path {
+		if !s.literal() {
+			return false
+		}
+	}
+	return p.authority.literal() && (p.port != 0 || !p.kind.url())
+}
+
+// resource turns a literal pattern into its resource.
+func (p Pattern) resource() Resource {
+	names := make([]string, len(p.path))
+	for i, s := range p.path {
+		names[i] = s.glob
+	}
+	return Resource{
+		text: p.text, kind: p.kind, authority: p.authority.glob,
+		path: strings.Join(names, "/"), statement: p.statement, port: p.port,
+	}
+}

@@ -1,0 +1,295 @@
+package perm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Set is authority: the accesses that somebody holds. It is immutable and safe
+// for concurrent use; the zero Set covers nothing.
+//
+// A set holds what any of its accesses stands for, less its excepts, which win
+// over every access they were made on. Actions are apart: who may write a file
+// may not delete it. An access without a method, or on a table without a
+// statement, stands for all of them: it is covered only if all are. Parameters
+// that were not bound stand for what they could be bound to, so that a set of a
+// tool's needs is the upper bound of its calls.
+type Set struct {
+	clauses []clause
+}
+
+// clause holds what all of its rules hold for and none of its excepts touches.
+// It has several rules where patterns were intersected: the paths that two
+// patterns share are not always those of one pattern.
+type clause struct {
+	all    []rule
+	except []rule
+}
+
+// NewSet compiles accesses. It refuses all of them if one is not valid.
+func NewSet(accesses ...ResourceAccess) (Set, error) {
+	rules, err := compileAll(accesses)
+	if err != nil {
+		return Set{}, err
+	}
+	var s Set
+	for _, r := range rules {
+		s = s.add(clause{all: []rule{r}})
+	}
+	return s, nil
+}
+
+// Except returns s without the accesses given, and without all that these stand
+// for: an access that an except only touches is no longer covered.
+func (s Set) Except(accesses ...ResourceAccess) (Set, error) {
+	rules, err := compileAll(accesses)
+	if err != nil {
+		return Set{}, err
+	}
+	var rest Set
+	for _, c := range s.clauses {
+		c.except = append(slices.Clone(c.except), rules...)
+		if c, ok := c.simplify(); ok {
+			rest = rest.add(c)
+		}
+	}
+	return rest, nil
+}
+
+// Allows reports whether s holds one exact access. An access on a pattern, or
+// one that is not valid, is not allowed.
+func (s Set) Allows(a ResourceAccess) bool {
+	r, err := ParseResource(a.Resource)
+	return err == nil && s.AllowsResource(a.Action, r, a.Method)
+}
+
+// AllowsResource is Allows for a resource that was read before.
+func (s Set) AllowsResource(action Action, r Resource, method string) bool {
+	if r.IsZero() {
+		return false
+	}
+	asked, err := newRule(action, method, r.pattern())
+	return err == nil && s.covers(asked)
+}
+
+// Covers reports whether s holds every access that a stands for; a may be on a
+// pattern. One access of s must cover all of a: an a that only several of them
+// cover together is not covered.
+func (s Set) Covers(a ResourceAccess) bool {
+	asked, err := a.compile()
+	return err == nil && s.covers(asked)
+}
+
+// CoversSet reports whether s holds everything that other holds. It may say
+// false where it takes several accesses of s to cover one of other; it never
+// says true wrongly. Every set covers itself, and what it was narrowed to.
+func (s Set) CoversSet(other Set) bool {
+	for _, d := range other.clauses {
+		if !slices.ContainsFunc(s.clauses, func(c clause) bool { return c.coversClause(d) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Union returns what s or other holds. An except of one does not take away what
+// the other holds.
+func (s Set) Union(other Set) Set {
+	all := s
+	for _, c := range other.clauses {
+		all = all.add(c)
+	}
+	return all
+}
+
+// Intersect returns exactly what s and other both hold.
+func (s Set) Intersect(other Set) Set {
+	var both Set
+	for _, c := range s.clauses {
+		for _, d := range other.clauses {
+			joined := clause{all: slices.Concat(c.all, d.all), except: slices.Concat(c.except, d.except)}
+			if joined, ok := joined.simplify(); ok {
+				both = both.addWidest(joined)
+			}
+		}
+	}
+	return both
+}
+
+// Narrow returns what s holds of limit. The result never holds more than s.
+func (s Set) Narrow(limit Set) Set { return s.Intersect(limit) }
+
+// IsEmpty reports whether s covers nothing. A set whose excepts only together
+// take everything away is not told to be empty.
+func (s Set) IsEmpty() bool { return len(s.clauses) == 0 }
+
+// Accesses lists accesses that together stand for at least what s holds, for
+// people to read and to size a sandbox by. It is an upper bound, since excepts
+// are left out, and of an intersection one side may be.
+func (s Set) Accesses() []ResourceAccess {
+	var list []ResourceAccess
+	for _, c := range s.clauses {
+		if a := c.all[0].access(); !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// MarshalJSON writes a list of lists: each of the inner ones is what must all
+// hold, as texts of accesses, excepts with "except " before them.
+func (s Set) MarshalJSON() ([]byte, error) {
+	lists := make([][]string, len(s.clauses))
+	for i, c := range s.clauses {
+		lists[i] = c.texts()
+	}
+	return json.Marshal(lists)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Set) UnmarshalJSON(data []byte) error {
+	var lists [][]string
+	if err := json.Unmarshal(data, &lists); err != nil {
+		return fmt.Errorf("not a valid set: %w", err)
+	}
+	var read Set
+	for i, texts := range lists {
+		c, err := parseClause(texts)
+		if err != nil {
+			return fmt.Errorf("not a valid set: list %d: %w", i+1, err)
+		}
+		read = read.add(c)
+	}
+	*s = read
+	return nil
+}
+
+func compileAll(accesses []ResourceAccess) ([]rule, error) {
+	rules := make([]rule, len(accesses))
+	for i, a := range accesses {
+		var err error
+		if rules[i], err = a.compile(); err != nil {
+			return nil, fmt.Errorf("access %d: %w", i+1, err)
+		}
+	}
+	return rules, nil
+}
+
+func (s Set) covers(asked rule) bool {
+	return slices.ContainsFunc(s.clauses, func(c clause) bool { return c.covers(asked) })
+}
+
+// add returns s with c, unless s has it already.
+func (s Set) add(c clause) Set {
+	texts := c.texts()
+	for _, d := range s.clauses {
+		if slices.Equal(d.texts(), texts) {
+			return s
+		}
+	}
+	return Set{clauses: append(slices.Clip(s.clauses), c)}
+}
+
+// addWidest is add without clauses that another one makes superfluous, so that
+// narrowing again and again does not grow.
+func (s Set) addWidest(c clause) Set {
+	if slices.ContainsFunc(s.clauses, func(d clause) bool { return d.coversClause(c) }) {
+		return s
+	}
+	kept := slices.DeleteFunc(slices.Clone(s.clauses), c.coversClause)
+	return Set{clauses: append(kept, c)}
+}
+
+func parseClause(texts []string) (clause, error) {
+	var c clause
+	for i, text := range texts {
+		text, except := strings.CutPrefix(text, "except ")
+		a, err := ParseAccess(text)
+		if err != nil {
+			return clause{}, fmt.Errorf("access %d: %w", i+1, err)
+		}
+		r, err := a.compile()
+		if err != nil {
+			return clause{}, fmt.Errorf("access %d: %w", i+1, err)
+		}
+		if except {
+			c.except = append(c.except, r)
+		} else {
+			c.all = append(c.all, r)
+		}
+	}
+	if len(c.all) == 0 { // it would hold for everything
+		return clause{}, fmt.Errorf("no access beside the excepts")
+	}
+	return c, nil
+}
+
+func (c clause) texts() []string {
+	texts := make([]string, 0, len(c.all)+len(c.except))
+	for _, r := range c.all {
+		texts = append(texts, r.access().String())
+	}
+	for _, r := range c.except {
+		texts = append(texts, "except "+r.access().String())
+	}
+	return texts
+}
+
+func (c clause) covers(asked rule) bool {
+	return len(c.all) > 0 &&
+		!slices.ContainsFunc(c.all, func(r rule) bool { return !r.covers(asked) }) &&
+		!slices.ContainsFunc(c.except, func(r rule) bool { return r.overlaps(asked) })
+}
+
+// coversClause reports whether c surely holds for all that d holds for.
+func (c clause) coversClause(d clause) bool {
+	for _, r := range c.all {
+		if !slices.ContainsFunc(d.all, r.covers) {
+			return false
+		}
+	}
+	for _, e := range c.except {
+		apart := slices.ContainsFunc(d.all, func(r rule) bool { return !e.overlaps(r) })
+		if !apart && !slices.ContainsFunc(d.except, func(f rule) bool { return f.covers(e) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// simplify drops what does not change what c holds for, and says false if that
+// is nothing at all.
+func (c clause) simplify() (clause, bool) {
+	c.all = without(c.all, func(r, o rule) bool { return r.covers(o) })
+	c.except = without(c.except, func(r, o rule) bool { return o.covers(r) })
+	for i, r := range c.all {
+		for _, o := range c.all[i+1:] {
+			if !r.overlaps(o) {
+				return clause{}, false
+			}
+		}
+		if slices.ContainsFunc(c.except, func(e rule) bool { return e.covers(r) }) {
+			return clause{}, false
+		}
+	}
+	c.except = slices.DeleteFunc(c.except, func(e rule) bool {
+		return slices.ContainsFunc(c.all, func(r rule) bool { return !e.overlaps(r) })
+	})
+	return c, true
+}
+
+// without returns the rules that none of the others makes superfluous, the
+// first of those that make each other so.
+func without(rules []rule, superfluous func(r, beside rule) bool) []rule {
+	var kept []rule
+	for _, r := range rules {
+		if slices.ContainsFunc(kept, func(k rule) bool { return superfluous(r, k) }) {
+			continue
+		}
+		kept = slices.DeleteFunc(kept, func(k rule) bool { return superfluous(k, r) })
+		kept = append(kept, r)
+	}
+	return kept
+}
