@@ -28,12 +28,18 @@ type element struct {
 // evaluate asks for the sets of a purpose. Whatever happened on the way, a
 // context that is done makes it an error: an evaluation that was stopped can
 // look like one that found nothing to deny.
+//
+// Both contexts are looked at, because a context that is not of package context
+// hands its end on to a derived one only some time later.
 func (e *Engine) evaluate(ctx context.Context, purpose perm.Purpose, input *ast.Term) (answers, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
+	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
 	defer stop()
-	got, err := e.rules.ask(ctx, purpose, input)
+	got, err := e.rules.ask(timed, purpose, input)
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)
+	}
+	if timed.Err() != nil {
+		return nil, cancelled(timed)
 	}
 	return got, err
 }
