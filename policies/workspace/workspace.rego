@@ -1,0 +1,86 @@
+# The policy that holds when none is given: an agent may look at the workspace
+# and change what can be taken back. Nobody is asked about that, because undo
+# covers it; a person is asked about what undo does not cover.
+package remit
+
+import data.remit.workspace.paths
+
+allow contains "files of the workspace may be read and listed" if {
+	paths.inside
+	input.access.action in {"read", "list"}
+}
+
+allow contains "changes of the workspace that can be taken back may be made" if {
+	paths.inside
+	input.access.action in {"write", "delete"}
+	input.call.effect_class == "reversible"
+}
+
+allow contains "a call without effects may run" if {
+	tool_call
+	input.call.effect_class == "pure"
+}
+
+# The call itself does nothing here: a tool that is confined reaches the world
+# through accesses, and each of them is asked for.
+allow contains "a confined call that can be taken back may run, each access of it is asked for" if {
+	tool_call
+	input.call.effect_class == "reversible"
+	input.tool.confinement in {"sandbox", "handles"}
+}
+
+ask contains "the tool is not confined, so that it can be taken back is only its author's word" if {
+	tool_call
+	input.call.effect_class == "reversible"
+	input.tool.confinement == "trusted"
+}
+
+ask contains "there is no way back from this call" if input.call.effect_class == "pivot"
+
+ask contains "this call can be made good but leaves traces" if input.call.effect_class == "compensable"
+
+ask contains "this call has effects outside that wait for the commit" if input.call.effect_class == "deferrable"
+
+deny contains undeclared if not input.call.declared
+
+undeclared := concat("", [
+	"the tool declares no effect class, so it counts as pivot; ",
+	"declare one in its Spec (EffectClass: pure, reversible, compensable, deferrable or pivot)",
+])
+
+deny contains "the history of the repository is out of reach" if paths.git
+
+deny contains "files that usually hold secrets are out of reach" if paths.secret
+
+tool_call if {
+	input.access.action == "call"
+	input.access.resource.kind == "tool"
+}
+
+# Programs in a sandbox read without asking, so they must not see what is denied.
+mask contains pattern if some pattern in paths.masked
+
+hint contains "only the root workspace can be touched" if {
+	input.access.resource.kind == "file"
+	not paths.inside
+}
+
+hint contains "leave .git alone; what other files need can be done without it" if paths.git
+
+hint contains "work without this file, or ask the person for what is needed from it" if paths.secret
+
+hint contains "a tool that changes the workspace has to have the effect class reversible" if {
+	paths.inside
+	input.access.action in {"write", "delete"}
+	input.call.effect_class != "reversible"
+}
+
+hint contains allowed if {
+	count(allow) == 0
+	count(ask) == 0
+}
+
+allowed := concat("", [
+	"allowed are reading and listing files of the workspace, ",
+	"writing and deleting them with tools whose effect class is reversible, and calls of pure tools",
+])

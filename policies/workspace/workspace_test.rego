@@ -1,0 +1,134 @@
+package remit_test
+
+import data.remit
+
+file(action, root, path, class) := {
+	"call": {"effect_class": class, "declared": true},
+	"tool": {"confinement": "handles"},
+	"access": {"action": action, "resource": {
+		"kind": "file",
+		"root": root,
+		"path": path,
+		"segments": split(path, "/"),
+	}},
+}
+
+tool(class, declared, confinement) := {
+	"call": {"effect_class": class, "declared": declared},
+	"tool": {"confinement": confinement},
+	"access": {"action": "call", "resource": {"kind": "tool", "name": "t"}},
+}
+
+runs(doc) if {
+	count(remit.allow) > 0 with input as doc
+	count(remit.ask) == 0 with input as doc
+	count(remit.deny) == 0 with input as doc
+}
+
+asks(doc) if {
+	count(remit.ask) > 0 with input as doc
+	count(remit.deny) == 0 with input as doc
+}
+
+refused(doc) if count(remit.deny) > 0 with input as doc
+
+refused(doc) if {
+	count(remit.allow) == 0 with input as doc
+	count(remit.ask) == 0 with input as doc
+}
+
+test_looking_at_the_workspace if {
+	every action in ["read", "list"] {
+		runs(file(action, "workspace", "src/a.go", "pure"))
+		runs(file(action, "workspace", "src/a.go", "reversible"))
+	}
+}
+
+test_changing_the_workspace if {
+	every action in ["write", "delete"] {
+		runs(file(action, "workspace", "src/a.go", "reversible"))
+		refused(file(action, "workspace", "src/a.go", "pure"))
+		asks(file(action, "workspace", "src/a.go", "pivot"))
+		asks(file(action, "workspace", "src/a.go", "compensable"))
+		asks(file(action, "workspace", "src/a.go", "deferrable"))
+	}
+}
+
+test_other_roots if {
+	every action in ["read", "list", "write", "delete"] {
+		refused(file(action, "home", "src/a.go", "reversible"))
+		refused(file(action, "workspace2", "src/a.go", "reversible"))
+	}
+}
+
+test_other_actions if {
+	every action in ["execute", "connect", "use"] {
+		refused(file(action, "workspace", "src/a.go", "reversible"))
+		refused(file(action, "workspace", "src/a.go", "pure"))
+	}
+	refused({
+		"call": {"effect_class": "pure", "declared": true},
+		"tool": {"confinement": "handles"},
+		"access": {"action": "connect", "resource": {"kind": "https", "host": "example.com"}},
+	})
+}
+
+test_git if {
+	every path in [".git", ".git/config", "sub/.git/hooks/pre-commit", ".GIT/config", ".Git", ".git./config", ".git /x"] {
+		every action in ["read", "list", "write", "delete"] {
+			remit.deny["the history of the repository is out of reach"] with input as file(action, "workspace", path, "reversible")
+		}
+	}
+	every path in [".github/workflows/a.yml", ".gitignore", "git/a", "a.git"] {
+		runs(file("write", "workspace", path, "reversible"))
+	}
+}
+
+test_secrets if {
+	every path in [
+		".env", ".ENV", "a/.env.local", ".env/x", ".ssh/config", ".AWS/credentials", "k/id_rsa", "id_rsa.pub",
+		"ID_ED25519", "tls/server.pem", "tls/Server.KEY", "x.p12", "x.pfx", ".netrc", "_netrc", ".npmrc",
+		".git-credentials", "credentials", "gcp/credentials.json", "server.key ",
+	] {
+		every action in ["read", "list", "write", "delete"] {
+			remit.deny["files that usually hold secrets are out of reach"] with input as file(action, "workspace", path, "reversible")
+		}
+	}
+	every path in ["environment.go", "env", "keys.go", "pem/a.go", "credentials.go", "monkey", "npmrc"] {
+		runs(file("read", "workspace", path, "pure"))
+	}
+}
+
+test_calls if {
+	runs(tool("pure", true, "trusted"))
+	runs(tool("reversible", true, "handles"))
+	runs(tool("reversible", true, "sandbox"))
+	asks(tool("reversible", true, "trusted"))
+	asks(tool("compensable", true, "handles"))
+	asks(tool("deferrable", true, "handles"))
+	asks(tool("pivot", true, "handles"))
+}
+
+test_undeclared if {
+	doc := tool("pivot", false, "trusted")
+	refused(doc)
+	some why in remit.deny with input as doc
+	contains(why, "declare one in its Spec")
+}
+
+test_masks if {
+	masks := remit.mask with input as tool("pure", true, "trusted")
+	every pattern in ["file://*/**/.git/**", "file://*/**/.env/**", "file://*/**/.env.*/**", "file://*/**/*.pem/**"] {
+		pattern in masks
+	}
+}
+
+test_hints if {
+	remit.hint["only the root workspace can be touched"] with input as file("read", "home", "a", "pure")
+	remit.hint["leave .git alone; what other files need can be done without it"] with input as file("read", "workspace", ".git", "pure")
+	remit.hint["work without this file, or ask the person for what is needed from it"] with input as file("read", "workspace", ".env", "pure")
+	remit.hint[remit.allowed] with input as file("execute", "workspace", "a", "pure")
+	reversible := "a tool that changes the workspace has to have the effect class reversible"
+	remit.hint[reversible] with input as file("write", "workspace", "a", "pure")
+	count(remit.hint) == 0 with input as file("read", "workspace", "a", "pure")
+}
