@@ -1,0 +1,190 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Append stores a batch in a transaction that it may share with others. An error
+// that is none of revert's and not the context's leaves the batch unstored,
+// except with ErrPoisoned: then nobody knows.
+func (j *Journal) Append(ctx context.Context, b revert.Batch) error {
+	if err := j.usable(ctx); err != nil {
+		return err
+	}
+	if err := b.Check(); err != nil {
+		return err
+	}
+	if err := j.haveFiles(b.Blobs); err != nil {
+		return err
+	}
+	r := newRequest(b)
+	if !j.queue.join(r) {
+		return errClosed
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			if j.queue.leave(r) {
+				return context.Cause(ctx)
+			}
+			// Too late: the batch is in a transaction, and only its end tells
+			// whether it is stored.
+			<-r.wake
+			return r.err
+		case s := <-r.wake:
+			if s == told {
+				return r.err
+			}
+			if err := j.lead(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// lead stores what waits. After an error nothing was taken: the request goes,
+// and whoever is next tries with a context of its own.
+func (j *Journal) lead(ctx context.Context, r *request) error {
+	defer j.queue.resign()
+	err := j.flush(ctx)
+	if err != nil {
+		j.queue.leave(r)
+	}
+	return err
+}
+
+// flush begins a transaction as soon as no other process has one, and stores all
+// that wait by then.
+func (j *Journal) flush(ctx context.Context) error {
+	if failed := j.failed.Load(); failed != nil {
+		return *failed
+	}
+	return retryBusy(ctx, j.wait, func() error {
+		w, err := j.openWriter(ctx)
+		if err != nil {
+			return err
+		}
+		// Callers that the last transaction has just released are about to come
+		// with their next batch. Letting them run once gets these into this
+		// transaction; waiting by the clock would cost more than it gathers.
+		runtime.Gosched()
+		durable, n := j.queue.durable()
+		if err := w.setSync(durable); err != nil {
+			return j.abandon(err)
+		}
+		if n == 1 {
+			if done, err := j.flushOne(w); done || err != nil {
+				return err
+			}
+		}
+		if err := w.begin(); err != nil {
+			if codeOf(err) == codeBusy {
+				return err
+			}
+			return j.abandon(err)
+		}
+		j.commit(w, j.queue.take(durable))
+		return nil
+	})
+}
+
+// flushOne stores a single entry by a single statement, where that is all there
+// is to do: begin and commit around it would cost a fifth more.
+func (j *Journal) flushOne(w *writer) (done bool, err error) {
+	r := j.queue.takePlain()
+	if r == nil {
+		return false, nil
+	}
+	stored, err := w.insertFenced(r.batch.Entries[0], r.batch.Fence)
+	switch {
+	case codeOf(err) == codeBusy:
+		j.queue.putBack(r)
+		return false, err
+	case err != nil:
+		r.tell(j.abandon(err))
+	case !stored:
+		r.tell(notOwner(r.batch.Fence))
+	default:
+		r.tell(nil)
+	}
+	return true, nil
+}
+
+// commit stores the batches that may be stored, and tells all of them.
+func (j *Journal) commit(w *writer, taken []*request) {
+	refused, err := w.store(taken)
+	if err != nil {
+		err = j.abandon(err)
+	}
+	for i, r := range taken {
+		if err != nil {
+			r.tell(err)
+		} else {
+			r.tell(refused[i])
+		}
+	}
+}
+
+// openWriter returns the connection that writes.
+func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
+	if j.writer != nil {
+		return j.writer, nil
+	}
+	w, err := newWriter(ctx, j.dsn(writerPragmas()...))
+	if err != nil {
+		return nil, err
+	}
+	j.writer = w
+	return w, nil
+}
+
+// abandon gives the writing connection up with whatever transaction it has: the
+// next append gets a new one, whose state is known. After an I/O error there is
+// no next append.
+func (j *Journal) abandon(err error) error {
+	io := codeOf(err) == codeIO
+	err = explain(err)
+	w := j.writer
+	j.writer = nil
+	if closing := w.close(); closing != nil {
+		err = errors.Join(err, closing)
+	}
+	if io {
+		err = fmt.Errorf("%w: %w", revert.ErrPoisoned, err)
+		j.poison(err)
+	}
+	return err
+}
+
+// haveFiles checks that large blobs exist. They are never removed while somebody
+// may still name them, so this needs no transaction.
+func (j *Journal) haveFiles(blobs []revert.Blob) error {
+	for _, blob := range blobs {
+		ref := blob.Ref()
+		if ref.Size <= revert.InlineMax {
+			continue
+		}
+		info, err := os.Stat(j.blobPath(ref))
+		if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() != ref.Size {
+			return missing(ref)
+		}
+		if err != nil {
+			return fmt.Errorf("blob %s: %w", ref.Digest, err)
+		}
+	}
+	return nil
+}
+
+func missing(ref revert.BlobRef) error {
+	return fmt.Errorf("blob %s of %d bytes: %w", ref.Digest, ref.Size, revert.ErrNotFound)
+}
+
+func notOwner(o revert.Ownership) error {
+	return fmt.Errorf("transaction %s, owner %s: %w", o.Txn, o.Owner, revert.ErrNotOwner)
+}

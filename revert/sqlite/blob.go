@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Keep takes content in. More than InlineMax bytes become a file of their own,
+// in this order: written, synced, given its name, the name synced. Only a whole
+// file ever has a name, and when Keep returns no crash takes it away.
+func (j *Journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+	if err := j.usable(ctx); err != nil {
+		return revert.Blob{}, err
+	}
+	if failed := j.failed.Load(); failed != nil {
+		return revert.Blob{}, *failed
+	}
+	var file *os.File
+	blob, err := revert.TakeIn(ctx, r, func() (w io.Writer, err error) {
+		path := filepath.Join(j.newBlobs(), j.Owner()+"."+rand.Text())
+		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		return file, err
+	})
+	if file == nil || err != nil {
+		return blob, errors.Join(err, discard(file))
+	}
+	if err := j.settle(file, blob.Ref()); err != nil {
+		return revert.Blob{}, err
+	}
+	return blob, nil
+}
+
+// discard removes a file that did not become a blob.
+func discard(file *os.File) error {
+	if file == nil {
+		return nil
+	}
+	return errors.Join(file.Close(), ignoreMissing(os.Remove(file.Name())))
+}
+
+// settle gives a file its name for good. A failed sync poisons: nobody may rely
+// on what a second one would say.
+func (j *Journal) settle(file *os.File, ref revert.BlobRef) error {
+	if err := file.Sync(); err != nil {
+		return errors.Join(j.distrust(err), discard(file))
+	}
+	if err := file.Close(); err != nil {
+		return errors.Join(j.distrust(err), ignoreMissing(os.Remove(file.Name())))
+	}
+	path := j.blobPath(ref)
+	err := os.Mkdir(filepath.Dir(path), 0o700)
+	if err == nil || errors.Is(err, os.ErrExist) {
+		err = place(file.Name(), path, ref)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep: %w", err), ignoreMissing(os.Remove(file.Name())))
+	}
+	// Both folders, always: another process may have made the folder or the
+	// name a moment ago and not have come to syncing it.
+	for _, dir := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
+		if err := syncFolder(dir); err != nil {
+			return j.distrust(err)
+		}
+	}
+	return nil
+}
+
+func (j *Journal) distrust(err error) error {
+	err = fmt.Errorf("%w: keep: %w", revert.ErrPoisoned, err)
+	j.poison(err)
+	return err
+}
+
+// place renames a file to the name of its content. What had the name already is
+// replaced: it should be the same, and if it was damaged it is now repaired.
+// Where the system does not replace a file that somebody reads, it stays.
+func place(from, to string, ref revert.BlobRef) error {
+	err := os.Rename(from, to)
+	if err == nil {
+		return nil
+	}
+	if info, there := os.Stat(to); there == nil && info.Size() == ref.Size {
+		return os.Remove(from)
+	}
+	return err
+}
+
+// blobPath is the place of a large blob. The reference must have been checked.
+func (j *Journal) blobPath(ref revert.BlobRef) string {
+	_, digits, _ := strings.Cut(ref.Digest, ":")
+	return filepath.Join(j.dir, "blobs", digits[:2], digits)
+}
+
+// Open reads content back, from the file or the row where it is.
+func (j *Journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+	if err := j.usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := ref.Check(); err != nil {
+		return nil, err
+	}
+	// The size, which may be wrong, only says where to look first.
+	places := []func(context.Context, revert.BlobRef) (io.ReadCloser, error){j.openRow, j.openFile}
+	if ref.Size > revert.InlineMax {
+		places[0], places[1] = places[1], places[0]
+	}
+	content, err := places[0](ctx, ref)
+	if errors.Is(err, revert.ErrNotFound) {
+		content, err = places[1](ctx, ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return revert.CheckedContent(ref, content), nil
+}
+
+func (j *Journal) openFile(_ context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+	f, err := os.Open(j.blobPath(ref))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, missing(ref)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", ref.Digest, err)
+	}
+	return f, nil
+}
+
+func (j *Journal) openRow(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+	var data []byte
+	err := j.reader.QueryRowContext(ctx, "SELECT content FROM blobs WHERE digest = ?", ref.Digest).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, missing(ref)
+	}
+	if err != nil {
+		return nil, j.because(ctx, err)
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
+}

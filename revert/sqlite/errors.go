@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+var errClosed = errors.New("journal is closed")
+
+// The primary result codes that decide something here.
+const (
+	codeBusy    = lib.SQLITE_BUSY
+	codeIO      = lib.SQLITE_IOERR
+	codeCorrupt = lib.SQLITE_CORRUPT
+	codeFull    = lib.SQLITE_FULL
+	codeNotADB  = lib.SQLITE_NOTADB
+)
+
+// codeOf returns SQLite's primary result code, 0 for errors of other origin.
+func codeOf(err error) int {
+	if failed, ok := errors.AsType[*driver.Error](err); ok {
+		return failed.Code() & 0xff
+	}
+	return 0
+}
+
+// explain names the condition behind an error of SQLite.
+func explain(err error) error {
+	switch codeOf(err) {
+	case codeCorrupt, codeNotADB:
+		return fmt.Errorf("%w: %w", revert.ErrDamaged, err)
+	case codeFull:
+		return fmt.Errorf("journal: no space left, nothing was stored: %w", err)
+	default:
+		return fmt.Errorf("journal: %w", err)
+	}
+}
+
+// patience is how long to wait for another process that writes.
+type patience struct {
+	limit time.Duration
+	next  time.Duration
+	until time.Time
+}
+
+const (
+	firstPause = 50 * time.Microsecond // about a third of a commit elsewhere
+	lastPause  = 5 * time.Millisecond
+)
+
+// pause waits a little, each time longer, or says why waiting has ended.
+func (p *patience) pause(ctx context.Context) error {
+	now := time.Now()
+	if p.next == 0 {
+		p.next, p.until = firstPause, now.Add(p.limit)
+	}
+	if now.After(p.until) {
+		return fmt.Errorf("journal: another process has been writing for %v", p.limit)
+	}
+	timer := time.NewTimer(p.next)
+	defer timer.Stop()
+	p.next = min(2*p.next, lastPause)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// retryBusy runs f until it fails otherwise than by another process writing.
+func retryBusy(ctx context.Context, wait patience, f func() error) error {
+	for {
+		err := f()
+		if codeOf(err) != codeBusy {
+			return err
+		}
+		if err := wait.pause(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+func TestJournal(t *testing.T) {
+	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
+		dir := t.TempDir()
+		return func(t *testing.T) revert.Journal { return open(t, dir) }
+	})
+}
+
+func open(t testing.TB, dir string) *sqlite.Journal {
+	t.Helper()
+	j, err := sqlite.Open(context.Background(), dir)
+	require.NoError(t, err)
+	return j
+}
+
+// What one opening has appended is there for the next.
+func ExampleOpen() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "state")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	first, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e := journaltest.Entry(revert.Header{Txn: "t_1", Call: "c_1"}, "file_write")
+	fmt.Println(first.Append(ctx, revert.Batch{Entries: []revert.Entry{e}, Durable: true}))
+	fmt.Println(first.Close())
+
+	second, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer second.Close()
+	for e, err := range second.Entries(ctx, revert.Query{}) {
+		fmt.Println(e.Pos, e.Header.Kind, e.Header.Call, err)
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// 1 invalid c_1 <nil>
+}

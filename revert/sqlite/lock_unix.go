@@ -1,0 +1,51 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// flock belongs to the open file, not to the process as fcntl's locks do: a
+// second opening in this process is excluded too, and closing another descriptor
+// of the file does not let go.
+
+func lockExclusive(f *os.File) error { return flock(f, unix.LOCK_EX) }
+
+func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+func flock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return errLocked
+		case err != nil:
+			return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+		default:
+			return nil
+		}
+	}
+}
+
+// removeLock removes the lock file of a dead owner. It holds the lock meanwhile:
+// a file that was made a moment ago, by an owner about to be alive, stays, or is
+// gone before that owner has looked.
+func removeLock(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	err = lockShared(f)
+	switch {
+	case errors.Is(err, errLocked):
+		err = nil // not dead after all
+	case err == nil:
+		err = ignoreMissing(os.Remove(path))
+	}
+	return errors.Join(err, f.Close())
+}

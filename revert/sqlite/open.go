@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const databaseName = "journal.db"
+
+// Option changes how a journal is opened.
+type Option func(*Journal)
+
+// BusyLimit is how long an append waits for other processes that write, where
+// its context does not end earlier; one minute unless said. What has waited so
+// long is refused whole.
+func BusyLimit(d time.Duration) Option { return func(j *Journal) { j.wait.limit = d } }
+
+// Open opens the journal in a folder and creates what is missing. Each opening
+// has an owner of its own; any number may be open at once, in one process or in
+// several.
+func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	j := &Journal{dir: dir, wait: patience{limit: time.Minute}}
+	for _, opt := range opts {
+		opt(j)
+	}
+	if err := j.open(ctx); err != nil {
+		return nil, fmt.Errorf("open journal in %s: %w", dir, errors.Join(err, j.Close()))
+	}
+	return j, nil
+}
+
+func (j *Journal) open(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := makePrivate(j.dir); err != nil {
+		return err
+	}
+	for _, name := range []string{"blobs", filepath.Join("blobs", "new"), "owners"} {
+		if err := makeFolder(filepath.Join(j.dir, name)); err != nil {
+			return err
+		}
+	}
+	if err := j.openReader(ctx); err != nil {
+		return err
+	}
+	var err error
+	if j.lock, err = lockOwner(filepath.Join(j.dir, "owners")); err != nil {
+		return err
+	}
+	return j.sweep(ctx)
+}
+
+// openReader opens the pool that reads, and makes the tables where there are
+// none.
+func (j *Journal) openReader(ctx context.Context) (err error) {
+	if j.reader, err = sql.Open("sqlite", j.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
+		return err
+	}
+	j.reader.SetMaxIdleConns(4)
+	if err = checkFormat(ctx, j.reader); !errors.Is(err, errEmpty) {
+		return err
+	}
+	// Before the write-ahead log exists, which takes its mode from here.
+	if err := os.Chmod(filepath.Join(j.dir, databaseName), 0o600); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", j.dsn(writerPragmas()...))
+	if err != nil {
+		return err
+	}
+	err = errors.Join(create(ctx, db, j.wait), db.Close())
+	if err != nil {
+		return err
+	}
+	// The name of the file must survive what its content survives.
+	return syncFolder(j.dir)
+}
+
+// dsn names the database and how each connection is set up. Other programs'
+// conveniences are off: no schema that calls functions, no statement that
+// damages the file on purpose.
+func (j *Journal) dsn(pragmas ...string) string {
+	path := filepath.ToSlash(filepath.Join(j.dir, databaseName))
+	if !strings.HasPrefix(path, "/") { // a drive letter
+		path = "/" + path
+	}
+	q := url.Values{"_defensive": {"1"}, "_dqs": {"0"}}
+	q["_pragma"] = append([]string{"foreign_keys(1)", "trusted_schema(0)", "cell_size_check(1)"}, pragmas...)
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
+}
+
+// writerPragmas: the writer waits for others itself, to end with its context;
+// and where fsync alone stops at the drive's cache, fullfsync goes through.
+func writerPragmas() []string {
+	return []string{"busy_timeout(0)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+// One page of entries is read at a time, so that a slow consumer neither holds a
+// connection, which it may need itself for a query inside its loop, nor keeps
+// SQLite from starting its write-ahead log anew.
+const (
+	pageEntries = 256
+	pageBytes   = 1 << 20
+)
+
+// Entries yields what the query selects among what is stored when it begins.
+// Nothing stored ever moves, so that an upper bound is a snapshot. A damaged
+// entry is yielded with its position alone, and its neighbours after it.
+func (j *Journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+	return func(yield func(revert.Entry, error) bool) {
+		if err := j.usable(ctx); err != nil {
+			yield(revert.Entry{}, err)
+			return
+		}
+		s := span{after: q.After, left: q.Limit}
+		row := j.reader.QueryRowContext(ctx, "SELECT coalesce(max(pos), 0) FROM entries")
+		if err := row.Scan(&s.upTo); err != nil {
+			yield(revert.Entry{}, j.because(ctx, err))
+			return
+		}
+		for s.after < s.upTo {
+			page, err := j.page(ctx, q, &s)
+			for _, e := range page {
+				if ctx.Err() != nil {
+					yield(revert.Entry{}, context.Cause(ctx))
+					return
+				}
+				if !yield(readEntry(e)) {
+					return
+				}
+			}
+			if err != nil {
+				yield(revert.Entry{}, j.because(ctx, err))
+				return
+			}
+		}
+	}
+}
+
+// span is what is left to read.
+type span struct {
+	after, upTo int64
+	left        int // entries that may still come; 0: any number
+}
+
+// row is an entry as it is stored, with the columns that repeat its head.
+type row struct {
+	revert.Entry
+	kind, session, txn, call string
+}
+
+// page reads the next entries and shortens the span by them, to nothing when it
+// has come to the end.
+func (j *Journal) page(ctx context.Context, q revert.Query, s *span) ([]row, error) {
+	limit := pageEntries
+	if s.left > 0 {
+		limit = min(limit, s.left)
+	}
+	query, args := selectEntries(q, *s, limit)
+	rows, err := j.reader.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	page, size := []row{}, 0
+	for len(page) < limit && size < pageBytes && rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			_ = rows.Close() // the first error counts
+			return page, err
+		}
+		page, size = append(page, r), size+len(r.Body)
+	}
+	if err := rows.Err(); err != nil {
+		_ = rows.Close()
+		return page, err
+	}
+	s.shorten(page, q.Newest, len(page) < limit && size < pageBytes)
+	return page, rows.Close()
+}
+
+func (s *span) shorten(page []row, newest, atEnd bool) {
+	if atEnd {
+		s.after = s.upTo
+		return
+	}
+	if last := page[len(page)-1].Pos; newest {
+		s.upTo = last - 1
+	} else {
+		s.after = last
+	}
+	if s.left > 0 {
+		if s.left -= len(page); s.left == 0 {
+			s.after = s.upTo
+		}
+	}
+}
+
+// selectEntries writes the query for a page. SQLite has no statistics to choose
+// an index by, so it is given no choice: the plus signs hide all but the index
+// that selects least. Each index gives its rows in the order of positions.
+func selectEntries(q revert.Query, s span, limit int) (query string, args []any) {
+	var b strings.Builder
+	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf FROM entries WHERE pos > ? AND pos <= ?")
+	args = append(args, s.after, s.upTo)
+	hide := ""
+	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
+		if c.value != "" {
+			fmt.Fprintf(&b, " AND %s%s = ? AND %s%s <> ''", hide, c.column, hide, c.column)
+			args = append(args, c.value)
+			hide = "+"
+		}
+	}
+	if len(q.Kinds) > 1 {
+		hide = "+" // the index would give one kind after the other
+	}
+	if len(q.Kinds) > 0 {
+		fmt.Fprintf(&b, " AND %skind IN (?%s)", hide, strings.Repeat(", ?", len(q.Kinds)-1))
+		for _, kind := range q.Kinds {
+			args = append(args, string(kind))
+		}
+	}
+	b.WriteString(" ORDER BY pos")
+	if q.Newest {
+		b.WriteString(" DESC")
+	}
+	b.WriteString(" LIMIT ?")
+	return b.String(), append(args, limit)
+}
+
+func scan(rows *sql.Rows) (r row, err error) {
+	err = rows.Scan(&r.Pos, &r.kind, &r.session, &r.txn, &r.call, &r.Head, &r.Salt, &r.Body, &r.Leaf)
+	return r, err
+}
+
+// readEntry checks an entry and what was repeated of it.
+func readEntry(r row) (revert.Entry, error) {
+	damaged := revert.Entry{Pos: r.Pos}
+	if err := r.Check(); err != nil {
+		return damaged, err
+	}
+	if err := canon.Decode(r.Head, &r.Header); err != nil {
+		return damaged, fmt.Errorf("%w: entry %d: header: %w", revert.ErrDamaged, r.Pos, err)
+	}
+	h := r.Header
+	if string(h.Kind) != r.kind || h.Session != r.session || h.Txn != r.txn || h.Call != r.call {
+		return damaged, fmt.Errorf("%w: entry %d is filed under another header", revert.ErrDamaged, r.Pos)
+	}
+	return r.Entry, nil
+}
+
+// Unfinished lists the transactions that have not ended, oldest first.
+func (j *Journal) Unfinished(ctx context.Context) ([]revert.Ownership, error) {
+	if err := j.usable(ctx); err != nil {
+		return nil, err
+	}
+	all, err := j.unfinished(ctx)
+	if err != nil {
+		return nil, j.because(ctx, err)
+	}
+	return all, nil
+}
+
+func (j *Journal) unfinished(ctx context.Context) (all []revert.Ownership, err error) {
+	rows, err := j.reader.QueryContext(ctx, "SELECT txn, owner FROM txns WHERE ended = 0 ORDER BY age")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err below tells what went wrong
+	for rows.Next() {
+		var o revert.Ownership
+		if err := rows.Scan(&o.Txn, &o.Owner); err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, rows.Err()
+}

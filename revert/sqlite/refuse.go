@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// mayStore says why a batch is refused, if it is, by what the journal holds.
+func (w *writer) mayStore(b revert.Batch) (refused, err error) {
+	for _, look := range []func(revert.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs} {
+		if refused, err = look(b); refused != nil || err != nil {
+			return refused, err
+		}
+	}
+	return nil, nil
+}
+
+func (w *writer) mayTake(b revert.Batch) (refused, err error) {
+	txn, owner := b.Take.To.Txn, ""
+	if txn == "" {
+		return nil, nil
+	}
+	if b.Take.From == "" {
+		exists, err := w.find(stmtExists, &owner, txn)
+		if exists {
+			refused = fmt.Errorf("begin %s: it exists: %w", txn, revert.ErrNotOwner)
+		}
+		return refused, err
+	}
+	unfinished, err := w.find(stmtHolder, &owner, txn)
+	if !unfinished || owner != b.Take.From {
+		refused = fmt.Errorf("take %s from %s: %w", txn, b.Take.From, revert.ErrNotOwner)
+	}
+	return refused, err
+}
+
+// mayPass checks the fence as ownership will stand after the batch's take.
+func (w *writer) mayPass(b revert.Batch) (refused, err error) {
+	if b.Fence.Txn == "" {
+		return nil, nil
+	}
+	owner, unfinished := b.Take.To.Owner, true
+	if b.Take.To.Txn != b.Fence.Txn {
+		unfinished, err = w.find(stmtHolder, &owner, b.Fence.Txn)
+	}
+	if !unfinished || owner != b.Fence.Owner {
+		refused = notOwner(b.Fence)
+	}
+	return refused, err
+}
+
+func (w *writer) mayClaim(b revert.Batch) (refused, err error) {
+	for _, resource := range b.Claims {
+		var holder string
+		held, err := w.find(stmtClaimant, &holder, resource)
+		if err != nil {
+			return nil, err
+		}
+		if held && holder != b.Fence.Txn {
+			return &revert.ClaimedError{Resource: resource, Holder: holder}, nil
+		}
+	}
+	return nil, nil
+}
+
+// haveBlobs checks that small blobs exist which do not come with the batch.
+func (w *writer) haveBlobs(b revert.Batch) (refused, err error) {
+	for _, blob := range b.Blobs {
+		ref := blob.Ref()
+		if _, inline := blob.Inline(); inline || ref.Size > revert.InlineMax {
+			continue
+		}
+		var size int64
+		found, err := w.find(stmtBlobSize, &size, ref.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if !found || size != ref.Size {
+			return missing(ref), nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+const (
+	applicationID = 0x72656d74 // "remt", in the header of the file
+	formatVersion = 1          // raised by any change that an older remit would misread
+)
+
+// schema is written once, with the format's number. Nothing is ever deleted from
+// entries, so a new row's pos is the next number. Kind, session, txn and call
+// repeat the head for queries. A sync has nothing to sync unless something was
+// written, so a barrier without entries writes into the table of that name.
+const schema = `
+CREATE TABLE entries (
+	pos     INTEGER PRIMARY KEY,
+	kind    TEXT NOT NULL,
+	session TEXT NOT NULL,
+	txn     TEXT NOT NULL,
+	call    TEXT NOT NULL,
+	head    BLOB NOT NULL,
+	salt    BLOB,
+	body    BLOB,
+	leaf    TEXT NOT NULL
+) STRICT;
+CREATE INDEX entries_kind ON entries (kind);
+CREATE INDEX entries_session ON entries (session) WHERE session <> '';
+CREATE INDEX entries_txn ON entries (txn) WHERE txn <> '';
+CREATE INDEX entries_call ON entries (call) WHERE call <> '';
+
+CREATE TABLE blobs (
+	digest  TEXT NOT NULL UNIQUE,
+	size    INTEGER NOT NULL,
+	content BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE txns (
+	age   INTEGER PRIMARY KEY,
+	txn   TEXT NOT NULL UNIQUE,
+	owner TEXT NOT NULL,
+	ended INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX txns_unfinished ON txns (age) WHERE ended = 0;
+
+CREATE TABLE claims (
+	resource TEXT PRIMARY KEY,
+	txn      TEXT NOT NULL REFERENCES txns (txn)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX claims_txn ON claims (txn);
+
+CREATE TABLE barrier (
+	id INTEGER PRIMARY KEY CHECK (id = 1),
+	n  INTEGER NOT NULL
+) STRICT;
+INSERT INTO barrier VALUES (1, 0);
+`
+
+// errEmpty says that a file holds no journal yet.
+var errEmpty = errors.New("no journal yet")
+
+// querier is what reads: a pool or one connection.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// checkFormat refuses files that are not for this version, before anything in
+// them is read or changed.
+func checkFormat(ctx context.Context, db querier) error {
+	var application, version, tables int
+	err := db.QueryRowContext(ctx, `SELECT
+		(SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version),
+		(SELECT count(*) FROM sqlite_schema)`).Scan(&application, &version, &tables)
+	switch {
+	case err != nil && codeOf(err) == codeNotADB:
+		return fmt.Errorf("%w: %s is not an SQLite file", revert.ErrDamaged, databaseName)
+	case err != nil:
+		return explain(err)
+	case application == 0 && version == 0 && tables == 0:
+		return errEmpty
+	case application != applicationID:
+		return fmt.Errorf("%s belongs to another application (id %#x)", databaseName, application)
+	case version > formatVersion:
+		return fmt.Errorf("%s has format %d; this remit knows formats up to %d: use a newer one", databaseName, version, formatVersion)
+	case version != formatVersion || tables == 0:
+		return fmt.Errorf("%w: %s has format %d and %d tables", revert.ErrDamaged, databaseName, version, tables)
+	}
+	return nil
+}
+
+// create makes the tables, unless another process did meanwhile. Format and
+// tables become visible together, so that nobody ever sees half a journal.
+func create(ctx context.Context, db *sql.DB, limit patience) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return explain(err)
+	}
+	defer func() { _ = conn.Close() }() // only gives it back to the pool
+	// The switch to WAL needs the file for itself and ignores busy_timeout.
+	if err := retryBusy(ctx, limit, func() error { return exec(conn, "PRAGMA journal_mode = WAL") }); err != nil {
+		return err
+	}
+	if err := retryBusy(ctx, limit, func() error { return exec(conn, "BEGIN IMMEDIATE") }); err != nil {
+		return err
+	}
+	err = checkFormat(context.WithoutCancel(ctx), conn)
+	if errors.Is(err, errEmpty) {
+		err = exec(conn, schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, formatVersion))
+		if err == nil {
+			return nil
+		}
+	}
+	// A failed statement may have ended the transaction itself; and where err is
+	// nil another process made the tables meanwhile.
+	_ = exec(conn, "ROLLBACK")
+	return err
+}
+
+// exec runs a statement without an end to its context: the driver cannot always
+// tell whether a statement that was interrupted took effect.
+func exec(conn *sql.Conn, query string) error {
+	if _, err := conn.ExecContext(context.Background(), query); err != nil {
+		return explain(err)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// The statements of the writer, in the order of its stmts.
+const (
+	stmtInsert = iota
+	stmtInsertFenced
+	stmtHolder
+	stmtExists
+	stmtBegin
+	stmtAdopt
+	stmtEnd
+	stmtRelease
+	stmtClaimant
+	stmtClaim
+	stmtBlobSize
+	stmtBlob
+	stmtBarrier
+	stmtImmediate
+	stmtCommit
+	stmtFull
+	stmtNormal
+	stmtCount
+)
+
+func statements() [stmtCount]string {
+	const insert = "INSERT INTO entries (kind, session, txn, call, head, salt, body, leaf) "
+	return [stmtCount]string{
+		stmtInsert: insert + "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		stmtInsertFenced: insert + `SELECT ?, ?, ?, ?, ?, ?, ?, ?
+			WHERE ?9 = '' OR EXISTS (SELECT 1 FROM txns WHERE txn = ?9 AND owner = ?10 AND ended = 0)`,
+		stmtHolder:    "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
+		stmtExists:    "SELECT owner FROM txns WHERE txn = ?",
+		stmtBegin:     "INSERT INTO txns (txn, owner) VALUES (?, ?)",
+		stmtAdopt:     "UPDATE txns SET owner = ?2 WHERE txn = ?1",
+		stmtEnd:       "UPDATE txns SET ended = 1 WHERE txn = ?",
+		stmtRelease:   "DELETE FROM claims WHERE txn = ?",
+		stmtClaimant:  "SELECT txn FROM claims WHERE resource = ?",
+		stmtClaim:     "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		stmtBlobSize:  "SELECT size FROM blobs WHERE digest = ?",
+		stmtBlob:      "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		stmtBarrier:   "UPDATE barrier SET n = n + 1",
+		stmtImmediate: "BEGIN IMMEDIATE",
+		stmtCommit:    "COMMIT",
+		stmtFull:      "PRAGMA synchronous = FULL",
+		stmtNormal:    "PRAGMA synchronous = NORMAL",
+	}
+}
+
+// writer is the one connection of an opening that writes. Nothing it runs ends
+// early with a context: the driver cannot tell then whether it took effect.
+type writer struct {
+	db     *sql.DB
+	conn   *sql.Conn
+	stmts  [stmtCount]*sql.Stmt
+	synced bool // commits are synced
+}
+
+func newWriter(ctx context.Context, dsn string) (*writer, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{db: db, synced: true}
+	if err := w.prepare(ctx); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+func (w *writer) prepare(ctx context.Context) (err error) {
+	if w.conn, err = w.db.Conn(ctx); err != nil {
+		return explain(err)
+	}
+	var mode string
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return explain(err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("%s was switched from journal mode wal to %s: what is durable when depends on it", databaseName, mode)
+	}
+	for i, query := range statements() {
+		if w.stmts[i], err = w.conn.PrepareContext(ctx, query); err != nil {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// close gives up what was not committed.
+func (w *writer) close() error {
+	var errs []error
+	for _, s := range w.stmts {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	if w.conn != nil {
+		errs = append(errs, w.conn.Close())
+	}
+	return errors.Join(append(errs, w.db.Close())...)
+}
+
+func (w *writer) run(stmt int, args ...any) (sql.Result, error) {
+	return w.stmts[stmt].ExecContext(context.Background(), args...)
+}
+
+// find scans the one column of the row that a statement finds, if any.
+func (w *writer) find(stmt int, dest any, args ...any) (found bool, err error) {
+	err = w.stmts[stmt].QueryRowContext(context.Background(), args...).Scan(dest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (w *writer) setSync(synced bool) error {
+	if w.synced == synced {
+		return nil
+	}
+	stmt := stmtNormal
+	if synced {
+		stmt = stmtFull
+	}
+	_, err := w.run(stmt)
+	w.synced = synced && err == nil
+	return err
+}
+
+func (w *writer) begin() error {
+	_, err := w.run(stmtImmediate)
+	return err
+}
+
+// insertFenced stores an entry in a transaction of its own, unless the fence
+// refuses it. SQLite takes the lock of a writer before it looks at the fence.
+func (w *writer) insertFenced(e revert.Entry, fence revert.Ownership) (stored bool, err error) {
+	res, err := w.run(stmtInsertFenced, append(columns(e), fence.Txn, fence.Owner)...)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+func columns(e revert.Entry) []any {
+	h := e.Header
+	return []any{string(h.Kind), h.Session, h.Txn, h.Call, e.Head, e.Salt, e.Body, e.Leaf}
+}
+
+// store stores the batches of a transaction that has begun and commits it. Each
+// batch is looked at before anything of it is written, so one that is refused
+// leaves nothing that would have to be taken back from among its neighbours'.
+func (w *writer) store(taken []*request) (refused []error, err error) {
+	refused = make([]error, len(taken))
+	written := false
+	for i, r := range taken {
+		refused[i], err = w.mayStore(r.batch)
+		if err == nil && refused[i] == nil {
+			err = w.write(r.batch)
+			written = written || len(r.batch.Entries) > 0
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if w.synced && !written {
+		if _, err := w.run(stmtBarrier); err != nil {
+			return nil, err
+		}
+	}
+	_, err = w.run(stmtCommit)
+	return refused, err
+}
+
+func (w *writer) write(b revert.Batch) error {
+	steps := []func(revert.Batch) error{w.take, w.writeBlobs, w.writeEntries, w.claim, w.end}
+	for _, step := range steps {
+		if err := step(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) take(b revert.Batch) (err error) {
+	switch to := b.Take.To; {
+	case to.Txn == "":
+	case b.Take.From == "":
+		_, err = w.run(stmtBegin, to.Txn, to.Owner)
+	default:
+		_, err = w.run(stmtAdopt, to.Txn, to.Owner)
+	}
+	return err
+}
+
+func (w *writer) writeBlobs(b revert.Batch) error {
+	for _, blob := range b.Blobs {
+		data, inline := blob.Inline()
+		if !inline {
+			continue
+		}
+		if _, err := w.run(stmtBlob, blob.Ref().Digest, len(data), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) writeEntries(b revert.Batch) error {
+	for _, e := range b.Entries {
+		if _, err := w.run(stmtInsert, columns(e)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) claim(b revert.Batch) error {
+	for _, resource := range b.Claims {
+		if _, err := w.run(stmtClaim, resource, b.Fence.Txn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) end(b revert.Batch) error {
+	if !b.End {
+		return nil
+	}
+	if _, err := w.run(stmtEnd, b.Fence.Txn); err != nil {
+		return err
+	}
+	_, err := w.run(stmtRelease, b.Fence.Txn)
+	return err
+}
