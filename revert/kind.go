@@ -131,6 +131,13 @@ type Started struct {
 	Access      []Access        `json:"access"` // decided before the call
 	Right       []Access        `json:"right"`  // what taking it back may touch
 	Decision    json.RawMessage `json:"decision"`
+	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
+}
+
+// Approval is who answered an ask, bound to what was asked.
+type Approval struct {
+	By     string `json:"by"`
+	Digest string `json:"digest"`
 }
 
 // Changed is one effect, durable before it happens.

@@ -100,8 +100,12 @@ func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error 
 
 func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled, error) {
 	var out []Settled
+	w, err := r.Ways(ctx, t.Session)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range t.InFlight() {
-		s, err := r.settleCall(ctx, rec, c)
+		s, err := r.settleCall(ctx, w, rec, c)
 		if err != nil {
 			return out, fmt.Errorf("call %s: %w", c.Ref.Call, err)
 		}
@@ -114,12 +118,12 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 // that was begun is finished; no version changed means no effect; the tool's
 // own Verify is asked; what a confined call left half done is taken back;
 // anything else is unknown, and is neither repeated nor undone.
-func (r *Reverter) settleCall(ctx context.Context, rec Recorder, c *Call) (Settled, error) {
+func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if c.Undo != nil && c.Undo.Reverted == nil {
-		return r.finishUndo(ctx, rec, c, s)
+		return r.finishUndo(ctx, w, rec, c, s)
 	}
-	untouched, err := r.untouched(ctx, c)
+	untouched, err := w.untouched(ctx, c)
 	if err != nil {
 		return s, err
 	}
@@ -129,7 +133,7 @@ func (r *Reverter) settleCall(ctx context.Context, rec Recorder, c *Call) (Settl
 	if c.Class() == Pure && len(c.Changes) == 0 {
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})
 	}
-	finding, why := r.probe(ctx, c)
+	finding, why := w.probe(ctx, c)
 	switch {
 	case finding == Applied:
 		return r.end(ctx, rec, c, s, &Done{Recovered: true, Output: []byte("null"), OutputDigest: ""})
@@ -138,14 +142,14 @@ func (r *Reverter) settleCall(ctx context.Context, rec Recorder, c *Call) (Settl
 	case finding == Partial && !c.Confined():
 		return r.end(ctx, rec, c, s, &Done{Recovered: true, Output: []byte("null"), OutputDigest: ""})
 	case c.Confined():
-		return r.withdraw(ctx, rec, c, s)
+		return r.withdraw(ctx, w, rec, c, s)
 	default:
 		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died and " + why})
 	}
 }
 
-func (r *Reverter) finishUndo(ctx context.Context, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, err := r.takeBackCall(ctx, rec, c, "recovery", nil)
+func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
+	results, err := r.takeBackCall(ctx, w, rec, c, "recovery", nil)
 	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
@@ -155,8 +159,8 @@ func (r *Reverter) finishUndo(ctx context.Context, rec Recorder, c *Call, s Sett
 
 // withdraw takes a confined call back that died half-way: its changes are all
 // it did, and nobody has seen a result.
-func (r *Reverter) withdraw(ctx context.Context, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, err := r.takeBackCall(ctx, rec, c, "recovery", nil)
+func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
+	results, err := r.takeBackCall(ctx, w, rec, c, "recovery", nil)
 	if err != nil {
 		return s, err
 	}
@@ -173,11 +177,11 @@ func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Se
 
 // untouched settles each change, newest first, and reports whether every
 // resource is as it was before the call.
-func (r *Reverter) untouched(ctx context.Context, c *Call) (bool, error) {
+func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
 	same := true
 	for i := len(c.Changes) - 1; i >= 0; i-- {
 		ch := c.Changes[i]
-		s, ok := r.scheme(ch.Scheme)
+		s, ok := w.scheme(ch.Scheme)
 		if !ok {
 			same = false
 			continue
@@ -192,11 +196,11 @@ func (r *Reverter) untouched(ctx context.Context, c *Call) (bool, error) {
 	return same, nil
 }
 
-func (r *Reverter) probe(ctx context.Context, c *Call) (Finding, string) {
-	if r.Prober == nil {
+func (w Ways) probe(ctx context.Context, c *Call) (Finding, string) {
+	if w.Prober == nil {
 		return CannotTell, "nothing can tell whether its effect is there"
 	}
-	f, err := r.Prober.Probe(ctx, *c)
+	f, err := w.Prober.Probe(ctx, *c)
 	if err != nil {
 		return CannotTell, "the check whether its effect is there failed: " + err.Error()
 	}

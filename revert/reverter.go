@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// ErrBusy: the transaction belongs to a process that is still alive.
-var ErrBusy = errors.New("transaction belongs to a living process")
+// ErrBusy is returned when a transaction belongs to a process that is still alive.
+var ErrBusy = errors.New("it belongs to a living process")
 
 // Reverter takes calls and transactions back and settles what a dead process
 // left behind. Its fields are set once; its methods are safe for concurrent use
@@ -19,6 +19,13 @@ var ErrBusy = errors.New("transaction belongs to a living process")
 type Reverter struct {
 	Journal Journal
 	Host    host.Host
+	// Ways finds what is needed to take back the calls of one session: it may
+	// be one of another process, on other roots.
+	Ways func(ctx context.Context, session string) (Ways, error)
+}
+
+// Ways are the means of taking calls back.
+type Ways struct {
 	Schemes []Scheme
 	Undoer  Undoer // nil: no tool can be found, so only handle changes are undone
 	Prober  Prober // nil: nothing can be told but by versions
@@ -63,7 +70,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint string) (Report, 
 	rec := r.recorder(t).In(t.ID)
 	items, err := r.takeBack(ctx, rec, t, at, "savepoint")
 	if err != nil {
-		return Report{}, err
+		return Report{Txn: id, State: Open, Items: items}, err
 	}
 	rep := Report{Txn: id, State: Open, Items: items}
 	err = rec.Write(ctx, Write{Lines: []Line{{Body: &RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
@@ -81,7 +88,11 @@ func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause strin
 	if !ok {
 		return nil, fmt.Errorf("call %s: %w", call, ErrNotFound)
 	}
-	return r.takeBackCall(ctx, rec, c, cause, nil)
+	w, err := r.Ways(ctx, c.Session)
+	if err != nil {
+		return nil, err
+	}
+	return r.takeBackCall(ctx, w, rec, c, cause, nil)
 }
 
 // abort ends an open transaction by taking it back.
@@ -161,6 +172,10 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn) (Recorder, error) {
 // it: nobody can say which version would be the right one.
 func (r *Reverter) takeBack(ctx context.Context, rec Recorder, t *Txn, at int, cause string) ([]Item, error) {
 	items, frozen := []Item{}, map[string]string{}
+	w, err := r.Ways(ctx, t.Session)
+	if err != nil {
+		return items, err
+	}
 	for _, c := range t.Left() {
 		if t.index(c) < at {
 			continue
@@ -168,11 +183,10 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, t *Txn, at int, c
 		if err := context.Cause(ctx); err != nil {
 			return items, err
 		}
-		results := []Result{}
-		var err error
+		var results []Result
 		if c.Phase == PhaseUnknown {
 			results = freeze(c, frozen)
-		} else if results, err = r.takeBackCall(ctx, rec, c, cause, frozen); err != nil {
+		} else if results, err = r.takeBackCall(ctx, w, rec, c, cause, frozen); err != nil {
 			return items, err
 		}
 		for _, res := range results {

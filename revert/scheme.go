@@ -69,9 +69,10 @@ type Undoer interface {
 	// CanUndo reports whether the call's tool is found again and declares a
 	// Revert. A reason is given for no.
 	CanUndo(ctx context.Context, c Call) (ok bool, why string)
-	// Undo runs it. A nil error means that the effect is gone. It is called
-	// again with the same key after a crash.
-	Undo(ctx context.Context, c Call, undoCall, key string) error
+	// Undo runs it. What it does through handles is recorded by rec under
+	// undoCall. A nil error means that the effect is gone. It is called again
+	// with the same key after a crash.
+	Undo(ctx context.Context, rec Recorder, c Call, undoCall, key string) error
 }
 
 // Prober looks whether the effect of an interrupted call is there, by the

@@ -283,6 +283,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 	switch b := r.Body.(type) {
 	case *Reverting:
 		if b.Of.Txn != t.ID {
+			t.undos[r.Call] = &Undo{} // a call of the transaction that this one undoes
 			return nil
 		}
 		c, ok := t.byID[b.Of.Call]

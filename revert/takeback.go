@@ -15,11 +15,11 @@ import (
 //
 // A crash after the first barrier repeats the whole: the versions of the
 // resources tell which steps are done, and the undo key tells the tool.
-func (r *Reverter) takeBackCall(ctx context.Context, rec Recorder, c *Call, cause string, frozen map[string]string) ([]Result, error) {
-	if err := r.settleUndo(ctx, c); err != nil {
+func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, cause string, frozen map[string]string) ([]Result, error) {
+	if err := w.settleUndo(ctx, c); err != nil {
 		return nil, err
 	}
-	steps, blobs, err := r.plan(ctx, c, frozen)
+	steps, blobs, err := r.plan(ctx, w, c, frozen)
 	if err != nil {
 		return nil, err
 	}
@@ -31,9 +31,9 @@ func (r *Reverter) takeBackCall(ctx context.Context, rec Recorder, c *Call, caus
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
 		return nil, err
 	}
-	results := r.undoOutside(ctx, c, undo, key)
+	results := r.undoOutside(ctx, w, rec, c, undo, key)
 	for _, s := range reverting.Steps {
-		results = append(results, r.applyStep(ctx, s))
+		results = append(results, r.applyStep(ctx, w, s))
 	}
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
@@ -68,18 +68,18 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 }
 
 // undoOutside takes back what the call did outside handles, by its tool.
-func (r *Reverter) undoOutside(ctx context.Context, c *Call, undo, key string) []Result {
+func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Call, undo, key string) []Result {
 	res := Result{Resource: "tool://" + c.Tool.Name}
 	can, why := false, "no tools are at hand"
-	if r.Undoer != nil {
-		can, why = r.Undoer.CanUndo(ctx, *c)
+	if w.Undoer != nil {
+		can, why = w.Undoer.CanUndo(ctx, *c)
 	}
 	switch {
 	case can:
 		res.Outcome = Restored
 		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
 			res.Outcome, res.Why = UndoUnknown, err.Error()
-		} else if err := r.Undoer.Undo(ctx, *c, undo, key); err != nil {
+		} else if err := w.Undoer.Undo(ctx, rec, *c, undo, key); err != nil {
 			res.Outcome, res.Why = UndoFailed, err.Error()
 		}
 		return []Result{res}
@@ -96,7 +96,7 @@ func (r *Reverter) undoOutside(ctx context.Context, c *Call, undo, key string) [
 
 // plan asks each scheme, newest kind of change first, and freezes what a call
 // of unknown outcome may have touched.
-func (r *Reverter) plan(ctx context.Context, c *Call, frozen map[string]string) ([]Step, []Blob, error) {
+func (r *Reverter) plan(ctx context.Context, w Ways, c *Call, frozen map[string]string) ([]Step, []Blob, error) {
 	steps, blobs := []Step{}, []Blob{}
 	for _, name := range schemesOf(c.Changes) {
 		var own []Change
@@ -105,7 +105,7 @@ func (r *Reverter) plan(ctx context.Context, c *Call, frozen map[string]string) 
 				own = append(own, ch)
 			}
 		}
-		s, ok := r.scheme(name)
+		s, ok := w.scheme(name)
 		if !ok {
 			for _, ch := range own {
 				steps = append(steps, Step{Of: []int{ch.N}, Plan: UndoFailed, Change: Change{Scheme: name, Resource: ch.Resource}, Why: "nothing here knows how to restore " + name + " resources"})
@@ -126,20 +126,20 @@ func (r *Reverter) plan(ctx context.Context, c *Call, frozen map[string]string) 
 	return steps, blobs, nil
 }
 
-func (r *Reverter) applyStep(ctx context.Context, s Step) Result {
+func (r *Reverter) applyStep(ctx context.Context, w Ways, s Step) Result {
 	if s.Plan != Restored {
 		return Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Why: s.Why}
 	}
 	if err := r.Host.Point(ctx, "revert.apply"); err != nil {
 		return Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()}
 	}
-	scheme, _ := r.scheme(s.Change.Scheme)
+	scheme, _ := w.scheme(s.Change.Scheme)
 	return scheme.Apply(ctx, s, r.Journal)
 }
 
 // settleUndo puts in order what an attempt left that was recorded but has no
 // end.
-func (r *Reverter) settleUndo(ctx context.Context, c *Call) error {
+func (w Ways) settleUndo(ctx context.Context, c *Call) error {
 	if c.Undo == nil || c.Undo.Reverted != nil {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (r *Reverter) settleUndo(ctx context.Context, c *Call) error {
 		if s.Plan != Restored {
 			continue
 		}
-		if scheme, ok := r.scheme(s.Change.Scheme); ok {
+		if scheme, ok := w.scheme(s.Change.Scheme); ok {
 			if _, err := scheme.Settle(ctx, s.Change); err != nil {
 				return err
 			}
@@ -156,8 +156,8 @@ func (r *Reverter) settleUndo(ctx context.Context, c *Call) error {
 	return nil
 }
 
-func (r *Reverter) scheme(name string) (Scheme, bool) {
-	for _, s := range r.Schemes {
+func (w Ways) scheme(name string) (Scheme, bool) {
+	for _, s := range w.Schemes {
 		if s.Name() == name {
 			return s, true
 		}

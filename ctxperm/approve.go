@@ -1,0 +1,63 @@
+package ctxperm
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// Ask is a suspended decision: what somebody is asked to allow. It is complete:
+// nothing that will run is left out or shortened.
+type Ask struct {
+	Call       string
+	Txn        string
+	Session    string
+	Tool       string
+	ToolDigest string
+	Principal  perm.Principal
+	Input      json.RawMessage // canonical
+	Accesses   []perm.ResourceAccess
+	Reasons    []perm.Reason // why the policy asks
+	Revision   string        // of the policy
+	Digest     string        // over all of this; an answer is bound to it
+}
+
+// Answer is what an approver said. The zero Answer refuses.
+type Answer struct {
+	approved bool
+	by, why  string
+}
+
+// Approve allows the call once. By names who answered; an empty name refuses.
+func Approve(by string) Answer { return Answer{approved: by != "", by: by} }
+
+// Refuse says no, and why.
+func Refuse(by, why string) Answer { return Answer{by: by, why: why} }
+
+// Approved reports whether the answer allows the call.
+func (a Answer) Approved() bool { return a.approved }
+
+// By names who answered.
+func (a Answer) By() string { return a.by }
+
+// Why is the reason of a refusal.
+func (a Answer) Why() string { return a.why }
+
+// Approver answers asks. It may take its time within ctx; an error, or no answer
+// in time, refuses. The requesting principal's own id is not accepted as the
+// one who answers. Implementations are safe for concurrent use.
+type Approver interface {
+	Approve(ctx context.Context, a Ask) (Answer, error)
+}
+
+// ApproverFunc is a function as an Approver; a nil one refuses.
+type ApproverFunc func(ctx context.Context, a Ask) (Answer, error)
+
+// Approve calls f.
+func (f ApproverFunc) Approve(ctx context.Context, a Ask) (Answer, error) {
+	if f == nil {
+		return Answer{}, nil
+	}
+	return f(ctx, a)
+}

@@ -1,0 +1,102 @@
+package ctxperm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Permit is proof that some exact accesses of one call were decided. It carries
+// the recorder of that call's changes and works until the operation that it was
+// made for is over. Only Authorize makes one; the zero Permit is refused.
+type Permit struct {
+	call     *line.Call
+	accesses []perm.ResourceAccess
+	leave    func()
+}
+
+// Authorize decides exact accesses and returns the permit for one operation,
+// which the caller must End. Accesses that were decided before the call are
+// granted at once; any other is asked for now, within what the tool declared
+// and the session holds. A refusal is ErrDenied and names its reason; a refused
+// access that would have changed something ends the whole call as denied.
+func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAccess) (Permit, error) {
+	if len(accesses) == 0 {
+		return Permit{}, fmt.Errorf("authorize: %w: no access was named", ErrInvalid)
+	}
+	leave, err := tc.call.Enter(ctx)
+	if err != nil {
+		return Permit{}, err
+	}
+	for _, a := range accesses {
+		if err := tc.call.Authorize(ctx, a); err != nil {
+			leave()
+			return Permit{}, err
+		}
+	}
+	return Permit{call: tc.call, accesses: slices.Clone(accesses), leave: leave}, nil
+}
+
+// End ends the operation. A call does not end before its operations have, so
+// every permit must be ended, once or more often.
+func (p Permit) End() {
+	if p.leave != nil {
+		p.leave()
+	}
+}
+
+// Covers reports whether the permit was given for exactly this access.
+func (p Permit) Covers(a perm.ResourceAccess) bool {
+	return p.call != nil && slices.Contains(p.accesses, a)
+}
+
+// Intend makes changes durable before their effects begin and returns them with
+// their numbers. Each resource must be one that the permit was given for, with
+// an action that changes something, and no other open transaction may hold it
+// (revert.ErrClaimed). After an error no effect may happen.
+func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...revert.Blob) ([]revert.Change, error) {
+	if p.call == nil {
+		return nil, ErrClosed
+	}
+	for _, c := range changes {
+		if !p.writes(c.Resource) {
+			return nil, fmt.Errorf("change of %s: %w: the permit was not given for it", c.Resource, ErrDenied)
+		}
+	}
+	return p.call.Intend(ctx, changes, blobs)
+}
+
+// Keep takes content in that a change's way back needs; pass the blob to the
+// Intend whose change names it.
+func (p Permit) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+	if p.call == nil {
+		return revert.Blob{}, ErrClosed
+	}
+	return p.call.Config().Recorder.Journal().Keep(ctx, r)
+}
+
+// Landed notes the version that a change left, where Intend did not know it.
+func (p Permit) Landed(n int, post revert.Token) {
+	if p.call != nil {
+		p.call.Landed(n, post)
+	}
+}
+
+// Line opens the inside for packages of this module.
+func (p Permit) Line(k line.Key) *line.Call {
+	if !k.Valid() {
+		return nil
+	}
+	return p.call
+}
+
+func (p Permit) writes(resource string) bool {
+	return slices.ContainsFunc(p.accesses, func(a perm.ResourceAccess) bool {
+		return a.Resource == resource && !a.Action.Observes()
+	})
+}

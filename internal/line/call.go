@@ -1,0 +1,254 @@
+package line
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Gate decides one access that a running call asks for. It returns a
+// DeniedError for no.
+type Gate func(ctx context.Context, a perm.ResourceAccess) error
+
+// Handle is what a permit opened and what must be finished with its call.
+type Handle interface {
+	// Prepare records the handle's last changes; nothing may fail after it
+	// that would leave the changes undone.
+	Prepare(ctx context.Context) error
+	// Finish makes the handle's effects final.
+	Finish(ctx context.Context) error
+	// Abort drops what is not final. It is called at most once, and not after
+	// Finish.
+	Abort(ctx context.Context)
+}
+
+// Config is what a call is made of.
+type Config struct {
+	ID        string
+	Key       string
+	Tool      string
+	Principal perm.Principal
+	Recorder  revert.Recorder // of the call's transaction, or for an undo of the one that takes it back
+	Gate      Gate
+	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
+	Roots     map[string]disk.Root
+	Started   *revert.Started // not yet written; nil when it is
+	Progress  func(done, total float64, message string)
+}
+
+// Call is the live state. Its methods are safe for concurrent use.
+type Call struct {
+	cfg    Config
+	writes *host.Lock // orders the records of this call
+
+	mu       sync.Mutex // never held across a wait
+	decided  map[perm.ResourceAccess]bool
+	started  *revert.Started
+	changes  []revert.Change
+	posts    []revert.Post
+	handles  []Handle
+	commits  bool // one of the handles commits by itself
+	refused  *DeniedError
+	inflight int
+	closed   bool
+	idle     chan struct{}
+}
+
+// New opens a call. Close ends it.
+func New(cfg Config) *Call {
+	c := &Call{cfg: cfg, started: cfg.Started, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{})}
+	c.writes = host.NewLock(cfg.Recorder.Host(), "line.writes")
+	for _, a := range cfg.Decided {
+		c.decided[a] = true
+	}
+	return c
+}
+
+// Config returns what the call was made of.
+func (c *Call) Config() Config { return c.cfg }
+
+// Enter begins an operation and must be paired with the returned function. It
+// fails with ErrClosed once the call has ended.
+func (c *Call) Enter(ctx context.Context) (leave func(), err error) {
+	if c == nil {
+		return nil, ErrClosed
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	c.inflight++
+	return sync.OnceFunc(c.leave), nil
+}
+
+func (c *Call) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inflight--
+	if c.closed && c.inflight == 0 {
+		close(c.idle)
+	}
+}
+
+// Close refuses new operations and waits for those in flight, however long they
+// take: before they are over nobody can say what the call did.
+func (c *Call) Close() {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	if first && c.inflight == 0 {
+		close(c.idle)
+	}
+	c.mu.Unlock()
+	<-c.idle
+}
+
+// Authorize decides an exact access: one that was decided before the call is
+// granted, any other is asked for now. A refused access that would have changed
+// something marks the call.
+func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
+	c.mu.Lock()
+	known, closed := c.decided[a], c.closed
+	c.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	if known {
+		return nil
+	}
+	if err := c.cfg.Recorder.Host().Point(ctx, "line.gate"); err != nil {
+		return err
+	}
+	err := c.cfg.Gate(ctx, a)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.decided[a] = true
+		return nil
+	}
+	var denied *DeniedError
+	if asDenied(err, &denied) && !a.Action.Observes() && c.refused == nil {
+		c.refused = denied
+	}
+	return err
+}
+
+// Refused returns the first refused access that would have changed something.
+func (c *Call) Refused() *DeniedError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+// Root returns the folder that a root's name stands for.
+func (c *Call) Root(name string) (disk.Root, bool) {
+	r, ok := c.cfg.Roots[name]
+	return r, ok
+}
+
+// Intend makes changes durable, with their numbers filled in, and claims their
+// resources for the transaction. Only after it returned nil may their effects
+// begin. What was not yet written of the call's start goes with them.
+func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []revert.Blob) ([]revert.Change, error) {
+	if err := c.writes.Lock(ctx); err != nil {
+		return nil, err
+	}
+	defer c.writes.Unlock()
+	w := revert.Write{Blobs: blobs, Durable: true}
+	if s := c.pending(); s != nil {
+		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: s})
+	}
+	next := len(c.Changes())
+	out := make([]revert.Change, 0, len(changes))
+	for i, ch := range changes {
+		ch.N = next + i + 1
+		out = append(out, ch)
+		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &revert.Changed{Change: ch}})
+		w.Claims = append(w.Claims, ch.Resource)
+	}
+	if err := c.cfg.Recorder.Write(ctx, w); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = nil
+	c.changes = append(c.changes, out...)
+	return out, nil
+}
+
+// Note records something for the call's own undo, durable when it returns.
+func (c *Call) Note(ctx context.Context, key string, value any) error {
+	raw, err := canon.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("note %q: %w", key, err)
+	}
+	if err := c.writes.Lock(ctx); err != nil {
+		return err
+	}
+	defer c.writes.Unlock()
+	w := revert.Write{Durable: true}
+	if s := c.pending(); s != nil {
+		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: s})
+	}
+	w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}})
+	if err := c.cfg.Recorder.Write(ctx, w); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = nil
+	return nil
+}
+
+// Landed notes the version that a change left where it was not known before.
+func (c *Call) Landed(n int, post revert.Token) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.posts = append(c.posts, revert.Post{N: n, Post: post})
+	if n >= 1 && n <= len(c.changes) {
+		c.changes[n-1].Post = post
+	}
+}
+
+// Changes and Posts return copies of what was recorded so far.
+func (c *Call) Changes() []revert.Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]revert.Change{}, c.changes...)
+}
+
+// Posts returns the versions that only the world could tell.
+func (c *Call) Posts() []revert.Post {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]revert.Post{}, c.posts...)
+}
+
+// Pending returns the start of the call while no barrier has made it durable,
+// for the record that ends the call to carry.
+func (c *Call) Pending() *revert.Started { return c.pending() }
+
+// Progress reports how far the call is; it never blocks on the receiver's
+// behalf and is dropped where nobody listens.
+func (c *Call) Progress(done, total float64, message string) {
+	if c.cfg.Progress != nil {
+		c.cfg.Progress(done, total, message)
+	}
+}
+
+func (c *Call) pending() *revert.Started {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started
+}

@@ -1,0 +1,31 @@
+package line
+
+import (
+	"errors"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// The conditions that the public packages re-export.
+var (
+	// ErrDenied: a grant, the policy or an approver said no.
+	ErrDenied = errors.New("denied")
+	// ErrClosed: the call has ended, or never began.
+	ErrClosed = errors.New("the call has ended; its context and permits reach nothing any more")
+	// ErrInvalid: refused before anybody was asked.
+	ErrInvalid = errors.New("invalid")
+)
+
+// DeniedError says which access was refused, at which stage, and why.
+type DeniedError struct {
+	Access   perm.ResourceAccess
+	Stage    string // grant, policy, approver
+	Decision perm.Decision
+	Why      string
+}
+
+// Error gives the reason, never an argument's value beyond the resource.
+func (e *DeniedError) Error() string { return "denied by " + e.Stage + ": " + e.Why }
+
+// Unwrap makes errors.Is(err, ErrDenied) true.
+func (e *DeniedError) Unwrap() error { return ErrDenied }

@@ -1,0 +1,64 @@
+package line
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrSecondCommit: a call has at most one handle that commits by itself, since
+// two could not be made to agree.
+var ErrSecondCommit = errors.New("another handle of this call already commits by itself")
+
+// Join adds a handle that must be finished with the call. A second handle that
+// commits by itself is refused.
+func (c *Call) Join(h Handle, commits bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return ErrClosed
+	case commits && c.commits:
+		return ErrSecondCommit
+	}
+	c.commits = c.commits || commits
+	c.handles = append(c.handles, h)
+	return nil
+}
+
+// Finish prepares every handle and then makes their effects final. On an error
+// the handles that are not final are aborted.
+func (c *Call) Finish(ctx context.Context) error {
+	handles := c.take()
+	for _, h := range handles {
+		if err := h.Prepare(ctx); err != nil {
+			abort(ctx, handles)
+			return err
+		}
+	}
+	for i, h := range handles {
+		if err := h.Finish(ctx); err != nil {
+			abort(ctx, handles[i+1:])
+			return err
+		}
+	}
+	return nil
+}
+
+// Abort drops what the handles have not made final, newest first.
+func (c *Call) Abort(ctx context.Context) { abort(ctx, c.take()) }
+
+func (c *Call) take() []Handle {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.handles
+	c.handles = nil
+	return h
+}
+
+func abort(ctx context.Context, handles []Handle) {
+	for i := len(handles) - 1; i >= 0; i-- {
+		handles[i].Abort(ctx)
+	}
+}
+
+func asDenied(err error, into **DeniedError) bool { return errors.As(err, into) }

@@ -1,0 +1,217 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// admitted is a call whose tool exists and whose input is valid: the only thing
+// that permit takes.
+type admitted struct {
+	id     string
+	tool   Tool
+	input  []byte // canonical
+	digest string // of the input
+	exact  []perm.ResourceAccess
+	bound  perm.Set // what the call may ask for while it runs
+	batch  perm.BatchFacts
+}
+
+// admit is step 1: find the tool, decode and validate the input once, compute
+// the exact accesses. What is refused here was never asked about: it is noted
+// without a barrier and uses up no sequence number.
+func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
+	t, ok := l.p.Tools.Get(req.Tool)
+	if !ok {
+		return admitted{}, l.invalid(ctx, req, Tool{}, l.unknownTool(req.Tool))
+	}
+	value, err := decodeInput(req.Input, l.p.Limits.Input)
+	if err == nil {
+		err = t.t.input.Validate(value)
+	}
+	if err != nil {
+		return admitted{}, l.invalid(ctx, req, t, err)
+	}
+	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch}
+	a.digest = string(canon.Sum("remit/input/v1", a.input))
+	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
+		return admitted{}, l.invalid(ctx, req, t, err)
+	}
+	return a, nil
+}
+
+func (l *Line) unknownTool(name string) error {
+	why := fmt.Sprintf("there is no tool %q", name)
+	if near := l.p.Tools.nearest(name); near != "" {
+		return fmt.Errorf("%s; did you mean %q?", why, near)
+	}
+	return fmt.Errorf("%s; there are: %s", why, strings.Join(l.p.Tools.Names(), ", "))
+}
+
+func decodeInput(input any, limit int) (canon.Value, error) {
+	limits := canon.DefaultLimits()
+	limits.Bytes = limit
+	var v canon.Value
+	var err error
+	switch in := input.(type) {
+	case nil:
+		v, err = canon.Parse([]byte("{}"), limits)
+	case json.RawMessage:
+		v, err = canon.Parse(in, limits)
+	case []byte:
+		v, err = canon.Parse(in, limits)
+	default:
+		v, err = canon.From(in)
+	}
+	if err != nil {
+		return v, fmt.Errorf("the input: %w", err)
+	}
+	return v, nil
+}
+
+// accesses computes what one call will touch: each need whose parameters the
+// input fills in, and what the tool's own Access says.
+func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm.Set, err error) {
+	argument := func(name string) (string, bool) {
+		v, ok := in.Get(name)
+		if !ok || v.Kind() != canon.String {
+			return "", false
+		}
+		return v.Text(), true
+	}
+	var limits []perm.ResourceAccess
+	for _, n := range t.needs {
+		if !filled(n.params, argument) {
+			continue // an optional argument that is not there names nothing
+		}
+		p, err := n.pattern.BindPattern(argument)
+		if err != nil {
+			return nil, bound, badPath(n, err)
+		}
+		a := n.access
+		a.Resource = p.String()
+		limits = append(limits, a)
+		if r, ok := p.Exact(); ok {
+			a.Resource = r.String()
+			exact = append(exact, a)
+		}
+	}
+	if t.spec.Access != nil {
+		own, err := t.ownAccesses(in)
+		if err != nil {
+			return nil, bound, err
+		}
+		exact, limits = append(exact, own...), append(limits, own...)
+	}
+	bound, err = perm.NewSet(limits...)
+	return exact, bound, err
+}
+
+func (t *tool) ownAccesses(in canon.Value) (own []perm.ResourceAccess, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("computing the accesses panicked (%T)", p)
+		}
+	}()
+	if own, err = t.spec.Access(in.Canonical()); err != nil {
+		return nil, err
+	}
+	for i, a := range own {
+		r, err := perm.ParseResource(a.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("access %d: %w", i+1, err)
+		}
+		own[i].Resource = r.String()
+		if !t.bound.Allows(own[i]) {
+			return nil, fmt.Errorf("access %d, %s, lies outside what the tool declares to need", i+1, a.Action)
+		}
+	}
+	return own, nil
+}
+
+func filled(params []string, argument func(string) (string, bool)) bool {
+	for _, p := range params {
+		if _, ok := argument(p); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func badPath(n need, err error) error {
+	name := strings.Join(n.params, ", ")
+	if errors.Is(err, perm.ErrOutside) {
+		return fmt.Errorf("argument %q: the path leaves its root; valid is a relative path inside it, without \"..\"", name)
+	}
+	return fmt.Errorf("argument %q: %w", name, err)
+}
+
+func (t *tool) parseNeeds() error {
+	var all []perm.ResourceAccess
+	for i, a := range t.spec.Needs {
+		if !a.Action.Valid() {
+			return fmt.Errorf("need %d: unknown action %q; valid are %v", i+1, a.Action, perm.Actions())
+		}
+		p, err := perm.ParsePattern(a.Resource)
+		if err != nil {
+			return fmt.Errorf("need %d: %w", i+1, err)
+		}
+		n := need{access: a, pattern: p, params: p.Params()}
+		if err := t.checkParams(n.params); err != nil {
+			return fmt.Errorf("need %d: %w", i+1, err)
+		}
+		t.needs, all = append(t.needs, n), append(all, a)
+	}
+	var err error
+	t.bound, err = perm.NewSet(all...)
+	return err
+}
+
+// checkParams refuses a need that no argument could ever fill in: the call
+// would silently be asked for less than it does.
+func (t *tool) checkParams(params []string) error {
+	doc, err := canon.Parse(t.input.Canonical(), canon.DefaultLimits())
+	if err != nil {
+		return err
+	}
+	properties, _ := doc.Get("properties")
+	for _, p := range params {
+		if _, ok := properties.Get(p); !ok {
+			return fmt.Errorf("parameter {%s} is no argument of the tool", p)
+		}
+	}
+	return nil
+}
+
+// invalid ends a call at admit. The record keeps no input: nobody has checked
+// what is in it.
+func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Outcome {
+	out := Outcome{
+		Call: req.ID, Txn: l.p.Recorder.Txn(), Tool: req.Tool, Status: StatusInvalid, EffectClass: "",
+		Changes: []Change{}, Error: &Problem{What: "the call is not valid", Why: why.Error(), Fix: "correct the call and send it again"},
+	}
+	if !t.IsZero() {
+		out.EffectClass = t.Class()
+	}
+	rec := revert.Line{Call: req.ID, Body: &revert.Invalid{Tool: toolRef(t, req.Tool), Why: why.Error()}}
+	// No barrier: nothing happened, and losing the note loses nothing.
+	if err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{rec}}); err != nil {
+		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
+	}
+	return out.withText()
+}
+
+func toolRef(t Tool, name string) revert.ToolRef {
+	if t.IsZero() {
+		return revert.ToolRef{Name: name}
+	}
+	s := t.t.spec
+	return revert.ToolRef{Name: s.Name, Version: s.Version, Digest: t.t.digest, UndoVersion: s.UndoVersion}
+}

@@ -1,0 +1,181 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// verify is step 6: the output schema, the tool's own Verify, the policy's
+// postconditions. Whatever does not hold takes the call back; only after it may
+// anybody see the result.
+func (l *Line) verify(ctx context.Context, s settled) Outcome {
+	ctx = context.WithoutCancel(ctx)
+	verdict, looked, broken := l.look(ctx, s)
+	out := l.outcome(s.permitted, StatusDone)
+	out.Changes = viewChanges(s.live.Changes())
+	out.Verdict = &Verdict{Is: verdict.Is().String(), Findings: verdict.Findings()}
+	if !looked {
+		out.Output, out.Result = s.result.Output(), cloneResult(s.output)
+		return *out.withText()
+	}
+	body := &revert.Verified{
+		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: verdict.Findings(),
+		Evidence: evidence(verdict),
+	}
+	// No barrier: a crash before this record is on disk means that the call
+	// was not seen by anybody, and recovery treats it as such.
+	err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.id, Body: body}}})
+	if err != nil && broken == "" {
+		broken = "the journal could not take the verdict: " + err.Error()
+	}
+	if broken != "" {
+		return *l.verifyFailed(ctx, s, &out, broken)
+	}
+	out.Output, out.Result = s.result.Output(), cloneResult(s.output)
+	return *out.withText()
+}
+
+// look returns the verdict of the tool's Verify, whether anybody looked at all,
+// and what is broken.
+func (l *Line) look(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
+	if why := s.checkOutput(); why != "" {
+		return verify.Absent(why), true, why
+	}
+	spec := s.tool.t.spec
+	if spec.Verify != nil {
+		looked = true
+		timed, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
+		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, s.result.Output()))
+		cancel()
+		if verdict.Is() != verify.IsApplied {
+			return verdict, true, fmt.Sprintf("the tool's Verify found the effect %s: %v", verdict.Is(), verdict.Findings())
+		}
+	}
+	asked, why := l.postconditions(ctx, s)
+	return verdict, looked || asked, why
+}
+
+func (s settled) checkOutput() string {
+	if s.tool.t.output == nil {
+		return ""
+	}
+	v, err := canon.Parse(s.result.JSON, canon.DefaultLimits())
+	if err == nil {
+		err = s.tool.t.output.ValidateAs("the output", "field", v)
+	}
+	if err != nil {
+		return "the output does not fit the tool's own schema: " + err.Error()
+	}
+	return ""
+}
+
+// postconditions asks the policy with purpose verify. An engine that says that
+// it has no postconditions is not asked; one that cannot answer breaks the call.
+func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broken string) {
+	if e, ok := l.engine().(interface{ Ensures() bool }); ok && !e.Ensures() {
+		return false, ""
+	}
+	accesses := s.exact
+	if len(accesses) == 0 {
+		accesses = []perm.ResourceAccess{callAccess(s.tool.Name())}
+	}
+	for _, access := range accesses {
+		req, err := l.request(s.admitted, access, false)
+		if err != nil {
+			return true, err.Error()
+		}
+		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, s.result.Output(), changeFacts(s.live.Changes())
+		d, err := l.engine().Decide(ctx, req)
+		if err != nil {
+			return true, "the policy's postconditions could not be looked at: " + err.Error()
+		}
+		if e := d.Details().Ensures; len(e) > 0 {
+			return true, fmt.Sprintf("the policy's postcondition does not hold: %s (%s)", e[0].Text, e[0].At)
+		}
+	}
+	return true, ""
+}
+
+func changeFacts(changes []revert.Change) []perm.ChangeFacts {
+	out := make([]perm.ChangeFacts, 0, len(changes))
+	for _, c := range changes {
+		r, err := perm.ParseResource(c.Resource)
+		if err != nil {
+			continue
+		}
+		f := perm.ChangeFacts{Resource: r.Facts(), Kind: c.Kind}
+		if c.Pre != revert.Absent {
+			f.Before = string(c.Pre)
+		}
+		if c.Post != revert.Absent {
+			f.After = string(c.Post)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// verifyFailed takes a call back that did not verify. Its result is kept on the
+// journal and shown to nobody.
+func (l *Line) verifyFailed(ctx context.Context, s settled, out *Outcome, broken string) *Outcome {
+	out.Status = StatusVerifyFailed
+	out.Error = &Problem{What: "the call did not verify", Why: broken}
+	results, err := l.p.Reverter.TakeBack(ctx, l.p.Recorder, s.id, "verify_failed")
+	out.Undo, out.TakenBack = results, revert.TakenBack(results)
+	if err != nil {
+		out.TakenBack = "none"
+		out.Error.Why += "; taking it back failed: " + err.Error()
+	}
+	if out.TakenBack != "all" {
+		out.Error.Fix = "not all of it could be taken back; look at what is left and revert again"
+	}
+	return out.withText()
+}
+
+func (l *Line) subject(i intended, output json.RawMessage) verify.Subject {
+	s := i.subject(output)
+	if l.p.World != nil {
+		s.World = l.p.World(i.exact, i.live.Changes())
+	}
+	return s
+}
+
+func (i intended) subject(output json.RawMessage) verify.Subject {
+	return verify.Subject{
+		Phase: verify.AfterCall, Input: slices.Clone(i.input), Output: output, Changes: viewSubject(i.live.Changes()),
+	}
+}
+
+func viewSubject(changes []revert.Change) []verify.Change {
+	out := make([]verify.Change, 0, len(changes))
+	for _, c := range changes {
+		out = append(out, verify.Change{Resource: c.Resource, Kind: c.Kind, Before: string(c.Pre), After: string(c.Post)})
+	}
+	return out
+}
+
+func evidence(v verify.Verdict) string {
+	parts := [][]byte{[]byte(v.Is().String())}
+	for _, f := range v.Findings() {
+		parts = append(parts, []byte(f))
+	}
+	return string(canon.Sum("remit/evidence/v1", parts...))
+}
+
+// cloneResult decodes what was journaled, so that what is shown is exactly what
+// was recorded and shares no memory with the tool.
+func cloneResult(output []byte) Result {
+	var r Result
+	if err := canon.Decode(bytes.Clone(output), &r); err != nil {
+		return Result{}
+	}
+	return r
+}

@@ -1,0 +1,112 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// Option fills in a part of a Spec that a constructor leaves open.
+type Option func(*Spec)
+
+// Pure declares that calls have no effect at all.
+func Pure() Option { return Effect(revert.Pure) }
+
+// Effect declares what can be done about the effects of calls.
+func Effect(c revert.EffectClass) Option { return func(s *Spec) { s.EffectClass = c } }
+
+// Confined declares what keeps the tool to its accesses.
+func Confined(c Confinement) Option { return func(s *Spec) { s.Confinement = c } }
+
+// Verified declares how to look whether the effect of a call is there.
+func Verified(v verify.Verifier) Option { return func(s *Spec) { s.Verify = v } }
+
+// Undone declares how to take a call back that acts outside handles. The
+// function is found again by the tool's name and this version.
+func Undone(undoVersion string, r Revert) Option {
+	return func(s *Spec) { s.Revert, s.UndoVersion = r, undoVersion }
+}
+
+// Create makes a tool of text in and text out that touches nothing. Its effect
+// class is undeclared unless an option says otherwise, so most use Pure.
+func Create(name, description string, execute func(ctx context.Context, in string) (string, error), opts ...Option) (Tool, error) {
+	if execute == nil {
+		return FromSpec(Spec{Name: name})
+	}
+	run := func(ctx context.Context, _ ctxperm.ToolContext, in string) (string, error) { return execute(ctx, in) }
+	return CreateWith(name, description, nil, run, opts...)
+}
+
+// CreateWith makes a tool of text in and text out that may touch what its needs
+// say, through its ToolContext.
+func CreateWith(name, description string, needs []perm.ResourceAccess,
+	execute func(ctx context.Context, tc ctxperm.ToolContext, in string) (string, error), opts ...Option,
+) (Tool, error) {
+	s := Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
+	if execute != nil {
+		s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (Result, error) {
+			var in string
+			if err := json.Unmarshal(raw, &in); err != nil {
+				return Result{}, NoEffect(err)
+			}
+			out, err := execute(ctx, tc, in)
+			return Text(out), err
+		}
+	}
+	return s.with(opts)
+}
+
+// CreateTyped makes a tool of Go types. The input schema is closed and made of
+// In: json tags name the arguments, `jsonschema` tags describe them. The input
+// is decoded once, after validation. Out becomes Result.JSON.
+func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAccess,
+	execute func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error), opts ...Option,
+) (Tool, error) {
+	s := Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
+	var err error
+	if s.Input, err = schema.ForType[In](); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: input: %w", name, err)
+	}
+	if s.Output, err = schema.ForType[Out](); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: output: %w", name, err)
+	}
+	if execute != nil {
+		s.Execute = typed(execute)
+	}
+	return s.with(opts)
+}
+
+func typed[In, Out any](execute func(context.Context, ctxperm.ToolContext, In) (Out, error)) Execute {
+	return func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (Result, error) {
+		var in In
+		if err := canon.Decode(raw, &in); err != nil {
+			return Result{}, NoEffect(err)
+		}
+		out, err := execute(ctx, tc, in)
+		if err != nil {
+			return Result{}, err
+		}
+		data, err := canon.Marshal(out)
+		if err != nil {
+			return Result{}, fmt.Errorf("output: %w", err)
+		}
+		return Result{JSON: data}, nil
+	}
+}
+
+func (s Spec) with(opts []Option) (Tool, error) {
+	for _, o := range opts {
+		if o != nil {
+			o(&s)
+		}
+	}
+	return FromSpec(s)
+}

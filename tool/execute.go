@@ -1,0 +1,128 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// executed is a call whose code returned a result and whose handles are
+// finished: the only thing that settle takes.
+type executed struct {
+	intended
+	result Result
+	output []byte // canonical form of the result
+}
+
+// panicError is a panic of a tool's code.
+type panicError struct{ value any }
+
+func (e *panicError) Error() string { return fmt.Sprintf("the tool panicked (%T)", e.value) }
+
+// execute is step 4: the tool's code, once. When its time is up or its caller
+// gives up, the permits close first: operations in flight are waited for and
+// later ones refused, so that what the call did is settled before anybody says
+// how it ended.
+func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
+	limit := i.tool.t.spec.Hints.Timeout
+	if limit <= 0 {
+		limit = l.p.Limits.Timeout
+	}
+	ctx, cancel := l.p.Host.WithTimeout(ctx, limit, ErrTimeout)
+	defer cancel()
+	result, err := l.enter(ctx, i)
+	i.live.Close()
+	e := executed{intended: i, result: result}
+	if refused := i.live.Refused(); refused != nil {
+		err = refused // whatever the tool made of it
+	}
+	if err == nil {
+		e.output, err = l.encode(result)
+	}
+	settleCtx := context.WithoutCancel(ctx)
+	if err == nil {
+		err = i.live.Finish(settleCtx)
+	}
+	if err != nil {
+		i.live.Abort(settleCtx)
+		return executed{}, l.failed(settleCtx, i, err, context.Cause(ctx))
+	}
+	return e, nil
+}
+
+type returned struct {
+	result Result
+	err    error
+}
+
+// enter runs the code on a goroutine of its own, so that a call whose code does
+// not return can still end.
+func (l *Line) enter(ctx context.Context, i intended) (Result, error) {
+	if err := l.p.Host.Point(ctx, "tool.execute"); err != nil {
+		return Result{}, NoEffect(err)
+	}
+	back := make(chan returned, 1)
+	go func() {
+		var r returned
+		defer func() {
+			if p := recover(); p != nil {
+				r = returned{err: &panicError{p}}
+			}
+			back <- r
+		}()
+		r.result, r.err = i.tool.t.spec.Execute(ctx, i.context(), json.RawMessage(slices.Clone(i.input)))
+	}()
+	select {
+	case r := <-back:
+		return r.result, r.err
+	case <-ctx.Done():
+	}
+	// A result that came in time counts, whichever case select picked.
+	i.live.Close()
+	select {
+	case r := <-back:
+		return r.result, r.err
+	default:
+		return Result{}, context.Cause(ctx)
+	}
+}
+
+// encode takes the result over: from here on nobody shares memory with the
+// tool.
+func (l *Line) encode(r Result) ([]byte, error) {
+	if r.JSON != nil {
+		if _, err := canon.Canonicalize(r.JSON, canon.DefaultLimits()); err != nil {
+			return nil, fmt.Errorf("the tool's structured output: %w", err)
+		}
+	}
+	out, err := canon.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("the tool's result: %w", err)
+	}
+	if len(out) > l.p.Limits.Output {
+		return nil, fmt.Errorf("the tool's result has %d bytes; the limit is %d", len(out), l.p.Limits.Output)
+	}
+	return out, nil
+}
+
+// causeStatus is the outcome that an error asks for, before it is known whether
+// the call is without effect.
+func causeStatus(err, cause error) (status Status, stage string) {
+	var panicked *panicError
+	switch {
+	case errors.As(err, &panicked):
+		return StatusFailed, ""
+	case errors.Is(err, ErrDenied):
+		return StatusDenied, deniedStage(err)
+	case errors.Is(cause, ErrTimeout) && errors.Is(err, ErrTimeout), errors.Is(err, context.DeadlineExceeded) && cause != nil:
+		return StatusTimeout, ""
+	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
+		return StatusCancelled, ""
+	default:
+		return StatusFailed, ""
+	}
+}

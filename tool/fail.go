@@ -1,0 +1,110 @@
+package tool
+
+import (
+	"context"
+	"errors"
+
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/revert"
+)
+
+// proof says why a call that went wrong is known to have no effect left. The
+// empty proof is none: the outcome is unknown.
+type proof string
+
+const (
+	noProof      proof = ""
+	provenByTool proof = "no_effect"  // the tool said so
+	provenPure   proof = "pure"       // its class has none
+	provenBack   proof = "taken_back" // its changes are all it did, and they are undone
+	provenProbe  proof = "probe"      // its Verify found the effect absent
+)
+
+// failed ends a call whose code was entered and went wrong. Its changes are
+// taken back where they are all that it can have done; where that cannot be
+// shown the outcome is unknown, and nothing is undone blindly.
+func (l *Line) failed(ctx context.Context, i intended, err, cause error) *Outcome {
+	status, stage := causeStatus(err, cause)
+	out := l.outcome(i.permitted, status)
+	out.Stage, out.Changes = stage, viewChanges(i.live.Changes())
+	out.Error = &Problem{What: whatOf(status), Why: err.Error()}
+	p := l.prove(ctx, i, err)
+	if p != noProof && len(i.live.Changes()) > 0 {
+		results, tbErr := l.p.Reverter.TakeBack(ctx, l.p.Recorder, i.id, "failed")
+		out.Undo, out.TakenBack = results, revert.TakenBack(results)
+		if tbErr != nil {
+			out.TakenBack = "none"
+			out.Error.Why += "; taking its changes back failed: " + tbErr.Error()
+		}
+		if tbErr != nil || out.TakenBack != "all" {
+			p = noProof
+		}
+	}
+	if p == noProof {
+		out.Status, out.Stage = StatusUnknown, ""
+		out.Error.What = "the effect of the call cannot be told"
+		out.Error.Fix = "look at what it may have touched; it is neither repeated nor undone by itself"
+		l.end(ctx, i, &out, &revert.Unknown{Status: string(StatusUnknown), Why: err.Error()})
+		return out.withText()
+	}
+	l.end(ctx, i, &out, &revert.Failed{Status: string(status), Stage: stage, Why: err.Error(), Proof: string(p)})
+	return out.withText()
+}
+
+func (l *Line) prove(ctx context.Context, i intended, err error) proof {
+	var none *noEffectError
+	var blocked *blockedError
+	s := i.tool.t.spec
+	switch {
+	case s.Confinement != Trusted:
+		if len(i.live.Changes()) == 0 {
+			return provenByTool
+		}
+		return provenBack
+	case errors.As(err, &none), errors.As(err, &blocked):
+		return provenByTool
+	case i.tool.Class() == revert.Pure:
+		return provenPure
+	}
+	if f, _ := l.probe(ctx, i.tool, i.subject(nil)); f == revert.AbsentYet {
+		return provenProbe
+	}
+	return noProof
+}
+
+// end writes the record that ends a call, with its start where that was still
+// waiting. It has a barrier unless the call can have had no effect.
+func (l *Line) end(ctx context.Context, i intended, out *Outcome, b revert.Body) {
+	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || out.Status == StatusDenied}
+	if s := i.live.Pending(); s != nil {
+		w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: s})
+	}
+	w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: b})
+	if err := l.p.Recorder.Write(ctx, w); err != nil {
+		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
+		if w.Durable && out.Status != StatusDenied {
+			out.Status = StatusUnknown
+		}
+	}
+}
+
+func whatOf(s Status) string {
+	switch s {
+	case StatusDenied:
+		return "the call was denied while it ran"
+	case StatusTimeout:
+		return "the call's time was up"
+	case StatusCancelled:
+		return "the call was cancelled"
+	case StatusDone, StatusHeld, StatusPending, StatusInvalid, StatusFailed, StatusVerifyFailed, StatusUnknown:
+	}
+	return "the tool failed"
+}
+
+func deniedStage(err error) string {
+	var d *line.DeniedError
+	if errors.As(err, &d) {
+		return d.Stage
+	}
+	return "tool"
+}

@@ -1,0 +1,99 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// intended is a permitted call whose write-ahead record is written, or stands
+// ready to go with the first change it would make: the only thing that execute
+// takes.
+type intended struct {
+	permitted
+	live *line.Call
+}
+
+// intend is step 3: the write-ahead record. A call that could have an effect
+// which no handle announces gets a barrier of its own here; one that can act
+// only through handles carries its record along to the barrier of its first
+// change, since nothing can happen before that.
+func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
+	started, err := l.startedRecord(p)
+	if err == nil && barrierBeforeExecute(p.tool) {
+		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
+		if err = l.p.Recorder.Write(ctx, w); err == nil {
+			started = nil
+		}
+	}
+	if err != nil {
+		// Nothing was executed, so the call failed without effect whatever
+		// became of the record; recovery finds the same.
+		out := l.outcome(p, StatusFailed)
+		out.Error = &Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
+		return intended{}, out.withText()
+	}
+	live := line.New(line.Config{
+		ID: p.id, Key: p.key, Tool: p.tool.Name(), Principal: l.p.Principal, Recorder: l.p.Recorder,
+		Gate: l.gate(p.admitted), Decided: p.exact, Roots: l.p.Roots, Started: started,
+	})
+	return intended{permitted: p, live: live}, nil
+}
+
+func barrierBeforeExecute(t Tool) bool {
+	return t.t.spec.Confinement == Trusted && t.Class() != revert.Pure
+}
+
+func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
+	decision, err := canon.Marshal(p.decision.Record())
+	if err != nil {
+		return nil, err
+	}
+	right := make([]revert.Access, 0, len(p.exact))
+	for _, a := range p.bound.Accesses() {
+		right = append(right, accessText(a))
+	}
+	decided := make([]revert.Access, 0, len(p.exact))
+	for _, a := range p.exact {
+		decided = append(decided, accessText(a))
+	}
+	s := p.tool.t.spec
+	return &revert.Started{
+		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest,
+		Class: p.tool.Class(), Declared: s.EffectClass != "", Confinement: string(s.Confinement),
+		Access: decided, Right: right, Decision: decision, Approval: p.approval,
+	}, nil
+}
+
+// gate decides what a running call asks for beyond its exact accesses: within
+// what this call may need, within the session's grant, by the same policy. An
+// ask inside a running call is a denial: nobody can be waited for with the
+// call's work half done.
+func (l *Line) gate(a admitted) line.Gate {
+	return func(ctx context.Context, access perm.ResourceAccess) error {
+		r, err := perm.ParseResource(access.Resource)
+		if err != nil {
+			return err
+		}
+		access.Resource = r.String()
+		if !a.bound.Allows(access) {
+			why := "the tool does not declare that it needs to " + access.String()
+			return &line.DeniedError{Access: access, Stage: "grant", Why: why}
+		}
+		d, err := l.decide(ctx, a, []perm.ResourceAccess{access}, true)
+		if err != nil {
+			return err
+		}
+		if d.Effect() == perm.Ask {
+			_, err = l.approve(ctx, a, []perm.ResourceAccess{access}, d)
+		}
+		return err
+	}
+}
+
+// context makes what the tool's code receives.
+func (i intended) context() ctxperm.ToolContext { return ctxperm.New(i.live) }

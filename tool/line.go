@@ -1,0 +1,128 @@
+package tool
+
+import (
+	"context"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// Line is the straight line of a call for one transaction. Package agent makes
+// it; it is safe for concurrent use.
+type Line struct{ p Parts }
+
+// Parts is what a line is made of. Only this module can make one that works.
+type Parts struct {
+	Key       line.Key
+	Host      host.Host
+	Tools     Registry
+	Engine    perm.Engine
+	Approver  ctxperm.Approver // nil: an ask is a denial
+	Grant     perm.Set         // what the session holds
+	Principal perm.Principal
+	Recorder  revert.Recorder // of the transaction
+	Reverter  *revert.Reverter
+	Roots     map[string]disk.Root
+	World     func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World
+	Facts     Facts
+	Limits    Limits
+}
+
+// Facts are the counts of a session and a transaction, kept by package agent.
+type Facts interface {
+	Session() perm.SessionFacts
+	Txn() perm.TxnFacts
+	Next() int // the next sequence number of the transaction
+	Ended(tool string, s Status)
+}
+
+// Limits bound one call. A zero field takes its default.
+type Limits struct {
+	Input   int           // bytes of an input; default 16 MiB
+	Output  int           // bytes of a result's canonical form; default 32 MiB
+	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
+	Verify  time.Duration // of a Verify; default 30 seconds
+	Undo    time.Duration // of a Revert; default 2 minutes
+}
+
+// WithDefaults fills in what is zero.
+func (l Limits) WithDefaults() Limits {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	if l.Input <= 0 {
+		l.Input = 16 << 20
+	}
+	if l.Output <= 0 {
+		l.Output = 32 << 20
+	}
+	set(&l.Timeout, 2*time.Minute)
+	set(&l.Verify, 30*time.Second)
+	set(&l.Undo, 2*time.Minute)
+	return l
+}
+
+// NewLine makes a line, or returns nil for parts that this module did not make.
+func NewLine(p Parts) *Line {
+	if !p.Key.Valid() {
+		return nil
+	}
+	p.Limits = p.Limits.WithDefaults()
+	return &Line{p: p}
+}
+
+// Request asks for one call. Input is an Args, a json.RawMessage, or a string
+// for a free-form tool; a nil input is an empty object.
+type Request struct {
+	ID    string // call id; made by the runtime where empty
+	Tool  string
+	Input any
+	Batch perm.BatchFacts
+}
+
+// Run is the one path that every call takes. Each step takes what the step
+// before it returned; a step that ends the call early returns its outcome.
+// Run returns a call's outcome, never an error: what went wrong is in it.
+func (l *Line) Run(ctx context.Context, req Request) Outcome {
+	if l == nil {
+		return Outcome{Tool: req.Tool, Status: StatusDenied, Error: &Problem{What: "refused", Why: "no session runs this call"}}
+	}
+	if req.ID == "" {
+		req.ID = host.NewID(l.p.Host, "c_")
+	}
+	out := l.run(ctx, req)
+	l.p.Facts.Ended(req.Tool, out.Status)
+	return out
+}
+
+func (l *Line) run(ctx context.Context, req Request) Outcome {
+	admitted, end := l.admit(ctx, req)
+	if end != nil {
+		return *end
+	}
+	permitted, end := l.permit(ctx, admitted)
+	if end != nil {
+		return *end
+	}
+	intended, end := l.intend(ctx, permitted)
+	if end != nil {
+		return *end
+	}
+	executed, end := l.execute(ctx, intended)
+	if end != nil {
+		return *end
+	}
+	settled, end := l.settle(ctx, executed)
+	if end != nil {
+		return *end
+	}
+	return l.verify(ctx, settled)
+}

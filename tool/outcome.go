@@ -1,0 +1,137 @@
+package tool
+
+import (
+	"encoding/json"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Status is how a call ended. The zero Status is no outcome and counts as
+// unknown.
+type Status string
+
+// The outcomes of a call.
+const (
+	StatusDone         Status = "done"          // executed, settled, verified
+	StatusHeld         Status = "held"          // queued until commit
+	StatusPending      Status = "pending"       // waits for approval
+	StatusInvalid      Status = "invalid"       // refused before policy
+	StatusDenied       Status = "denied"        // a grant, the policy, an approver or the tool said no
+	StatusFailed       Status = "failed"        // ran; proven to have no effect
+	StatusVerifyFailed Status = "verify_failed" // ran, did not verify, was taken back as far as TakenBack says
+	StatusCancelled    Status = "cancelled"     // like failed, because its caller gave up
+	StatusTimeout      Status = "timeout"       // like failed, because its time was up
+	StatusUnknown      Status = "unknown"       // the effect cannot be told
+)
+
+// Statuses lists every outcome, in the order of the documentation.
+func Statuses() []Status {
+	return []Status{
+		StatusDone, StatusHeld, StatusPending, StatusInvalid, StatusDenied, StatusFailed,
+		StatusVerifyFailed, StatusCancelled, StatusTimeout, StatusUnknown,
+	}
+}
+
+// OK reports whether the call is a success: done, or held for commit.
+func (s Status) OK() bool { return s == StatusDone || s == StatusHeld }
+
+// IsError is what a model is told: false only for a success.
+func (s Status) IsError() bool { return !s.OK() }
+
+// ExitCode is the exit code of a command whose only call ended so. A call that
+// did not verify and is not all taken back is 6 instead; see Outcome.ExitCode.
+func (s Status) ExitCode() int {
+	switch s {
+	case StatusDone, StatusHeld:
+		return 0
+	case StatusDenied:
+		return 3
+	case StatusPending:
+		return 4
+	case StatusInvalid, StatusFailed, StatusVerifyFailed, StatusCancelled, StatusTimeout:
+		return 5
+	case StatusUnknown:
+		return 7
+	default:
+		return 7
+	}
+}
+
+// Outcome is how one call ended, as data. The zero Outcome is not a success.
+type Outcome struct {
+	Call        string               `json:"call"`
+	Txn         string               `json:"txn"`
+	Tool        string               `json:"tool"`
+	Status      Status               `json:"status"`
+	Stage       string               `json:"stage,omitempty"` // of a denial: grant, policy, approver, tool
+	Output      json.RawMessage      `json:"output"`          // null unless done
+	Result      Result               `json:"-"`               // the whole result of a done call
+	Decision    *perm.DecisionRecord `json:"decision"`        // null where nobody was asked
+	EffectClass revert.EffectClass   `json:"effect_class,omitempty"`
+	Changes     []Change             `json:"changes"`
+	Verdict     *Verdict             `json:"verdict"`              // null where nobody looked
+	TakenBack   string               `json:"taken_back,omitempty"` // all, some, none
+	Undo        []revert.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
+	Error       *Problem             `json:"error"`                // null for a success
+	Text        string               `json:"text"`                 // for the model
+}
+
+// Change is one change of a call as people and programs see it.
+type Change struct {
+	Resource string        `json:"resource"`
+	Kind     string        `json:"kind"`
+	Before   *revert.Token `json:"before"` // null: did not exist
+	After    *revert.Token `json:"after"`  // null: does not exist
+}
+
+// Verdict is what verifying came to.
+type Verdict struct {
+	Is       string   `json:"is"` // applied, partial, absent, cannot_tell
+	Findings []string `json:"findings,omitempty"`
+}
+
+// Problem says what went wrong and what to do about it.
+type Problem struct {
+	What string `json:"what"`          // one sentence
+	Why  string `json:"why"`           // the reason, with the rule that gave it
+	Fix  string `json:"fix,omitempty"` // how to allow or mend it
+}
+
+// ExitCode is the exit code of a command whose only call ended so.
+func (o Outcome) ExitCode() int {
+	if o.Status == StatusVerifyFailed && o.TakenBack != "all" {
+		return 6
+	}
+	return o.Status.ExitCode()
+}
+
+// Err returns nil for a success and a *CallError for everything else.
+func (o Outcome) Err() error {
+	if o.Status.OK() {
+		return nil
+	}
+	e := &CallError{Status: o.Status, Call: o.Call, Tool: o.Tool, Why: "no outcome was recorded"}
+	if e.Status == "" {
+		e.Status = StatusUnknown
+	}
+	if o.Error != nil {
+		e.Why = o.Error.Why
+	}
+	return e
+}
+
+func viewChanges(changes []revert.Change) []Change {
+	out := make([]Change, 0, len(changes))
+	for _, c := range changes {
+		out = append(out, Change{Resource: c.Resource, Kind: c.Kind, Before: viewToken(c.Pre), After: viewToken(c.Post)})
+	}
+	return out
+}
+
+func viewToken(t revert.Token) *revert.Token {
+	if !t.Known() || t == revert.Absent {
+		return nil
+	}
+	return &t
+}

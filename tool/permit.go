@@ -1,0 +1,283 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// permitted is an admitted call that every access of was allowed: the only
+// thing that intend takes.
+type permitted struct {
+	admitted
+	seq      int
+	key      string
+	decision perm.Decision
+	approval *revert.Approval
+}
+
+// permit is step 2: each exact access is checked against the session's grant
+// and asked of the policy; what must be approved is approved. A denial ends the
+// call, and Execute is never entered.
+func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
+	p := permitted{admitted: a, seq: l.p.Facts.Next()}
+	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
+	asked := a.exact
+	if len(asked) == 0 {
+		asked = []perm.ResourceAccess{callAccess(a.tool.Name())}
+	}
+	decision, err := l.decide(ctx, a, asked, false)
+	if err == nil && decision.Effect() == perm.Ask {
+		p.approval, err = l.approve(ctx, a, asked, decision)
+	}
+	if err != nil {
+		return p, l.denied(ctx, p, err)
+	}
+	p.decision = decision
+	return p, nil
+}
+
+// operationKey names what one call does once. The runtime makes it; there is no
+// attempt number in it, so a repeat of the same call has the same key.
+func operationKey(txn string, seq int, toolDigest string, input []byte) string {
+	return string(canon.Sum("remit/operation-key/v1", []byte(txn), fmt.Append(nil, seq), []byte(toolDigest), input))
+}
+
+// decide asks for each access and returns the strictest answer, with the
+// reasons of all that gave it. Anything but allow and ask is a DeniedError; an
+// ask stands for all accesses of the call together.
+func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+	answers := make([]perm.Decision, 0, len(asked))
+	for _, access := range asked {
+		d, err := l.decideOne(ctx, a, access, dynamic)
+		if err != nil {
+			return perm.Decision{}, err
+		}
+		answers = append(answers, d)
+	}
+	return strictest(answers), nil
+}
+
+func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+	deny := func(stage string, d perm.Decision, why string) (perm.Decision, error) {
+		return d, &line.DeniedError{Access: access, Stage: stage, Decision: d, Why: why}
+	}
+	if !l.p.Grant.Allows(access) {
+		return deny("grant", perm.Decision{}, "the session was not granted to "+access.String())
+	}
+	req, err := l.request(a, access, dynamic)
+	if err != nil {
+		return deny("policy", perm.Decision{}, err.Error())
+	}
+	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
+		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
+	}
+	d, err := l.engine().Decide(ctx, req)
+	switch {
+	case err != nil:
+		return deny("policy", perm.Decision{}, "the policy could not decide: "+err.Error())
+	case d.Effect() == perm.Hold:
+		return deny("policy", d, "the policy holds the call until commit, which this tool cannot wait for: "+reasonText(d))
+	case d.Effect() != perm.Allow && d.Effect() != perm.Ask:
+		return deny("policy", d, reasonText(d))
+	}
+	if unmet := unmetRequirement(a.tool, d); unmet != "" {
+		return deny("policy", d, unmet)
+	}
+	return d, nil
+}
+
+func (l *Line) engine() perm.Engine {
+	if l.p.Engine == nil {
+		return perm.EngineFunc(nil)
+	}
+	return l.p.Engine
+}
+
+// request builds the policy's input for one access.
+func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (perm.Request, error) {
+	r, err := perm.ParseResource(access.Resource)
+	if err != nil {
+		return perm.Request{}, err
+	}
+	s := a.tool.t.spec
+	batch := a.batch
+	if batch.Count == 0 {
+		batch.Count = 1
+	}
+	return perm.Request{
+		Principal: l.p.Principal, Session: l.p.Facts.Session(), Txn: l.p.Facts.Txn(),
+		Tool: perm.ToolFacts{
+			Name: s.Name, Version: s.Version, Tags: s.Tags, Digest: a.tool.t.digest,
+			Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: a.tool.CanRevert(),
+			Confinement: string(s.Confinement), Destination: string(s.Destination),
+		},
+		Call: perm.CallFacts{
+			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
+			EffectClass: string(a.tool.Class()), Declared: s.EffectClass != "", Batch: batch,
+		},
+		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method, Dynamic: dynamic},
+		Purpose: perm.PurposeRun, Time: l.p.Host.Now(),
+	}, nil
+}
+
+func strictest(ds []perm.Decision) perm.Decision {
+	out := ds[0]
+	for _, d := range ds[1:] {
+		if d.Effect() < out.Effect() {
+			out = d
+		}
+	}
+	details := perm.Details{Revision: out.Revision()}
+	for _, d := range ds {
+		for _, r := range d.Reasons() {
+			if d.Effect() == out.Effect() && !slices.Contains(details.Reasons, r) {
+				details.Reasons = append(details.Reasons, r)
+			}
+		}
+	}
+	return perm.NewDecision(out.Effect(), details)
+}
+
+// unmetRequirement returns the first thing that a policy requires and the tool
+// does not have.
+func unmetRequirement(t Tool, d perm.Decision) string {
+	s := t.t.spec
+	for _, r := range d.Details().Requires {
+		met, fix := false, ""
+		switch r.Text {
+		case "verify":
+			met, fix = s.Verify != nil, "the tool declares no Verify"
+		case "revert":
+			met, fix = t.CanRevert(), "calls of the tool cannot be taken back"
+		case "sandbox":
+			met, fix = s.Confinement == Sandbox, "the tool does not run in the sandbox"
+		case "preview":
+			fix = "calls of the tool cannot be previewed"
+		default:
+			fix = "nothing here can meet that"
+		}
+		if !met {
+			return fmt.Sprintf("the policy requires %q (%s), and %s", r.Text, r.At, fix)
+		}
+	}
+	return ""
+}
+
+func reasonText(d perm.Decision) string {
+	text := ""
+	for _, r := range d.Reasons() {
+		if text != "" {
+			text += "; "
+		}
+		text += r.Text
+		if r.At != "" {
+			text += " (" + r.At + ")"
+		}
+	}
+	if text == "" {
+		return "the policy gave no reason"
+	}
+	return text
+}
+
+// approve asks the approver. The answer is bound to everything that was shown,
+// and the requesting principal cannot give it.
+func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*revert.Approval, error) {
+	refuse := func(why string) (*revert.Approval, error) {
+		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
+	}
+	if l.p.Approver == nil {
+		return refuse("somebody must approve it, and nobody is there to ask: " + reasonText(d))
+	}
+	ask := ctxperm.Ask{
+		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(),
+		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.input), Accesses: slices.Clone(asked),
+		Reasons: d.Reasons(), Revision: d.Revision(),
+	}
+	ask.Digest = string(canon.Sum("remit/ask/v1", []byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)))
+	if err := l.p.Host.Point(ctx, "tool.approve"); err != nil {
+		return refuse("asking was interrupted: " + err.Error())
+	}
+	answer, err := askSafely(ctx, l.p.Approver, ask)
+	switch {
+	case err != nil:
+		return refuse("the approver did not answer: " + err.Error())
+	case ctx.Err() != nil:
+		return refuse("the approver did not answer in time")
+	case !answer.Approved():
+		return refuse("refused by " + nobody(answer.By()) + ": " + answer.Why())
+	case answer.By() == l.p.Principal.ID:
+		return refuse("the one who asks cannot be the one who approves")
+	}
+	return &revert.Approval{By: answer.By(), Digest: ask.Digest}, nil
+}
+
+func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (answer ctxperm.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = ctxperm.Answer{}, fmt.Errorf("the approver panicked (%T)", p)
+		}
+	}()
+	return a.Approve(ctx, ask)
+}
+
+func nobody(by string) string {
+	if by == "" {
+		return "the approver"
+	}
+	return by
+}
+
+// denied ends a call at permit. Its record has a barrier: that somebody was
+// refused must not be lost.
+func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
+	var d *line.DeniedError
+	if !errors.As(why, &d) {
+		d = &line.DeniedError{Stage: "policy", Why: why.Error()}
+	}
+	decision := d.Decision.Record()
+	out := l.outcome(p, StatusDenied)
+	out.Stage, out.Decision = d.Stage, &decision
+	out.Error = &Problem{What: "the call was denied by " + d.Stage, Why: d.Why, Fix: howToAllow(d, p.tool)}
+	raw, err := canon.Marshal(decision)
+	if err == nil {
+		body := &revert.Denied{
+			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.input, Stage: d.Stage,
+			Access: accessText(d.Access), Decision: raw, Why: d.Why,
+		}
+		err = l.p.Recorder.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true})
+	}
+	if err != nil {
+		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
+	}
+	return out.withText()
+}
+
+// howToAllow is the fix that an error names.
+func howToAllow(d *line.DeniedError, t Tool) string {
+	switch {
+	case t.t.spec.EffectClass == "" && d.Stage == "policy":
+		return "tool " + t.Name() + " declares no effect class, so it counts as having no way back; declare one: tool.Pure(), tool.Effect(revert.Reversible), …"
+	case d.Stage == "grant":
+		return "grant it to the session, or call within what it holds"
+	case d.Stage == "approver":
+		return "let somebody else approve it, or change the rule that asks"
+	case d.Access.Resource == "":
+		return ""
+	}
+	return fmt.Sprintf("a rule that would allow it: allow contains \"…\" if { input.access.action == %q; input.access.resource.text == %q }",
+		d.Access.Action, d.Access.Resource)
+}
+
+func accessText(a perm.ResourceAccess) revert.Access {
+	return revert.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method}
+}

@@ -1,0 +1,34 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+// settled is a call whose result is on the journal: the only thing that verify
+// takes.
+type settled struct{ executed }
+
+// settle is step 5: the result, durable where the call can have had an effect.
+// A result that is not on the journal is shown to nobody.
+func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
+	ctx = context.WithoutCancel(ctx)
+	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool)}
+	if s := e.live.Pending(); s != nil {
+		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: s})
+	}
+	done := &revert.Done{Output: e.output, OutputDigest: string(canon.Sum("remit/output/v1", e.output)), Posts: e.live.Posts()}
+	w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: done})
+	if err := l.p.Recorder.Write(ctx, w); err != nil {
+		out := l.outcome(e.permitted, StatusUnknown)
+		out.Changes = viewChanges(e.live.Changes())
+		out.Error = &Problem{
+			What: "the call ran, and the journal could not take its result", Why: err.Error(),
+			Fix: "open the journal again and recover: what the call did is looked at then",
+		}
+		return settled{}, out.withText()
+	}
+	return settled{e}, nil
+}

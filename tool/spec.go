@@ -1,0 +1,108 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// Execute is a tool's code. It is safe for concurrent use and keeps nothing
+// between calls. The input is canonical JSON that satisfies the input schema;
+// for a free-form tool it is one JSON string.
+//
+// An error says that the call failed; whether it had effects is proven by the
+// tool's confinement, by NoEffect, or by its Verify, else it is unknown. An error
+// made with Blocked says that the tool itself refused.
+type Execute func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (Result, error)
+
+// Spec is the literal that a Tool is made from. Only Name and Execute are
+// required; every field that is left out takes the strictest meaning.
+type Spec struct {
+	Name        string   // a letter, then letters, digits and underscores, at most 64
+	Description string   // for the model; one or two sentences
+	Version     string   // the author's own
+	Tags        []string // categories, for policies and lists
+
+	Input  json.RawMessage // JSON Schema 2020-12 of the input; nil: one free-form string
+	Output json.RawMessage // JSON Schema of Result.JSON; nil: not checked
+
+	// Needs is the most that any call may touch. An access may hold parameters:
+	// `write file://workspace/{path}` is the file that argument "path" names, as
+	// a literal. One without a wildcard is asked for before the call; one with a
+	// wildcard only bounds what the call may ask for while it runs.
+	Needs []perm.ResourceAccess
+	// Access returns the exact accesses of one call, where parameters do not
+	// suffice. Each must lie within Needs. It only computes: no effects.
+	Access func(in json.RawMessage) ([]perm.ResourceAccess, error)
+
+	EffectClass revert.EffectClass // empty: undeclared, counts as pivot
+	Confinement Confinement        // empty: trusted
+	Destination Destination        // empty: model-chosen
+
+	Execute     Execute
+	Verify      verify.Verifier // nil: the verdict is cannot_tell
+	Revert      Revert          // nil: only changes made through handles are undone
+	UndoVersion string          // Revert is found again by (Name, UndoVersion)
+
+	Provenance provenance.Source
+	Hints      Hints
+}
+
+// Hints help the runtime and change no right.
+type Hints struct {
+	Idempotent bool          // the same call twice has one effect
+	Timeout    time.Duration // 0: the runtime's default
+	Sensitive  []string      // names of arguments that are never shown
+}
+
+// Confinement says what keeps a tool to its accesses.
+type Confinement string
+
+// The kinds of confinement, weakest first.
+const (
+	Trusted Confinement = "trusted" // nothing: Go code of the host's own process
+	Handles Confinement = "handles" // its author's claim that it acts only through handles
+	Sandbox Confinement = "sandbox" // the operating system
+)
+
+// Destination says who receives what a tool sends.
+type Destination string
+
+// The destinations, mildest first.
+const (
+	NoDestination Destination = "none"
+	Configured    Destination = "configured"   // a service the host configured
+	ThirdParty    Destination = "third_party"  // anybody else, fixed by the tool
+	ModelChosen   Destination = "model_chosen" // named by the model in its arguments
+)
+
+// Revert takes one call back. It is a function of what was journaled and may run
+// in another process. It is called again with the same UndoKey after a crash and
+// must then do nothing twice.
+type Revert func(ctx context.Context, rc RevertContext) error
+
+// RevertContext is what a Revert works from.
+type RevertContext struct {
+	Input      json.RawMessage // as executed
+	Output     json.RawMessage // of the result; null where it was lost
+	ExecutedAt time.Time
+	Notes      map[string]json.RawMessage // what Execute noted
+	Changes    []revert.Change            // what Execute did through handles; they are undone without its help
+	Key        string                     // operation key of the call
+	UndoKey    string                     // key of this undo, the same for each attempt
+
+	tc ctxperm.ToolContext
+}
+
+// ToolContext opens handles under the right that the call was granted when it
+// was allowed: no later policy can take it away.
+func (rc RevertContext) ToolContext() ctxperm.ToolContext { return rc.tc }
+
+// Args is an input as a Go map, for Invoke.
+type Args map[string]any

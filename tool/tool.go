@@ -1,0 +1,230 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/samber/mo"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// Tool is a frozen tool. It cannot be changed, may be copied and used by any
+// number of goroutines, and is refused everywhere when zero. Two tools are ==
+// when they come from the same FromSpec; the same Digest means the same
+// declaration.
+type Tool struct{ t *tool }
+
+type tool struct {
+	spec   Spec
+	input  *schema.Schema
+	output *schema.Schema // nil: not checked
+	bound  perm.Set       // needs with each parameter standing for anything
+	needs  []need
+	digest string
+}
+
+// need is one declared access, parsed.
+type need struct {
+	access  perm.ResourceAccess
+	pattern perm.Pattern
+	params  []string
+	bounded bool // holds a wildcard: only a bound
+}
+
+// nameOK is stricter than every provider's rule, so that no name is ever mapped
+// in a way that two tools could share.
+var nameOK = regexp.MustCompile(`^[a-z][a-z0-9]*(_{1,2}[a-z0-9]+)*$`)
+
+// FromSpec validates a literal, copies it, compiles its schemas and freezes it.
+func FromSpec(s Spec) (Tool, error) {
+	if err := checkSpec(s); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
+	t := &tool{spec: cloneSpec(s), input: schema.FreeForm()}
+	var err error
+	if s.Input != nil {
+		if t.input, err = schema.Compile(s.Input); err != nil {
+			return Tool{}, fmt.Errorf("tool %q: input schema: %w", s.Name, err)
+		}
+	}
+	if s.Output != nil {
+		if t.output, err = schema.Compile(s.Output); err != nil {
+			return Tool{}, fmt.Errorf("tool %q: output schema: %w", s.Name, err)
+		}
+	}
+	if err := t.parseNeeds(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
+	if t.digest, err = t.declarationDigest(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
+	return Tool{t}, nil
+}
+
+func checkSpec(s Spec) error {
+	switch {
+	case len(s.Name) > 64 || !nameOK.MatchString(s.Name):
+		return errors.New("a name is lower-case letters, digits and single or double underscores between them, begins with a letter and has at most 64 characters")
+	case s.Execute == nil:
+		return errors.New("Execute is missing")
+	case s.EffectClass != "" && !s.EffectClass.Valid():
+		return fmt.Errorf("unknown effect class %q; valid are %v", s.EffectClass, revert.EffectClasses())
+	case !slices.Contains([]Confinement{"", Trusted, Handles, Sandbox}, s.Confinement):
+		return fmt.Errorf("unknown confinement %q; valid are trusted, handles, sandbox", s.Confinement)
+	case !slices.Contains([]Destination{"", NoDestination, Configured, ThirdParty, ModelChosen}, s.Destination):
+		return fmt.Errorf("unknown destination %q; valid are none, configured, third_party, model_chosen", s.Destination)
+	case s.EffectClass == revert.Compensable && s.Revert == nil:
+		return errors.New("a compensable tool needs a Revert: without one nothing would be taken back")
+	case s.Hints.Timeout < 0:
+		return errors.New("a negative timeout")
+	}
+	return nil
+}
+
+func cloneSpec(s Spec) Spec {
+	s.Tags = append([]string{}, s.Tags...)
+	s.Input, s.Output = slices.Clone(s.Input), slices.Clone(s.Output)
+	s.Needs = slices.Clone(s.Needs)
+	s.Hints.Sensitive = slices.Clone(s.Hints.Sensitive)
+	s.Provenance = s.Provenance.OrUnknown()
+	if s.Confinement == "" {
+		s.Confinement = Trusted
+	}
+	if s.Destination == "" {
+		s.Destination = ModelChosen
+	}
+	return s
+}
+
+// IsZero reports whether t is the zero Tool, which every part of remit refuses.
+func (t Tool) IsZero() bool { return t.t == nil }
+
+// Name returns the tool's name, "" for the zero Tool.
+func (t Tool) Name() string { return t.Spec().Name }
+
+// Digest identifies the declaration: any change of it, also of the description,
+// is another digest. It covers no code.
+func (t Tool) Digest() string {
+	if t.t == nil {
+		return ""
+	}
+	return t.t.digest
+}
+
+// Spec returns a copy of the literal, with the defaults filled in. Changing it
+// changes no tool; FromSpec makes a new one of it.
+func (t Tool) Spec() Spec {
+	if t.t == nil {
+		return Spec{}
+	}
+	return cloneSpec(t.t.spec)
+}
+
+// InputSchema returns the canonical JSON Schema of the input.
+func (t Tool) InputSchema() []byte {
+	if t.t == nil {
+		return nil
+	}
+	return t.t.input.Canonical()
+}
+
+// Class is the effect class that counts: pivot where none is declared.
+func (t Tool) Class() revert.EffectClass { return t.Spec().EffectClass.OrPivot() }
+
+// Verifier returns the tool's Verify where it declares one.
+func (t Tool) Verifier() mo.Option[verify.Verifier] {
+	v := t.Spec().Verify
+	return mo.TupleToOption(v, v != nil)
+}
+
+// CanVerify reports whether the tool declares a Verify.
+func (t Tool) CanVerify() bool { return t.Verifier().IsPresent() }
+
+// CanRevert reports whether calls can be taken back: by the tool's own Revert,
+// or because it is pure, or reversible through handles.
+func (t Tool) CanRevert() bool {
+	s := t.Spec()
+	return s.Revert != nil || s.EffectClass == revert.Pure || s.EffectClass == revert.Reversible
+}
+
+// Grant returns what a session needs for any call of the tool: its needs, and
+// the call itself.
+func (t Tool) Grant() []perm.ResourceAccess {
+	if t.t == nil {
+		return nil
+	}
+	return append(t.t.bound.Accesses(), callAccess(t.Name()))
+}
+
+// With returns another tool: a copy of the literal, changed and frozen anew.
+func (t Tool) With(change func(*Spec)) (Tool, error) {
+	if t.t == nil {
+		return Tool{}, errors.New("the zero Tool cannot be changed")
+	}
+	s := t.Spec()
+	change(&s)
+	return FromSpec(s)
+}
+
+func callAccess(name string) perm.ResourceAccess {
+	return perm.ResourceAccess{Action: perm.Call, Resource: "tool://" + name}
+}
+
+// declaration is what the digest covers.
+type declaration struct {
+	Name        string                `json:"name"`
+	Description string                `json:"description"`
+	Version     string                `json:"version"`
+	Tags        []string              `json:"tags"`
+	Input       rawJSON               `json:"input"`
+	Output      rawJSON               `json:"output"`
+	Needs       []perm.ResourceAccess `json:"needs"`
+	Computed    bool                  `json:"computed_access"`
+	EffectClass string                `json:"effect_class"`
+	Confinement Confinement           `json:"confinement"`
+	Destination Destination           `json:"destination"`
+	Verify      bool                  `json:"verify"`
+	Revert      bool                  `json:"revert"`
+	UndoVersion string                `json:"undo_version"`
+	Provenance  any                   `json:"provenance"`
+	Idempotent  bool                  `json:"idempotent"`
+	Timeout     string                `json:"timeout"`
+	Sensitive   []string              `json:"sensitive"`
+}
+
+func (t *tool) declarationDigest() (string, error) {
+	s := t.spec
+	d := declaration{
+		Name: s.Name, Description: s.Description, Version: s.Version, Tags: s.Tags,
+		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil,
+		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
+		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion, Provenance: s.Provenance,
+		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...),
+	}
+	if t.output != nil {
+		d.Output = t.output.Canonical()
+	}
+	raw, err := canon.Marshal(d)
+	if err != nil {
+		return "", fmt.Errorf("declaration: %w", err)
+	}
+	return string(canon.Sum("remit/tool/v1", raw)), nil
+}
+
+// rawJSON marshals as itself, and as null where there is nothing.
+type rawJSON []byte
+
+// MarshalJSON returns the bytes.
+func (r rawJSON) MarshalJSON() ([]byte, error) {
+	if r == nil {
+		return []byte("null"), nil
+	}
+	return r, nil
+}

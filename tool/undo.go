@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// CanUndo reports whether the tool that made a call is found again, by its name
+// and undo version, and declares a Revert. It makes a Line a revert.Undoer.
+func (l *Line) CanUndo(_ context.Context, c revert.Call) (bool, string) {
+	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	switch {
+	case !ok:
+		return false, fmt.Sprintf("tool %s with undo version %q is not among the tools here", c.Tool.Name, c.Tool.UndoVersion)
+	case t.t.spec.Revert == nil:
+		return false, "tool " + c.Tool.Name + " declares no Revert"
+	case c.Phase == revert.PhaseFailed && c.Failed.Proof != string(provenBack):
+		return false, "the call had no effect"
+	}
+	return true, ""
+}
+
+// Undo runs the tool's Revert, under the right that was journaled when the call
+// was allowed. What it does through handles is recorded under the undo call.
+func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, undoCall, key string) (err error) {
+	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	if !ok || t.t.spec.Revert == nil {
+		return errors.New("the tool is gone")
+	}
+	right, err := rightOf(c)
+	if err != nil {
+		return err
+	}
+	live := line.New(line.Config{
+		ID: undoCall, Key: key, Tool: c.Tool.Name, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots,
+		Gate: func(_ context.Context, a perm.ResourceAccess) error {
+			if right.Allows(a) {
+				return nil
+			}
+			return &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
+		},
+	})
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Undo, ErrTimeout)
+	defer cancel()
+	rc := RevertContext{
+		Input: slices.Clone(c.Started.Input), Output: outputOf(c), ExecutedAt: c.Began, Notes: maps.Clone(c.Notes),
+		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key, tc: ctxperm.New(live),
+	}
+	err = runRevert(ctx, t.t.spec.Revert, rc)
+	live.Close()
+	if refused := live.Refused(); refused != nil && err == nil {
+		err = refused
+	}
+	if err == nil {
+		return live.Finish(context.WithoutCancel(ctx))
+	}
+	live.Abort(context.WithoutCancel(ctx))
+	return err
+}
+
+func runRevert(ctx context.Context, f Revert, rc RevertContext) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{p}
+		}
+	}()
+	return f(ctx, rc)
+}
+
+func rightOf(c revert.Call) (perm.Set, error) {
+	all := make([]perm.ResourceAccess, 0, len(c.Started.Right))
+	for _, a := range c.Started.Right {
+		all = append(all, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	return perm.NewSet(all...)
+}
+
+func outputOf(c revert.Call) json.RawMessage {
+	if c.Done == nil {
+		return json.RawMessage("null")
+	}
+	var r Result
+	if err := canon.Decode(c.Done.Output, &r); err != nil {
+		return json.RawMessage("null")
+	}
+	return r.Output()
+}
+
+// Probe asks the tool's Verify whether the effect of an interrupted call is
+// there. It makes a Line a revert.Prober.
+func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Finding, error) {
+	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	if !ok {
+		return revert.CannotTell, fmt.Errorf("tool %s is not among the tools here", c.Tool.Name)
+	}
+	accesses := make([]perm.ResourceAccess, 0, len(c.Started.Access))
+	for _, a := range c.Started.Access {
+		accesses = append(accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	s := verify.Subject{Phase: verify.Recovery, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes)}
+	if l.p.World != nil {
+		s.World = l.p.World(accesses, c.Changes)
+	}
+	return l.probe(ctx, t, s)
+}
+
+func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject) (revert.Finding, error) {
+	if t.t.spec.Verify == nil {
+		return revert.CannotTell, nil
+	}
+	s.Phase = verify.Recovery
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
+	defer cancel()
+	switch verify.Run(ctx, t.t.spec.Verify, s).Is() {
+	case verify.IsApplied:
+		return revert.Applied, nil
+	case verify.IsPartial:
+		return revert.Partial, nil
+	case verify.IsAbsent:
+		return revert.AbsentYet, nil
+	case verify.CannotTell:
+	}
+	return revert.CannotTell, nil
+}
