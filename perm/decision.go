@@ -63,7 +63,7 @@ type Details struct {
 	Hides    []Reason // why the tool is not listed, only for purpose list
 	Labels   []string // labels that the session gets
 	Redact   []string // JSON pointers hidden in what is logged and shown
-	Masks    []string // path patterns that a sandboxed program does not see
+	Masks    []string // file patterns that a sandboxed program does not see; one that is not a Pattern = denied
 	Revision string   // digest of the policies that decided
 }
 

@@ -141,7 +141,7 @@ hint contains "a"
 hint contains "b" if input.call.declared
 require contains "verify"
 require contains x if x := concat("", ["sand", "box"])
-mask contains "**/.git/**"
+mask contains "file://*/**/.git/**"
 label contains "untrusted"
 redact contains "/args/token"
 ensure contains "never seen outside verify"
@@ -154,7 +154,7 @@ hide contains "never seen outside list"
 	require.Equal(t, []perm.Reason{
 		{Text: "verify", At: "p.rego:7", Set: "require"}, {Text: "sandbox", At: "p.rego:8", Set: "require"},
 	}, got.Requires)
-	require.Equal(t, []string{"**/.git/**"}, got.Masks)
+	require.Equal(t, []string{"file://*/**/.git/**"}, got.Masks)
 	require.Equal(t, []string{"untrusted"}, got.Labels)
 	require.Equal(t, []string{"/args/token"}, got.Redact)
 	require.Empty(t, got.Ensures)

@@ -52,6 +52,8 @@ func TestLoadProblems(t *testing.T) {
 		{"object element", control + "allow contains {\"a\": 1}", "p.rego:4", "not of type object", "quotes"},
 		{"requirement", control + "require contains \"verfy\"", "p.rego:4", "require knows", "did you mean verify?"},
 		{"pointer", control + "redact contains \"args.token\"", "p.rego:4", "JSON pointer", ""},
+		{"mask", control + "mask contains \"**/.git\"", "p.rego:4", "pattern of files", ""},
+		{"mask of another kind", control + "mask contains \"exec://git\"", "p.rego:4", "pattern of files", ""},
 		{"misspelt set", control + "alow contains \"x\"", "p.rego:4", "no set has the name alow", "did you mean allow?"},
 		{"capital set", control + "Deny contains \"x\"", "p.rego:4", "no set has the name Deny", "did you mean deny?"},
 		{"unknown set", control + "permissions contains \"x\"", "p.rego:4", "no set has the name", "there is deny, limit"},

@@ -76,6 +76,10 @@ func badElement(set, text string) string {
 		if !isPointer(text) {
 			return "an element of redact is a JSON pointer such as /args/token"
 		}
+	case setMask:
+		if _, err := perm.ParsePattern(text); err != nil || !strings.HasPrefix(text, "file://") {
+			return "an element of mask is a pattern of files such as file://*/**/.git/**"
+		}
 	}
 	return ""
 }

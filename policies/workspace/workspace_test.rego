@@ -1,6 +1,7 @@
 package remit_test
 
 import data.remit
+import data.remit.workspace.paths
 
 file(action, root, path, class) := {
 	"call": {"effect_class": class, "declared": true},
@@ -117,10 +118,11 @@ test_undeclared if {
 }
 
 test_masks if {
-	masks := remit.mask with input as tool("pure", true, "trusted")
-	every pattern in ["file://*/**/.git/**", "file://*/**/.env/**", "file://*/**/.env.*/**", "file://*/**/*.pem/**"] {
-		pattern in masks
-	}
+	names := {sprintf("file://*/**/%s/**", [name]) | some name in paths.secret_names}
+	prefixes := {sprintf("file://*/**/%s*/**", [prefix]) | some prefix in paths.secret_prefixes}
+	suffixes := {sprintf("file://*/**/*%s/**", [suffix]) | some suffix in paths.secret_suffixes}
+	want := ({"file://*/**/.git/**"} | names) | (prefixes | suffixes)
+	remit.mask == want with input as tool("pure", true, "trusted")
 }
 
 test_hints if {
