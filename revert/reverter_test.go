@@ -1,0 +1,333 @@
+package revert_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+func before() map[string]string { return map[string]string{"a": "1", "b": "2"} }
+
+func outcomes(items []revert.Item) map[string]revert.UndoOutcome {
+	m := map[string]revert.UndoOutcome{}
+	for _, i := range items {
+		m[i.Resource] = i.Outcome
+	}
+	return m
+}
+
+func TestRevertOpenTransaction(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 9}, write{"b", nil}))
+	require.NoError(t, err)
+
+	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.True(t, rep.Complete())
+	require.Len(t, rep.Items, 4)
+	require.Equal(t, before(), w.values)
+
+	txn, err := revert.Load(ctx, p.journal, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, txn.State())
+	open, err := p.journal.Unfinished(ctx)
+	require.NoError(t, err)
+	require.Empty(t, open)
+}
+
+func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+
+	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.NotEmpty(t, rep.Undo)
+	require.Equal(t, before(), w.values)
+
+	w.values["a"] = "later"
+	again, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Empty(t, again.Items, "a second revert has nothing to do")
+	require.Equal(t, "later", w.values["a"], "and touches nothing")
+	txn, err := revert.Load(ctx, p.journal, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, txn.State())
+}
+
+func TestForeignChangeIsLeftAlone(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}))
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 8}, write{"b", 9}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	w.values["a"] = "theirs"
+
+	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict, "b": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, w.values)
+	txn, err := revert.Load(ctx, p.journal, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, txn.State(), "a partial revert is never shown as success")
+
+	w.values["a"] = "8" // they put it back: what is left can now be undone
+	rep, err = p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, before(), w.values)
+}
+
+func TestSecondWriterAndHeldResource(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	one, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, one, put(write{"a", 7}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, one))
+	two, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, two, put(write{"b", 8}))
+	require.NoError(t, err)
+
+	three, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, three, put(write{"b", 9}))
+	require.ErrorIs(t, err, revert.ErrClaimed)
+	var held *revert.ClaimedError
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, two.Txn(), held.Holder)
+
+	_, err = p.call(ctx, two, put(write{"a", 8}))
+	require.NoError(t, err, "a committed transaction holds nothing")
+	rep, err := p.reverter.Revert(ctx, one.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+	require.Equal(t, "8", w.values["a"])
+}
+
+func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	one, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, one, put(write{"a", 7}, write{"b", 8}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, one))
+	two, err := p.begin(ctx)
+	require.NoError(t, err)
+	// Claims a, but its effect has not happened yet.
+	require.NoError(t, two.Write(ctx, revert.Write{Claims: []string{"a"}, Durable: true, Lines: []revert.Line{{Body: &revert.Savepoint{Name: "x"}}}}))
+
+	rep, err := p.reverter.Revert(ctx, one.Txn())
+	require.NoError(t, err)
+	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict, "b": revert.Restored}, outcomes(rep.Items))
+	require.Contains(t, rep.NotUndone()[0].Why, two.Txn())
+}
+
+func TestRevertToSavepoint(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}))
+	require.NoError(t, err)
+	require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Savepoint{Name: "sp"}}}}))
+	_, err = p.call(ctx, rec, put(write{"a", 8}, write{"c", 1}))
+	require.NoError(t, err)
+
+	rep, err := p.reverter.RevertTo(ctx, rec.Txn(), "sp")
+	require.NoError(t, err)
+	require.Equal(t, revert.Open, rep.State)
+	require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values)
+	_, err = p.reverter.RevertTo(ctx, rec.Txn(), "none")
+	require.ErrorIs(t, err, revert.ErrNotFound)
+
+	_, err = p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, before(), w.values)
+}
+
+func TestLivingOwnerIsNotDisturbed(t *testing.T) {
+	ctx := context.Background()
+	open, w := revert.MemoryStore(), &world{before()}
+	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}))
+	require.NoError(t, err)
+
+	_, err = q.reverter.Revert(ctx, rec.Txn())
+	require.ErrorIs(t, err, revert.ErrBusy)
+	found, err := q.reverter.Recover(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, found.Alive)
+	require.Empty(t, found.OwnerGone)
+
+	p.die(t)
+	found, err = q.reverter.Recover(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{rec.Txn()}, found.OwnerGone)
+	require.Empty(t, found.Settled, "nothing was in flight")
+	_, err = q.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, before(), w.values)
+}
+
+// undoTool is a tool's own Revert, which remembers what it was asked.
+type undoTool struct {
+	keys []string
+	err  error
+}
+
+func (u *undoTool) CanUndo(context.Context, revert.Call) (bool, string) { return true, "" }
+
+func (u *undoTool) Undo(_ context.Context, _ revert.Recorder, _ revert.Call, _, key string) error {
+	u.keys = append(u.keys, key)
+	return u.err
+}
+
+func TestEffectsOutsideHandles(t *testing.T) {
+	ctx := context.Background()
+	for _, tc := range []struct {
+		name   string
+		class  revert.EffectClass
+		undoer *undoTool
+		want   revert.UndoOutcome
+	}{
+		{"compensable with a way back", revert.Compensable, &undoTool{}, revert.Restored},
+		{"compensable whose way back fails", revert.Compensable, &undoTool{err: errors.New("gone")}, revert.UndoFailed},
+		{"compensable without its tool", revert.Compensable, nil, revert.UndoFailed},
+		{"pivot", revert.Pivot, nil, revert.UndoFailed},
+		{"reversible that recorded nothing", revert.Reversible, nil, revert.UndoFailed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+			if tc.undoer != nil {
+				p.undoer = tc.undoer
+			}
+			rec, err := p.begin(ctx)
+			require.NoError(t, err)
+			_, err = p.call(ctx, rec, callSpec{class: tc.class, confinement: "trusted"})
+			require.NoError(t, err)
+			rep, err := p.reverter.Revert(ctx, rec.Txn())
+			require.NoError(t, err)
+			require.Len(t, rep.Items, 1)
+			require.Equal(t, tc.want, rep.Items[0].Outcome)
+			require.Equal(t, tc.want == revert.Restored, rep.State == revert.RevertedState)
+			if tc.undoer != nil {
+				require.Equal(t, []string{revert.UndoKey("key-" + rep.Items[0].Call)}, tc.undoer.keys)
+			}
+		})
+	}
+}
+
+func TestUnknownFreezesOnlyWhatItMayHaveTouched(t *testing.T) {
+	ctx := context.Background()
+	w := &world{before()}
+	p := newProcess(revert.MemoryStore(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", 8}))
+	require.NoError(t, err)
+	id := "c_unknown"
+	lines := []revert.Line{
+		{Call: id, Body: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "send"}, Class: revert.Pivot, Confinement: "trusted", Input: []byte("{}"), Decision: []byte("{}")}},
+		{Call: id, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "write", Pre: "v:7", Post: "v:9"}}},
+		{Call: id, Body: &revert.Unknown{Status: "unknown", Why: "lost reply"}},
+	}
+	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Durable: true}))
+
+	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, map[string]revert.UndoOutcome{
+		"tool://send": revert.UndoUnknown, "a": revert.UndoUnknown, "b": revert.Restored,
+	}, outcomes(rep.Items))
+	require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values)
+}
+
+// TestCrashAtEveryPoint kills a transaction's process at each scheduling point
+// of its work and of its revert, then kills the recovery and the revert that
+// follow at each of theirs. Whatever dies where, the end is the same.
+func TestCrashAtEveryPoint(t *testing.T) {
+	ctx := context.Background()
+	work := func(p *process) (string, error) {
+		rec, err := p.begin(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, c := range []callSpec{put(write{"a", 7}, write{"c", 8}), put(write{"a", 9}, write{"b", nil})} {
+			if _, err := p.call(ctx, rec, c); err != nil {
+				return rec.Txn(), err
+			}
+		}
+		_, err = p.reverter.Revert(ctx, rec.Txn())
+		return rec.Txn(), err
+	}
+	clean := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	total := clean.points(func() { _, _ = work(clean) })
+	require.Greater(t, total, 12)
+	states := 0
+	for first := range total {
+		for second := -1; second < 12; second++ {
+			states++
+			open, w := revert.MemoryStore(), &world{maps.Clone(before())}
+			p := newProcess(open, w, 1)
+			p.dieAt(first)
+			id, err := work(p)
+			require.ErrorIs(t, err, errDead)
+			p.die(t)
+			if second >= 0 {
+				q := newProcess(open, w, 2)
+				q.dieAt(second)
+				_, _ = q.reverter.Recover(ctx)
+				_, _ = q.reverter.Revert(ctx, id)
+				q.die(t)
+			}
+			r := newProcess(open, w, 3)
+			_, err = r.reverter.Recover(ctx)
+			require.NoError(t, err, "killed at point %d, then %d", first, second)
+			if id != "" && exists(ctx, r.journal, id) {
+				rep, err := r.reverter.Revert(ctx, id)
+				require.NoError(t, err, "killed at point %d, then %d", first, second)
+				require.True(t, rep.Complete(), "killed at point %d, then %d: %+v", first, second, rep)
+			}
+			require.Equal(t, before(), w.values, "killed at point %d, then %d", first, second)
+		}
+	}
+	t.Logf("%d crash states", states)
+}
+
+func exists(ctx context.Context, j revert.Journal, txn string) bool {
+	_, err := revert.Load(ctx, j, txn)
+	return !errors.Is(err, revert.ErrNotFound)
+}

@@ -1,0 +1,179 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+)
+
+// world is a store of values with a scheme of its own: the smallest thing that
+// effects can be had on and taken back from.
+type world struct {
+	values map[string]string
+}
+
+func (w *world) token(key string) revert.Token {
+	v, ok := w.values[key]
+	if !ok {
+		return revert.Absent
+	}
+	return revert.Token("v:" + v)
+}
+
+func (w *world) set(key string, t revert.Token) {
+	if t == revert.Absent {
+		delete(w.values, key)
+		return
+	}
+	w.values[key] = string(t[2:])
+}
+
+func (w *world) Name() string { return "kv" }
+
+func (w *world) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+	return w.token(c.Resource), nil
+}
+
+func (w *world) Plan(_ context.Context, changes []revert.Change, _ revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+	var steps []revert.Step
+	for i := len(changes) - 1; i >= 0; i-- {
+		last := changes[i]
+		if slices.ContainsFunc(steps, func(s revert.Step) bool { return s.Change.Resource == last.Resource }) {
+			continue
+		}
+		first := changes[slices.IndexFunc(changes, func(c revert.Change) bool { return c.Resource == last.Resource })]
+		now := w.token(last.Resource)
+		s := revert.Step{Of: []int{last.N}, Change: revert.Change{Scheme: "kv", Resource: last.Resource, Kind: "restore", Pre: now, Post: first.Pre}}
+		switch {
+		case now.Same(last.Post):
+			s.Plan = revert.Restored
+		case now.Same(first.Pre):
+			s.Plan = revert.Already
+		default:
+			s.Plan, s.Why = revert.Conflict, "changed by somebody else"
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil, nil
+}
+
+func (w *world) Apply(_ context.Context, s revert.Step, _ revert.Keeper) revert.Result {
+	r := revert.Result{Resource: s.Change.Resource, Outcome: revert.Restored, Now: s.Change.Post}
+	if now := w.token(s.Change.Resource); !now.Same(s.Change.Pre) {
+		return revert.Result{Resource: s.Change.Resource, Outcome: revert.Conflict, Now: now, Why: "changed meanwhile"}
+	}
+	w.set(s.Change.Resource, s.Change.Post)
+	return r
+}
+
+// process is one life of a program: its own opening of the journal on a world
+// that outlives it.
+type process struct {
+	host     *hosttest.Host
+	journal  revert.Journal
+	reverter *revert.Reverter
+	world    *world
+	undoer   revert.Undoer
+	prober   revert.Prober
+	calls    int
+}
+
+func newProcess(open func() revert.Journal, w *world, seed uint64) *process {
+	p := &process{host: hosttest.New(seed), journal: open(), world: w}
+	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, Ways: func(context.Context, string) (revert.Ways, error) {
+		return revert.Ways{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil
+	}}
+	return p
+}
+
+var errDead = errors.New("the process is dead")
+
+// dieAt makes every scheduling point from the n-th on fail, as for a process
+// that was killed there.
+func (p *process) dieAt(n int) {
+	seen := 0
+	p.host.OnPoint = func(string) error {
+		seen++
+		if seen > n {
+			return errDead
+		}
+		return nil
+	}
+}
+
+func (p *process) points(run func()) int {
+	seen := 0
+	p.host.OnPoint = func(string) error { seen++; return nil }
+	run()
+	p.host.OnPoint = nil
+	return seen
+}
+
+// die ends the process: its owner is dead.
+func (p *process) die(t *testing.T) { require.NoError(t, p.journal.Close()) }
+
+func (p *process) begin(ctx context.Context) (revert.Recorder, error) {
+	id := host.NewID(p.host, "t_")
+	rec := revert.NewRecorder(p.journal, p.host, "s_1").In(id)
+	return rec, rec.Write(ctx, revert.Write{
+		Lines: []revert.Line{{Body: &revert.Begun{Owner: p.journal.Owner()}}},
+		Take:  revert.Take{To: revert.Ownership{Txn: id, Owner: p.journal.Owner()}},
+	})
+}
+
+// write is one effect of a call: a key, and its value or nil to remove it.
+type write struct {
+	key   string
+	value any
+}
+
+type callSpec struct {
+	class       revert.EffectClass
+	confinement string
+	writes      []write
+}
+
+// call runs a call in the order that the line has.
+func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) (id string, err error) {
+	p.calls++
+	id = fmt.Sprintf("c_%s_%d", rec.Txn(), p.calls)
+	started := &revert.Started{
+		Sequence: p.calls, Key: "key-" + id, Tool: revert.ToolRef{Name: "put"}, Class: spec.class, Confinement: spec.confinement,
+		Declared: true, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`),
+	}
+	lines := []revert.Line{{Call: id, Body: started}}
+	for i, w := range spec.writes {
+		ch := revert.Change{N: i + 1, Scheme: "kv", Resource: w.key, Kind: "write", Pre: p.world.token(w.key), Post: revert.Absent}
+		if w.value != nil {
+			ch.Post = revert.Token(fmt.Sprint("v:", w.value))
+		}
+		lines = append(lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}})
+		if err := rec.Write(ctx, revert.Write{Lines: lines, Claims: []string{w.key}, Durable: true}); err != nil {
+			return id, err
+		}
+		lines = nil
+		if err := p.host.Point(ctx, "world.set"); err != nil {
+			return id, err
+		}
+		p.world.set(w.key, ch.Post)
+	}
+	lines = append(lines, revert.Line{Call: id, Body: &revert.Done{Output: json.RawMessage(`null`)}})
+	return id, rec.Write(ctx, revert.Write{Lines: lines, Durable: true})
+}
+
+func (p *process) commit(ctx context.Context, rec revert.Recorder) error {
+	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
+}
+
+func put(writes ...write) callSpec {
+	return callSpec{class: revert.Reversible, confinement: "handles", writes: writes}
+}
