@@ -1,0 +1,57 @@
+package files
+
+import (
+	"slices"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// chain is what one call did to one resource without anybody between: its
+// versions lead from Pre of the first to Post of the last.
+type chain struct {
+	resource string
+	changes  []revert.Change
+}
+
+func (c chain) numbers() []int {
+	var of []int
+	for _, ch := range c.changes {
+		of = append(of, ch.N)
+	}
+	return of
+}
+
+// pre is the version that is to be there again.
+func (c chain) pre() revert.Token { return c.changes[0].Pre }
+
+// left reports whether the call left a version. Not only the last one counts: a
+// change that was recorded but did not happen has the one before it as its own.
+func (c chain) left(t revert.Token) bool {
+	return slices.ContainsFunc(c.changes, func(ch revert.Change) bool { return ch.Post.Same(t) })
+}
+
+func (c chain) knows(t revert.Token) bool { return c.pre().Same(t) || c.left(t) }
+
+// chains sorts the changes of a call by resource, in the order in which it first
+// touched them. Changes that had no effect are left out; where a change found a
+// version that the call had not left, somebody else stepped in between, and what
+// came before is a chain of its own, which nothing can be done about.
+func chains(changes []revert.Change) (current, broken []chain, idle []revert.Change) {
+	at := map[string]int{}
+	for _, c := range changes {
+		i, seen := at[c.Resource]
+		switch {
+		case c.Pre.Same(c.Post):
+			idle = append(idle, c)
+		case !seen:
+			at[c.Resource] = len(current)
+			current = append(current, chain{resource: c.Resource, changes: []revert.Change{c}})
+		case current[i].knows(c.Pre):
+			current[i].changes = append(current[i].changes, c)
+		default:
+			broken = append(broken, current[i])
+			current[i].changes = []revert.Change{c}
+		}
+	}
+	return current, broken, idle
+}

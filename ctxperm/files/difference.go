@@ -1,0 +1,37 @@
+package files
+
+import "fmt"
+
+// difference says what is there instead of what the call left, and what to do.
+func (p *plan) difference() string {
+	const then = "; it was left alone: look at it, and restore or remove it by hand"
+	last := p.changes[len(p.changes)-1]
+	inv, err := readInverse(last)
+	if err != nil {
+		return "it is not what the call left" + then
+	}
+	return p.found(inv.Will) + then
+}
+
+// found compares with a record of what the call left.
+func (p *plan) found(left *record) string {
+	now := p.now.Version
+	switch {
+	case left == nil && now.Type == typeDir:
+		return "a directory was made where the call removed something"
+	case left == nil:
+		return "somebody else made it again after the call"
+	case now.Type == "":
+		return "it was deleted after the call"
+	case now.Type != left.Type:
+		return fmt.Sprintf("it is now of type %s, the call left a %s", now.Type, left.Type)
+	case now.Content != left.Content:
+		return "it was changed by somebody else after the call: its content differs"
+	case now.Target != string(left.Target):
+		return "it was changed by somebody else after the call: the link stands for something else"
+	case left.Perm != "" && octal(now.Perm) != left.Perm:
+		return fmt.Sprintf("its permission bits were changed after the call, from %s to %s", left.Perm, octal(now.Perm))
+	default:
+		return "its attributes were changed by somebody else after the call"
+	}
+}

@@ -1,0 +1,46 @@
+// Package files is the handle through which a tool reads and changes files
+// below a named root, and the Scheme that takes such changes back.
+//
+// # Order
+//
+// Every change follows one order, "=>" being a barrier; a step that fails ends
+// it, and whatever was begun is withdrawn:
+//
+//	authorize; read what is there and keep its content; Intend(pre, post, inverse)
+//	=> prepare the new file under a draft name in the same directory, and sync it
+//	   rename the draft to the stage name: from here on it is known to be complete
+//	   exchange stage and target in one step
+//	   does somebody still write to what was displaced? is it the version that was read?
+//	   yes: remove it; no: exchange back, and fail with ErrConflict
+//	=> sync the directory
+//
+// A new file goes from draft to target without replacing anything, and a file to
+// be deleted goes to the stage name, is looked at there, and only then removed.
+// So no byte that somebody else wrote in between is ever overwritten, and a
+// process that dies at any point leaves what Scheme.Settle can put in order; the
+// table of cases stands at settle.
+//
+// # What is kept
+//
+// Type, permission bits, content, link target, user.* attributes and the time of
+// a file's last change come back. Owner, group, hard links, access times, the
+// times of directories and attributes outside user.* do not: a replaced file
+// belongs to whoever runs remit. A file with several hard links is not written,
+// and setuid and setgid are dropped from a file whose content is replaced, as
+// the system itself does on a write.
+//
+// # Names
+//
+// A path is clean, relative and slash-separated. It passes through no symbolic
+// link: permission was given for a path, and a link would lead to another one.
+// Names that begin with StagePrefix are reserved; they are refused and not
+// listed. When a version of somebody else can stay neither under its name nor be
+// thrown away, it is moved beside it, to "name.remit-saved-id".
+//
+// # Weaker file systems
+//
+// Where exchange is not one step (Features says so), a file is replaced by
+// looking at it, removing it and writing it again: a change that somebody makes
+// between look and removal is lost. Where the system cannot tell who has a file
+// open, a writer that keeps it open writes into a file without a name.
+package files

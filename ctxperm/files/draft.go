@@ -1,0 +1,143 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// image is what a file is to become.
+type image struct {
+	Version
+	mtime time.Time // zero: whatever the write makes it
+	open  func() (io.ReadCloser, error)
+}
+
+// chunk is how much is written between two scheduling points.
+const chunk = 128 << 10
+
+// draftPerm are the bits of a draft until it is complete: nobody else reads it.
+const draftPerm = 0o600
+
+// prepare makes an image under the draft name, complete and synced. The inode
+// that it returns is known to nobody else.
+func (w *swap) prepare(ctx context.Context, img image) error {
+	if err := w.host.Point(ctx, "files.draft"); err != nil {
+		return err
+	}
+	var err error
+	switch img.Type {
+	case typeFile:
+		err = w.draftFile(ctx, img)
+	case typeDir:
+		err = w.draftDir(ctx, img)
+	case typeLink:
+		err = w.draftLink(ctx, img)
+	default:
+		err = fmt.Errorf("a file of type %q cannot be made", img.Type)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := w.lstat(ctx, w.draft)
+	if err != nil {
+		return err
+	}
+	w.ours = state{Version: img.Version, info: info}
+	return nil
+}
+
+// draftFile sets bits and time after the content, since writing changes both,
+// and syncs last, so that all of it is durable together.
+func (w *swap) draftFile(ctx context.Context, img image) error {
+	from, err := img.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	f, err := w.root.Create(w.draft, draftPerm)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := w.fill(ctx, f, from); err != nil {
+		return err
+	}
+	if err := w.dress(ctx, img); err != nil {
+		return err
+	}
+	if err := w.host.Point(ctx, "files.sync"); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func (w *swap) fill(ctx context.Context, f disk.File, from io.Reader) error {
+	buf := make([]byte, chunk)
+	for {
+		if err := w.host.Point(ctx, "files.write"); err != nil {
+			return err
+		}
+		n, err := io.ReadFull(from, buf)
+		if _, werr := f.Write(buf[:n]); werr != nil {
+			return werr
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// dress gives the draft its attributes, bits and time, in the order in which
+// none undoes another.
+func (w *swap) dress(ctx context.Context, img image) error {
+	if err := w.host.Point(ctx, "files.dress"); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(img.Xattrs)) {
+		if err := w.root.SetXattr(w.draft, key, img.Xattrs[key]); err != nil {
+			return err
+		}
+	}
+	if err := w.root.Chmod(w.draft, img.Perm); err != nil {
+		return err
+	}
+	if img.mtime.IsZero() || img.Type != typeFile {
+		return nil
+	}
+	return w.root.SetMtime(w.draft, img.mtime)
+}
+
+func (w *swap) draftDir(ctx context.Context, img image) error {
+	if err := w.root.Mkdir(w.draft, 0o700); err != nil {
+		return err
+	}
+	return w.dress(ctx, img)
+}
+
+// draftLink leaves the time of the link alone where the system cannot set it.
+func (w *swap) draftLink(ctx context.Context, img image) error {
+	if err := w.root.Symlink(img.Target, w.draft); err != nil {
+		return err
+	}
+	if img.mtime.IsZero() {
+		return nil
+	}
+	if err := w.host.Point(ctx, "files.dress"); err != nil {
+		return err
+	}
+	err := w.root.SetMtime(w.draft, img.mtime)
+	if errors.Is(err, disk.ErrUnsupported) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+)
+
+// MaxFile is how many bytes a file may have that is read or written whole.
+// Larger files can be read in parts and deleted.
+const MaxFile = 32 << 20
+
+// Files are the files below one root, for one call. Methods are safe for
+// concurrent use; each asks for exactly the access that it needs.
+type Files struct {
+	tc   ctxperm.ToolContext
+	name string
+	site site
+}
+
+// Open gives the files below a named root to the call that tc belongs to. It
+// decides nothing: each operation asks for itself.
+func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
+	call := tc.Line(line.NewKey())
+	if call == nil {
+		return nil, fmt.Errorf("open files: %w", ctxperm.ErrClosed)
+	}
+	cfg := call.Config()
+	r, ok := call.Root(root)
+	if !ok {
+		return nil, fmt.Errorf("open files: %w: no root %q; there is %s", ctxperm.ErrInvalid, root, rootNames(cfg.Roots))
+	}
+	return &Files{tc: tc, name: root, site: site{root: r, host: cfg.Recorder.Host()}}, nil
+}
+
+func rootNames(roots map[string]disk.Root) string {
+	if len(roots) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(roots)), ", ")
+}
+
+// Features says what the root's system and file system give.
+type Features struct {
+	Exchange bool // a file is replaced, or withdrawn, in one step that loses no other writer's bytes
+	Writers  bool // a program that has a file open for writing is seen
+	Xattrs   bool // user.* attributes are kept
+	Durable  bool // a name is on stable storage when an operation returns
+}
+
+// Features returns what holds here. Where Exchange is false the weaker way of
+// the package's comment may be used.
+func (f *Files) Features() Features {
+	d := f.site.root.Features()
+	return Features{Exchange: d.Exchange && d.NoReplace, Writers: d.Lease, Xattrs: d.Xattrs, Durable: d.DirSync}
+}
+
+// Info describes one file.
+type Info struct {
+	Name   string      // last element of its path
+	Type   string      // file, dir, link or other
+	Perm   fs.FileMode // permission bits
+	Size   int64       // bytes
+	Mtime  time.Time   // UTC
+	Target string      // of a link; only from Stat
+}
+
+func infoOf(d disk.Info) Info {
+	return Info{Name: d.Name, Type: d.Type.String(), Perm: d.Perm, Size: d.Size, Mtime: d.Mtime}
+}
+
+// resource is the text of a path that is fit to be acted on.
+func (f *Files) resource(path string) (string, error) {
+	if err := disk.CheckPath(path); err != nil {
+		return "", invalid(fmt.Sprintf("%q", path), "a path is relative, clean and slash-separated, without .. and NUL, such as src/main.go")
+	}
+	return f.text(path)
+}
+
+func (f *Files) text(path string) (string, error) {
+	for _, element := range strings.Split(path, "/") {
+		if reserved(element) {
+			return "", invalid(path, "names that begin with "+StagePrefix+" are reserved")
+		}
+	}
+	r, err := perm.FileResource(f.name, path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ctxperm.ErrInvalid, err)
+	}
+	return r.String(), nil
+}
+
+// permit asks for actions on one path. The path is looked at only afterwards:
+// what is not permitted must not even be told to exist.
+func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action) (ctxperm.Permit, string, error) {
+	text, err := f.resource(path)
+	if err != nil {
+		return ctxperm.Permit{}, "", err
+	}
+	p, err := f.authorize(ctx, text, actions...)
+	if err != nil {
+		return ctxperm.Permit{}, "", err
+	}
+	if err := f.site.straight(ctx, path); err != nil {
+		p.End()
+		return ctxperm.Permit{}, "", refused(err)
+	}
+	return p, text, nil
+}
+
+func (f *Files) authorize(ctx context.Context, text string, actions ...perm.Action) (ctxperm.Permit, error) {
+	accesses := make([]perm.ResourceAccess, 0, len(actions))
+	for _, a := range actions {
+		accesses = append(accesses, perm.Access(a, text))
+	}
+	return ctxperm.Authorize(ctx, f.tc, accesses...)
+}

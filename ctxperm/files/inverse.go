@@ -1,0 +1,183 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+)
+
+// SchemeName is the Change.Scheme of every change of this package.
+const SchemeName = "file"
+
+// The kinds of change.
+const (
+	kindCreate = "create"
+	kindWrite  = "write"
+	kindDelete = "delete"
+	kindMkdir  = "mkdir"
+)
+
+// inverse is Change.Inverse: the stage name, by which recovery finds what was
+// left, and what was there. Will is what was to be there; only the changes of an
+// undo can make it from that, in all others it serves explanations.
+type inverse struct {
+	Stage string  `json:"stage"`
+	Was   *record `json:"was,omitempty"`
+	Will  *record `json:"will,omitempty"`
+}
+
+// record is a state as data.
+type record struct {
+	Type    string          `json:"type"`
+	Perm    string          `json:"perm,omitempty"`
+	Mtime   *mtime          `json:"mtime,omitempty"`
+	Content string          `json:"content,omitempty"` // digest
+	Kept    *revert.BlobRef `json:"kept,omitempty"`
+	Target  []byte          `json:"target,omitempty"`
+	Xattrs  [][2]string     `json:"xattrs,omitempty"`
+}
+
+// mtime has no limit of years, unlike the JSON form of time.Time.
+type mtime struct {
+	Sec  int64 `json:"sec"`
+	Nsec int64 `json:"nsec"`
+}
+
+func (v Version) record() *record {
+	if v.Type == "" {
+		return nil
+	}
+	r := &record{Type: v.Type, Content: v.Content, Target: []byte(v.Target), Xattrs: pairs(v.Xattrs)}
+	if v.Type != typeLink {
+		r.Perm = octal(v.Perm)
+	}
+	return r
+}
+
+func (s state) record(kept *revert.Blob) *record {
+	r := s.Version.record()
+	if r == nil {
+		return nil
+	}
+	if s.Type != typeDir {
+		r.Mtime = &mtime{Sec: s.info.Mtime.Unix(), Nsec: int64(s.info.Mtime.Nanosecond())}
+	}
+	if kept != nil {
+		ref := kept.Ref()
+		r.Kept = &ref
+	}
+	return r
+}
+
+func (r *record) version() (Version, error) {
+	if r == nil {
+		return Version{}, nil
+	}
+	v := Version{Type: r.Type, Content: r.Content, Target: string(r.Target)}
+	var err error
+	if r.Perm != "" {
+		if v.Perm, err = parseOctal(r.Perm); err != nil {
+			return Version{}, err
+		}
+	}
+	v.Xattrs, err = unpair(r.Xattrs)
+	return v, err
+}
+
+func (r *record) time() time.Time {
+	if r == nil || r.Mtime == nil {
+		return time.Time{}
+	}
+	return time.Unix(r.Mtime.Sec, r.Mtime.Nsec).UTC()
+}
+
+// image is what it takes to make the recorded state again.
+func (r *record) image(ctx context.Context, keep revert.Keeper) (image, error) {
+	v, err := r.version()
+	if err != nil {
+		return image{}, err
+	}
+	img := image{Version: v, mtime: r.time()}
+	if v.Type != typeFile {
+		return img, nil
+	}
+	if r.Kept == nil {
+		return image{}, errors.New("its content was not kept")
+	}
+	img.open = func() (io.ReadCloser, error) { return keep.Open(ctx, *r.Kept) }
+	return img, nil
+}
+
+// bytesImage is a file made from content in memory.
+func bytesImage(perm fs.FileMode, xattrs map[string][]byte, data []byte) image {
+	return image{
+		Version: Version{Type: typeFile, Perm: perm, Content: string(canon.SumBytes(data)), Xattrs: xattrs},
+		open:    func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}
+}
+
+// newStage draws a stage name. Chance keeps it apart from every other one, also
+// of another process, before the change has a number.
+func newStage(h host.Host) string {
+	var id [16]byte
+	h.Random(id[:])
+	return StagePrefix + hex.EncodeToString(id[:])
+}
+
+func (v inverse) encode() (json.RawMessage, error) {
+	raw, err := canon.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("inverse: %w", err)
+	}
+	return raw, nil
+}
+
+// readInverse accepts no stage name but those of newStage: what has that name
+// gets moved and removed.
+func readInverse(c revert.Change) (inverse, error) {
+	var v inverse
+	if c.Scheme != SchemeName {
+		return v, fmt.Errorf("a change of scheme %q is not one of files", c.Scheme)
+	}
+	if err := canon.Decode(c.Inverse, &v); err != nil {
+		return v, fmt.Errorf("inverse of change %d: %w", c.N, err)
+	}
+	id, ok := strings.CutPrefix(v.Stage, StagePrefix)
+	if raw, err := hex.DecodeString(id); !ok || err != nil || len(raw) != 16 {
+		return v, fmt.Errorf("inverse of change %d: %q is not a stage name", c.N, v.Stage)
+	}
+	return v, nil
+}
+
+// change describes the step from one state to another.
+func change(resource, stage string, was, will *record, pre, post revert.Token) (revert.Change, error) {
+	inv, err := inverse{Stage: stage, Was: was, Will: will}.encode()
+	c := revert.Change{Scheme: SchemeName, Resource: resource, Pre: pre, Post: post, Inverse: inv}
+	switch {
+	case will == nil:
+		c.Kind = kindDelete
+	case was != nil:
+		c.Kind = kindWrite
+	case will.Type == typeDir:
+		c.Kind = kindMkdir
+	default:
+		c.Kind = kindCreate
+	}
+	for _, r := range []*record{was, will} {
+		if r != nil && r.Kept != nil {
+			c.Blobs = append(c.Blobs, *r.Kept)
+		}
+	}
+	return c, err
+}

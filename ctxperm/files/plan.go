@@ -1,0 +1,253 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// errJournal: content could not be kept, so that no step may be planned.
+var errJournal = errors.New("content could not be kept for the undo of the undo")
+
+// plan is one resource while its step is being worked out.
+type plan struct {
+	chain
+	site
+	path string
+	was  *record // to be there again; nil: nothing
+	now  state
+	step revert.Step
+}
+
+// Plan settles what the changes left, compares each resource with the versions
+// that the call knows, and orders the steps: what is to be removed first, deepest
+// first, then the rest, topmost first.
+func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+	settled := s.settleAll(ctx, changes)
+	current, broken, idle := chains(changes)
+	plans := make([]*plan, 0, len(current))
+	for _, c := range current {
+		p := &plan{chain: c}
+		s.judge(ctx, p, settled[c.resource])
+		plans = append(plans, p)
+	}
+	arrange(plans)
+	steps, blobs := []revert.Step{}, []revert.Blob{}
+	for _, p := range plans {
+		p.checkEntries(ctx, plans)
+		blob, err := s.counter(ctx, p, keep)
+		if err != nil {
+			return nil, nil, err
+		}
+		if blob != nil {
+			blobs = append(blobs, *blob)
+		}
+		p.mentionSaved(ctx)
+		steps = append(steps, p.step)
+	}
+	for _, c := range broken {
+		steps = append(steps, c.nothing(revert.Conflict, "somebody else changed it between two changes of the call; the version that they made is the oldest that the undo goes back to"))
+	}
+	return append(steps, idleSteps(idle, current)...), blobs, nil
+}
+
+// settleAll settles newest first and returns what did not work, by resource.
+func (s scheme) settleAll(ctx context.Context, changes []revert.Change) map[string]error {
+	failed := map[string]error{}
+	for _, c := range slices.Backward(changes) {
+		if _, err := s.Settle(ctx, c); err != nil {
+			failed[c.Resource] = err
+		}
+	}
+	return failed
+}
+
+// idleSteps accounts for resources of which every change came to nothing.
+func idleSteps(idle []revert.Change, current []chain) []revert.Step {
+	var steps []revert.Step
+	for _, c := range idle {
+		if slices.ContainsFunc(current, func(o chain) bool { return o.resource == c.Resource }) {
+			continue
+		}
+		none := chain{resource: c.Resource, changes: []revert.Change{c}}
+		steps = append(steps, none.nothing(revert.Already, "the change had no effect"))
+	}
+	return steps
+}
+
+// nothing is a step that is not done.
+func (c chain) nothing(o revert.UndoOutcome, why string) revert.Step {
+	return revert.Step{
+		Of: c.numbers(), Plan: o, Why: why,
+		Change: revert.Change{Scheme: SchemeName, Resource: c.resource},
+	}
+}
+
+func (p *plan) no(o revert.UndoOutcome, why string) {
+	p.step = p.nothing(o, why)
+	p.step.Change.Pre = ""
+	if p.site.root != nil {
+		p.step.Change.Pre = p.now.Token()
+	}
+}
+
+// judge compares what is there with what the call knows.
+func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
+	w, inv, err := s.swap(p.changes[0])
+	if err != nil {
+		p.no(revert.UndoFailed, err.Error())
+		return
+	}
+	p.path, p.was = w.target, inv.Was
+	if err := w.straight(ctx, w.target); err != nil {
+		p.no(outcomeOf(err), err.Error())
+		return
+	}
+	if unsettled != nil {
+		p.no(revert.UndoFailed, unsettled.Error())
+		return
+	}
+	if p.now, err = w.look(ctx, w.target, hashing); err != nil {
+		p.no(outcomeOf(err), err.Error())
+		return
+	}
+	p.site = w.site
+	switch now := p.now.Token(); {
+	case p.pre().Same(now) && !(p.left(now) && p.touched()):
+		p.no(revert.Already, "")
+	case p.left(now):
+		p.step = revert.Step{Of: p.numbers(), Plan: revert.Restored}
+	default:
+		p.no(revert.Conflict, p.difference())
+	}
+}
+
+func outcomeOf(err error) revert.UndoOutcome {
+	if elsewhere(err) {
+		return revert.Conflict
+	}
+	return revert.UndoFailed
+}
+
+// touched reports whether a file that the call wrote and wrote back has another
+// time than before.
+func (p *plan) touched() bool {
+	return p.was != nil && p.now.Type == typeFile && p.was.Mtime != nil && !p.was.time().Equal(p.now.info.Mtime)
+}
+
+func (p *plan) restores() bool { return p.step.Plan == revert.Restored }
+
+func (p *plan) removes() bool { return p.was == nil }
+
+func (p *plan) depth() int { return strings.Count(p.path, "/") }
+
+// arrange puts the plans into the order in which they can be done.
+func arrange(plans []*plan) {
+	slices.SortStableFunc(plans, func(a, b *plan) int {
+		switch {
+		case a.removes() != b.removes():
+			if a.removes() {
+				return -1
+			}
+			return 1
+		case a.removes():
+			return b.depth() - a.depth()
+		default:
+			return a.depth() - b.depth()
+		}
+	})
+}
+
+// checkEntries refuses to remove a directory with entries that this undo does
+// not remove before it. What is below was checked before.
+func (p *plan) checkEntries(ctx context.Context, plans []*plan) {
+	if !p.restores() || p.now.Type != typeDir || (p.was != nil && p.was.Type == typeDir) {
+		return
+	}
+	found, err := p.entries(ctx, p.path)
+	if err != nil {
+		p.no(revert.UndoFailed, err.Error())
+		return
+	}
+	var others []string
+	for _, e := range found {
+		name := path.Join(p.path, e.Name)
+		if !slices.ContainsFunc(plans, func(o *plan) bool {
+			return o.root == p.root && o.path == name && o.restores() && o.removes()
+		}) {
+			others = append(others, e.Name)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	const most = 5
+	more := ""
+	if len(others) > most {
+		others, more = others[:most], fmt.Sprintf(" and %d more", len(others)-most)
+	}
+	p.no(revert.Conflict, fmt.Sprintf("the directory holds what the call did not make: %q%s; move or remove that, then take the call back again", others, more))
+}
+
+// counter makes the counter-change, and keeps what it is going to displace, so
+// that the undo can itself be taken back.
+func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*revert.Blob, error) {
+	if !p.restores() {
+		return nil, nil
+	}
+	var failed error
+	into, blob := keeping(func(r io.Reader) (revert.Blob, error) {
+		b, err := keep.Keep(ctx, r)
+		failed = err
+		return b, err
+	})
+	again, err := p.look(ctx, p.path, into)
+	switch {
+	case failed != nil:
+		return nil, fmt.Errorf("%s: %w: %w", p.resource, errJournal, failed)
+	case err != nil:
+		p.no(revert.UndoFailed, err.Error())
+		return nil, nil
+	case !again.Token().Same(p.now.Token()):
+		p.now = again
+		p.no(revert.Conflict, "it changes while the undo is planned")
+		return nil, nil
+	}
+	if again.Type != typeFile {
+		blob = nil
+	}
+	c, err := change(p.resource, newStage(s.host), again.record(blob), p.was, again.Token(), p.pre())
+	if err != nil {
+		return nil, err
+	}
+	c.N = p.changes[0].N
+	p.step.Change = c
+	return blob, nil
+}
+
+// mentionSaved says where Settle moved versions that had no other place.
+func (p *plan) mentionSaved(ctx context.Context) {
+	if p.root == nil {
+		return
+	}
+	var names []string
+	for _, c := range p.changes {
+		inv, err := readInverse(c)
+		if err != nil {
+			continue
+		}
+		name := savedName(p.path, path.Join(path.Dir(p.path), inv.Stage), 1)
+		if _, err := p.lstat(ctx, name); err == nil {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		p.step.Why = strings.TrimPrefix(p.step.Why+"; a version of somebody else that had no other place is now "+strings.Join(names, ", "), "; ")
+	}
+}

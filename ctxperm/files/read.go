@@ -1,0 +1,167 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+)
+
+// refused turns the disk's refusals to leave the root into invalid arguments.
+func refused(err error) error {
+	if errors.Is(err, errAlias) || errors.Is(err, disk.ErrEscape) || errors.Is(err, disk.ErrPath) {
+		return fmt.Errorf("%w: %w", ctxperm.ErrInvalid, err)
+	}
+	return err
+}
+
+// ReadFile returns the content of a file of at most MaxFile bytes.
+func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	p, _, err := f.permit(ctx, path, perm.Read)
+	if err != nil {
+		return nil, err
+	}
+	defer p.End()
+	_, data, err := f.site.slurp(ctx, path)
+	return data, refused(err)
+}
+
+// Part is a piece of a file.
+type Part struct {
+	Data []byte
+	Size int64 // of the whole file
+}
+
+// Read returns up to limit bytes of a file from an offset on, which may have any
+// size; limit 0 is MaxFile, which is also the most. Past the end there is
+// nothing, which is no error.
+func (f *Files) Read(ctx context.Context, path string, offset, limit int64) (Part, error) {
+	p, _, err := f.permit(ctx, path, perm.Read)
+	if err != nil {
+		return Part{}, err
+	}
+	defer p.End()
+	if offset < 0 || limit < 0 || limit > MaxFile {
+		return Part{}, invalid(path, fmt.Sprintf("an offset is at least 0 and a limit between 0 and %d", MaxFile))
+	}
+	if limit == 0 {
+		limit = MaxFile
+	}
+	var part Part
+	err = f.site.open(ctx, path, func(file disk.File, info disk.Info) error {
+		part = Part{Size: info.Size}
+		if _, err := io.CopyN(io.Discard, file, offset); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		part.Data, err = io.ReadAll(io.LimitReader(file, limit))
+		return err
+	})
+	return part, refused(err)
+}
+
+// Stat describes a path, and a link itself rather than what it stands for.
+func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
+	p, _, err := f.permit(ctx, path, perm.Read)
+	if err != nil {
+		return Info{}, err
+	}
+	defer p.End()
+	d, err := f.site.lstat(ctx, path)
+	if err != nil {
+		return Info{}, refused(err)
+	}
+	info := infoOf(d)
+	if d.Type == disk.TypeLink {
+		info.Target, err = f.site.root.Readlink(path)
+	}
+	return info, err
+}
+
+// List describes the entries of a directory, "." for the root itself, sorted by
+// name. Reserved names are left out.
+func (f *Files) List(ctx context.Context, dir string) ([]Info, error) {
+	if dir != "." {
+		if _, err := f.resource(dir); err != nil {
+			return nil, err
+		}
+	}
+	text, err := f.text(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.authorize(ctx, text, perm.List)
+	if err != nil {
+		return nil, err
+	}
+	defer p.End()
+	if err := f.site.straight(ctx, dir); err != nil {
+		return nil, refused(err)
+	}
+	found, err := f.site.entries(ctx, dir)
+	if err != nil {
+		return nil, refused(err)
+	}
+	entries := make([]Info, 0, len(found))
+	for _, e := range found {
+		if !reserved(e.Name) {
+			entries = append(entries, infoOf(e))
+		}
+	}
+	return entries, nil
+}
+
+// open gives a regular file to act, never one behind a link.
+func (s site) open(ctx context.Context, path string, act func(disk.File, disk.Info) error) error {
+	info, err := s.lstat(ctx, path)
+	if err != nil {
+		return err
+	}
+	if info.Type == disk.TypeLink {
+		return fmt.Errorf("%s %w; read the path that it stands for", path, errAlias)
+	}
+	if info.Type != disk.TypeFile {
+		return fmt.Errorf("%s is not a file but of type %s: %w", path, info.Type, disk.ErrType)
+	}
+	if err := s.host.Point(ctx, "files.open"); err != nil {
+		return err
+	}
+	file, err := s.root.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	opened, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if opened.Inode != info.Inode || opened.Device != info.Device {
+		return fmt.Errorf("%s: %w: it was replaced while it was opened", path, disk.ErrBusy)
+	}
+	return act(file, opened)
+}
+
+// slurp reads a file and the state that belongs to exactly these bytes.
+func (s site) slurp(ctx context.Context, path string) (state, []byte, error) {
+	if err := s.open(ctx, path, func(disk.File, disk.Info) error { return nil }); err != nil {
+		return state{}, nil, err
+	}
+	var data []byte
+	st, err := s.look(ctx, path, func(r io.Reader) (digest string, err error) {
+		data, digest, err = readAll(r)
+		return digest, err
+	})
+	if err == nil && st.Type != typeFile {
+		err = fmt.Errorf("%s: %w: it was replaced while it was read", path, disk.ErrBusy)
+	}
+	if err != nil {
+		return state{}, nil, err
+	}
+	return st, data, nil
+}

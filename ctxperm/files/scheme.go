@@ -1,0 +1,134 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Scheme returns what takes the changes of this package back. The roots are
+// those of the process that does it, by the names that the changes know them by;
+// a change below a root that is not among them fails, and says so.
+func Scheme(roots func(name string) (disk.Root, bool), h host.Host) revert.Scheme {
+	return scheme{roots: roots, host: h}
+}
+
+type scheme struct {
+	roots func(name string) (disk.Root, bool)
+	host  host.Host
+}
+
+// Name returns SchemeName.
+func (s scheme) Name() string { return SchemeName }
+
+// errNoRoot: the process that undoes was started without a root.
+var errNoRoot = errors.New("is not open here; give it, then take the call back again")
+
+// locate finds the file that a resource stands for.
+func (s scheme) locate(resource string) (site, string, error) {
+	r, err := perm.ParseResource(resource)
+	if err != nil {
+		return site{}, "", err
+	}
+	if r.Kind() != perm.KindFile || r.Path() == "" {
+		return site{}, "", fmt.Errorf("%s is not a file below a root", resource)
+	}
+	root, ok := s.roots(r.Root())
+	if !ok {
+		return site{}, "", fmt.Errorf("root %q %w", r.Root(), errNoRoot)
+	}
+	return site{root: root, host: s.host}, r.Path(), nil
+}
+
+func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
+	inv, err := readInverse(c)
+	if err != nil {
+		return nil, inv, err
+	}
+	where, path, err := s.locate(c.Resource)
+	if err != nil {
+		return nil, inv, err
+	}
+	return newSwap(where, path, inv.Stage, c.Pre, c.Post), inv, nil
+}
+
+// Settle puts in order what an interrupted change left and returns the version
+// that is there now. A version that cannot be known, since its root is not open
+// here or its path leads elsewhere by now, is empty; Plan says why.
+func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+	w, _, err := s.swap(c)
+	if err != nil {
+		return "", nil //nolint:nilerr // Plan reports it for this resource; others must go on
+	}
+	err = w.straight(ctx, w.target)
+	if elsewhere(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := w.settle(ctx); err != nil {
+		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
+	}
+	now, err := w.look(ctx, w.target, hashing)
+	if err != nil {
+		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
+	}
+	return now.Token(), nil
+}
+
+// elsewhere reports whether a path no longer leads where it did.
+func elsewhere(err error) bool { return errors.Is(err, errAlias) || errors.Is(err, disk.ErrEscape) }
+
+// Apply does one planned step, exactly like a first change is done: exchange,
+// look at what was displaced, and exchange back if it is not what was planned on.
+func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+	res := revert.Result{Resource: step.Change.Resource, Outcome: revert.UndoFailed}
+	w, inv, err := s.swap(step.Change)
+	if err != nil {
+		res.Why = err.Error()
+		return res
+	}
+	if err = s.apply(ctx, w, inv, keep); err == nil {
+		res.Outcome, res.Now = revert.Restored, step.Change.Post
+		return res
+	}
+	res.Outcome, res.Why = revert.Conflict, err.Error()
+	if !errors.Is(err, ErrConflict) && !elsewhere(err) {
+		res.Outcome = revert.UndoFailed
+		if serr := w.settle(ctx); serr != nil {
+			res.Why = errors.Join(err, serr).Error()
+			return res
+		}
+	}
+	if now, err := w.look(ctx, w.target, hashing); err == nil {
+		res.Now = now.Token()
+	}
+	return res
+}
+
+func (s scheme) apply(ctx context.Context, w *swap, inv inverse, keep revert.Keeper) error {
+	if err := w.straight(ctx, w.target); err != nil {
+		return err
+	}
+	now, err := w.look(ctx, w.target, hashing)
+	if err != nil {
+		return err
+	}
+	if !now.Token().Same(w.pre) {
+		return conflict(w.target, "it was changed after the undo was planned; take the call back again to see it")
+	}
+	img, err := inv.Will.image(ctx, keep)
+	if err != nil {
+		return err
+	}
+	if parent, err := w.lstat(ctx, parentOf(w.target)); err != nil || parent.Type != disk.TypeDir {
+		return fmt.Errorf("%s: its folder is not there; make it, then take the call back again", w.target)
+	}
+	return w.run(ctx, img)
+}

@@ -1,0 +1,192 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// site is a root seen through the host's scheduling points: each method passes
+// one before it touches the disk.
+type site struct {
+	root disk.Root
+	host host.Host
+}
+
+func (s site) rename(ctx context.Context, from, to string) error {
+	if err := s.host.Point(ctx, "files.rename"); err != nil {
+		return err
+	}
+	return s.root.RenameNoReplace(from, to)
+}
+
+func (s site) exchange(ctx context.Context, a, b string) error {
+	if err := s.host.Point(ctx, "files.exchange"); err != nil {
+		return err
+	}
+	return s.root.Exchange(a, b)
+}
+
+func (s site) remove(ctx context.Context, name string) error {
+	if err := s.host.Point(ctx, "files.remove"); err != nil {
+		return err
+	}
+	return s.root.Remove(name)
+}
+
+// syncDir makes the names in the directory of a file durable.
+func (s site) syncDir(ctx context.Context, name string) error {
+	if err := s.host.Point(ctx, "files.syncdir"); err != nil {
+		return err
+	}
+	return s.root.SyncDir(path.Dir(name))
+}
+
+func (s site) lstat(ctx context.Context, name string) (disk.Info, error) {
+	if err := s.host.Point(ctx, "files.lstat"); err != nil {
+		return disk.Info{}, err
+	}
+	return s.root.Lstat(name)
+}
+
+// quiet fails with disk.ErrBusy while somebody has the file open for writing,
+// and says nothing where the system cannot tell.
+func (s site) quiet(ctx context.Context, name string) error {
+	if err := s.host.Point(ctx, "files.quiet"); err != nil {
+		return err
+	}
+	err := s.root.Quiet(name)
+	if errors.Is(err, disk.ErrUnsupported) || errors.Is(err, disk.ErrType) {
+		return nil
+	}
+	return err
+}
+
+// entries lists the names in a directory, the reserved ones too.
+func (s site) entries(ctx context.Context, name string) ([]disk.Info, error) {
+	if err := s.host.Point(ctx, "files.readdir"); err != nil {
+		return nil, err
+	}
+	return s.root.ReadDir(name)
+}
+
+// straight refuses a path that leads through a symbolic link. What becomes of a
+// directory after the look is up to whoever may replace it; the walk itself
+// stays below the root whatever happens.
+func (s site) straight(ctx context.Context, name string) error {
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		info, err := s.lstat(ctx, name[:i])
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info.Type == disk.TypeLink {
+			return fmt.Errorf("%s: its folder %s %w; use the path that the link stands for", name, name[:i], errAlias)
+		}
+	}
+	return nil
+}
+
+// sink takes a file's content in and returns its digest.
+type sink func(r io.Reader) (digest string, err error)
+
+func hashing(r io.Reader) (string, error) {
+	h := canon.NewHash()
+	if _, err := io.Copy(h, r); err != nil {
+		return "", err
+	}
+	return string(h.Digest()), nil
+}
+
+// looks is how often a file that changes while it is read is read again.
+const looks = 16
+
+// look reads the state of a name, and the content of a file into the sink. It
+// never mixes two versions as long as writers change size or time.
+func (s site) look(ctx context.Context, name string, into sink) (state, error) {
+	var err error
+	for range looks {
+		if err = s.host.Point(ctx, "files.look"); err != nil {
+			return state{}, err
+		}
+		var st state
+		if st, err = s.lookOnce(name, into); err == nil || !moving(err) {
+			return st, err
+		}
+	}
+	return state{}, fmt.Errorf("%s changes while it is read: %w", name, err)
+}
+
+func (s site) lookOnce(name string, into sink) (state, error) {
+	info, err := s.root.Lstat(name)
+	if missing(err) {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+	st := state{Version: Version{Type: info.Type.String(), Perm: info.Perm}, info: info}
+	switch info.Type {
+	case disk.TypeLink:
+		st.Perm = 0 // it has none of its own
+		st.Target, err = s.root.Readlink(name)
+	case disk.TypeFile:
+		st.Content, err = s.content(name, info, into)
+	case disk.TypeDir, disk.TypeOther:
+	}
+	if err != nil {
+		return state{}, err
+	}
+	if st.Xattrs, err = s.root.Xattrs(name); err != nil {
+		return state{}, err
+	}
+	again, err := s.root.Lstat(name)
+	if err == nil && (again.Inode != info.Inode || again.Device != info.Device || again.Perm != info.Perm || again.Type != info.Type) {
+		err = disk.ErrBusy
+	}
+	return st, err
+}
+
+func (s site) content(name string, info disk.Info, into sink) (string, error) {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	before, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if before.Inode != info.Inode || before.Device != info.Device || before.Size != info.Size || !before.Mtime.Equal(info.Mtime) {
+		return "", disk.ErrBusy
+	}
+	digest, err := into(f)
+	if err != nil {
+		return "", err
+	}
+	after, err := f.Stat()
+	if err == nil && (after.Size != before.Size || !after.Mtime.Equal(before.Mtime)) {
+		err = disk.ErrBusy
+	}
+	return digest, err
+}
+
+// StagePrefix begins the names that files have while they are being exchanged.
+// It is reserved, in any case of its letters.
+const StagePrefix = ".remit-stage-"
+
+func reserved(base string) bool {
+	return len(base) >= len(StagePrefix) && strings.EqualFold(base[:len(StagePrefix)], StagePrefix)
+}

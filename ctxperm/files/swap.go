@@ -1,0 +1,284 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert"
+)
+
+// swap takes one name from one version to another, either of which may be
+// "absent". It is used once.
+type swap struct {
+	site
+	target string // the name
+	stage  string // holds what is complete, or what was displaced
+	draft  string // holds what is not complete; nobody else's bytes ever
+	pre    revert.Token
+	post   revert.Token
+	ours   state  // what was prepared; known only to the process that did it
+	saved  string // where a version of somebody else was moved
+}
+
+func newSwap(s site, target, stage string, pre, post revert.Token) *swap {
+	full := path.Join(path.Dir(target), stage)
+	return &swap{site: s, target: target, stage: full, draft: full + ".new", pre: pre, post: post}
+}
+
+// run does it. An error that is ErrConflict means that nothing was changed; after
+// any other the caller settles.
+func (w *swap) run(ctx context.Context, img image) error {
+	switch {
+	case w.post.Same(revert.Absent):
+		return w.take(ctx)
+	case w.pre.Same(revert.Absent):
+		return w.put(ctx, img)
+	default:
+		return w.replace(ctx, img)
+	}
+}
+
+// put gives a free name to something new.
+func (w *swap) put(ctx context.Context, img image) error {
+	if err := w.prepare(ctx, img); err != nil {
+		return err
+	}
+	err := w.rename(ctx, w.draft, w.target)
+	if occupied(err) {
+		return w.lost(ctx, w.draft, "it exists by now")
+	}
+	if err != nil {
+		return err
+	}
+	return w.syncDir(ctx, w.target)
+}
+
+// replace exchanges something new for what is there.
+func (w *swap) replace(ctx context.Context, img image) error {
+	if err := w.prepare(ctx, img); err != nil {
+		return err
+	}
+	if err := w.rename(ctx, w.draft, w.stage); err != nil {
+		return err
+	}
+	err := w.exchange(ctx, w.stage, w.target)
+	if missing(err) {
+		return w.lost(ctx, w.stage, "it is gone by now")
+	}
+	if err != nil {
+		return err
+	}
+	why, err := w.displaced(ctx)
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		why, err = w.drop(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return w.refuse(why, w.giveBack(ctx))
+	}
+	return w.syncDir(ctx, w.target)
+}
+
+// take removes what is there, by way of the stage name.
+func (w *swap) take(ctx context.Context) error {
+	err := w.rename(ctx, w.target, w.stage)
+	if missing(err) {
+		return conflict(w.target, "it is gone by now")
+	}
+	if err != nil {
+		return err
+	}
+	why, err := w.displaced(ctx)
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		why, err = w.drop(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return w.refuse(why, w.putBack(ctx))
+	}
+	return w.syncDir(ctx, w.target)
+}
+
+// lost ends a swap that found the target changed before it touched it.
+func (w *swap) lost(ctx context.Context, leftover, what string) error {
+	if err := w.remove(ctx, leftover); err != nil {
+		return err
+	}
+	return conflict(w.target, what)
+}
+
+// refuse is a conflict only if the way back worked.
+func (w *swap) refuse(why string, back error) error {
+	if back != nil {
+		return back
+	}
+	if w.saved != "" {
+		why += "; a version that had no other place is now " + w.saved
+	}
+	return conflict(w.target, why)
+}
+
+// displaced says why what was displaced must go back; "" means that it is what
+// was expected and that nobody writes to it. Writers are looked for first: when
+// there is none and the file has no other name, nobody can begin to write, and
+// the version that is read then is its last.
+func (w *swap) displaced(ctx context.Context) (why string, err error) {
+	err = w.quiet(ctx, w.stage)
+	switch {
+	case errors.Is(err, disk.ErrBusy):
+		return "a program has it open for writing", nil
+	case errors.Is(err, fs.ErrPermission):
+		return "it belongs to somebody else, so that nobody can tell whether a program is writing to it", nil
+	case err != nil:
+		return "", err
+	}
+	st, err := w.look(ctx, w.stage, hashing)
+	if errors.Is(err, fs.ErrPermission) {
+		return "it cannot be read", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !st.Token().Same(w.pre) {
+		return "it was changed", nil
+	}
+	return "", nil
+}
+
+// drop removes what was displaced. Of a directory only the removal itself can
+// tell whether it is empty.
+func (w *swap) drop(ctx context.Context) (why string, err error) {
+	err = w.remove(ctx, w.stage)
+	if occupied(err) {
+		return "it is not empty", nil
+	}
+	return "", err
+}
+
+// rounds bounds how often giveBack yields to somebody who keeps replacing the
+// target. After that a version stays beside it: nothing is lost either way.
+const rounds = 64
+
+// giveBack undoes an exchange that displaced what it should not have. What then
+// comes out of the target should be what was last put in; anything else is newer
+// than what was put there, and goes in again. In the end the target holds the
+// newest version of somebody else, and the stage our own, which is removed, or
+// an older one of somebody else, which is saved.
+func (w *swap) giveBack(ctx context.Context) error {
+	ours, last := true, w.ours
+	for range rounds {
+		held, err := w.lstat(ctx, w.stage)
+		if err != nil {
+			return err
+		}
+		err = w.exchange(ctx, w.stage, w.target)
+		if missing(err) {
+			return w.putBack(ctx) // somebody deleted ours: what they had before is all there is
+		}
+		if err != nil {
+			return err
+		}
+		back, err := w.isLast(ctx, ours, last)
+		if err != nil {
+			return err
+		}
+		if back && ours {
+			if err := w.remove(ctx, w.stage); err != nil {
+				return err
+			}
+			return w.syncDir(ctx, w.target)
+		}
+		if back {
+			break
+		}
+		ours, last = false, state{Version: Version{Type: held.Type.String()}, info: held}
+	}
+	return w.save(ctx)
+}
+
+// isLast reports whether the stage holds what was last put into the target. Ours
+// is only ours while nobody changed it or is about to.
+func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) {
+	if !ours {
+		info, err := w.lstat(ctx, w.stage)
+		return err == nil && last.same(info), err
+	}
+	if err := w.quiet(ctx, w.stage); err != nil {
+		if errors.Is(err, disk.ErrBusy) || errors.Is(err, fs.ErrPermission) {
+			return false, nil
+		}
+		return false, err
+	}
+	st, err := w.look(ctx, w.stage, hashing)
+	if err != nil {
+		return false, err
+	}
+	if last.exists() && !last.same(st.info) {
+		return false, nil
+	}
+	return st.Token().Same(w.post), nil
+}
+
+// putBack gives the target its name again, or saves it where the name is taken.
+func (w *swap) putBack(ctx context.Context) error {
+	err := w.rename(ctx, w.stage, w.target)
+	if occupied(err) {
+		return w.save(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return w.syncDir(ctx, w.target)
+}
+
+// save moves what is under the stage name to a name that people see.
+func (w *swap) save(ctx context.Context) error {
+	for n := 1; ; n++ {
+		name := savedName(w.target, w.stage, n)
+		err := w.rename(ctx, w.stage, name)
+		if occupied(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		w.saved = name
+		return w.syncDir(ctx, w.target)
+	}
+}
+
+// savedName is where save moves the n-th version that it saves for one stage.
+func savedName(target, stage string, n int) string {
+	id := path.Base(stage)[len(StagePrefix):]
+	suffix := ".remit-saved-" + id[:min(len(id), 12)]
+	if n > 1 {
+		suffix += fmt.Sprintf("-%d", n)
+	}
+	base := path.Base(target)
+	if room := 255 - len(suffix); len(base) > room {
+		base = cut(base, room)
+	}
+	return path.Join(path.Dir(target), base+suffix)
+}
+
+// cut shortens a name without leaving half a character.
+func cut(s string, n int) string {
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,145 @@
+package files
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Version is what tells two versions of a file apart. The zero Version is that
+// of a file that does not exist.
+type Version struct {
+	Type    string            // file, dir, link or other
+	Perm    fs.FileMode       // permission bits with setuid, setgid and sticky; links have none
+	Content string            // digest of a file's bytes
+	Target  string            // of a link, raw bytes
+	Xattrs  map[string][]byte // user.* attributes under their full names
+}
+
+// Token returns the version's token: revert.Absent for the zero Version, else
+//
+//	Sum("remit/file-token/v1", document)
+//
+// over a canonical JSON document with these members, each left out where it does
+// not apply:
+//
+//	content  digest of the bytes, sha256:…; files only
+//	perm     the twelve permission bits in four octal digits; not for links
+//	target   base64 of the link target; links only
+//	type     file, dir, link or other
+//	xattrs   pairs of base64 name and base64 value, sorted by the bytes of the
+//	         names; left out where there are none
+//
+// The time of the last change is not part of it: an undo restores it, but a file
+// that was only touched is not another version.
+func (v Version) Token() revert.Token {
+	if v.Type == "" {
+		return revert.Absent
+	}
+	doc := tokenDoc{Type: v.Type}
+	switch v.Type {
+	case typeLink:
+		doc.Target = base64.StdEncoding.EncodeToString([]byte(v.Target))
+	case typeFile:
+		doc.Content = v.Content
+		doc.Perm, doc.Xattrs = octal(v.Perm), pairs(v.Xattrs)
+	default:
+		doc.Perm, doc.Xattrs = octal(v.Perm), pairs(v.Xattrs)
+	}
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return "" // more attributes than a document holds: not known, equal to nothing
+	}
+	return revert.Token(canon.Sum("remit/file-token/v1", raw))
+}
+
+type tokenDoc struct {
+	Type    string      `json:"type"`
+	Perm    string      `json:"perm,omitempty"`
+	Content string      `json:"content,omitempty"`
+	Target  string      `json:"target,omitempty"`
+	Xattrs  [][2]string `json:"xattrs,omitempty"`
+}
+
+// The types, as disk spells them.
+const (
+	typeFile = "file"
+	typeDir  = "dir"
+	typeLink = "link"
+)
+
+func pairs(xattrs map[string][]byte) [][2]string {
+	var out [][2]string
+	for _, name := range slices.Sorted(maps.Keys(xattrs)) {
+		out = append(out, [2]string{
+			base64.StdEncoding.EncodeToString([]byte(name)),
+			base64.StdEncoding.EncodeToString(xattrs[name]),
+		})
+	}
+	return out
+}
+
+func unpair(in [][2]string) (map[string][]byte, error) {
+	out := make(map[string][]byte, len(in))
+	for _, p := range in {
+		name, err := base64.StdEncoding.DecodeString(p[0])
+		if err != nil {
+			return nil, fmt.Errorf("attribute name: %w", err)
+		}
+		if out[string(name)], err = base64.StdEncoding.DecodeString(p[1]); err != nil {
+			return nil, fmt.Errorf("attribute value: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// The bits that have a place of their own in fs.FileMode, and in octal.
+func special() []struct{ mode, unix fs.FileMode } {
+	return []struct{ mode, unix fs.FileMode }{
+		{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000},
+	}
+}
+
+func octal(perm fs.FileMode) string {
+	bits := perm & fs.ModePerm
+	for _, s := range special() {
+		if perm&s.mode != 0 {
+			bits |= s.unix
+		}
+	}
+	return fmt.Sprintf("%04o", uint32(bits))
+}
+
+func parseOctal(text string) (fs.FileMode, error) {
+	n, err := strconv.ParseUint(text, 8, 12)
+	if err != nil || len(text) != 4 {
+		return 0, fmt.Errorf("permission bits %q are not four octal digits", text)
+	}
+	perm := fs.FileMode(n) & fs.ModePerm
+	for _, s := range special() {
+		if fs.FileMode(n)&s.unix != 0 {
+			perm |= s.mode
+		}
+	}
+	return perm, nil
+}
+
+// state is a version and what else an undo wants to know of it.
+type state struct {
+	Version
+	info disk.Info
+}
+
+func (s state) exists() bool { return s.Type != "" }
+
+// same reports whether both are one inode.
+func (s state) same(info disk.Info) bool {
+	return s.exists() && s.info.Inode == info.Inode && s.info.Device == info.Device
+}

@@ -1,0 +1,265 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// world is a folder, a journal and the transactions on both, through the death
+// of any number of processes.
+type world struct {
+	t       *testing.T
+	dir     string
+	root    disk.Root
+	journal revert.Journal
+	seed    uint64
+	asked   []perm.ResourceAccess
+	gate    line.Gate
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := disk.OpenRoot(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	w := &world{t: t, dir: dir, root: root, journal: revert.Memory()}
+	w.gate = func(_ context.Context, a perm.ResourceAccess) error {
+		w.asked = append(w.asked, a)
+		return nil
+	}
+	return w
+}
+
+// host is that of a new process.
+func (w *world) host() *hosttest.Host {
+	w.seed++
+	return hosttest.New(w.seed)
+}
+
+// crash is the death of a process: from the n-th point on it does nothing more.
+type crash struct {
+	left  int
+	died  bool
+	trace []string
+}
+
+var errDead = errors.New("the process is dead")
+
+func (c *crash) on(h *hosttest.Host) *hosttest.Host {
+	h.OnPoint = func(id string) error {
+		c.trace = append(c.trace, id)
+		if c.left--; c.left <= 0 {
+			c.died = true
+			return errDead
+		}
+		return nil
+	}
+	return h
+}
+
+const txn = "t_1"
+
+// begin opens a transaction with one call that has started.
+func (w *world) begin(h host.Host) *line.Call {
+	w.t.Helper()
+	rec := revert.NewRecorder(w.journal, h, "s_1").In(txn)
+	owner := revert.Ownership{Txn: txn, Owner: w.journal.Owner()}
+	require.NoError(w.t, rec.Write(w.t.Context(), revert.Write{
+		Lines: []revert.Line{{Body: &revert.Begun{Owner: owner.Owner}}},
+		Take:  revert.Take{To: owner}, Durable: true,
+	}))
+	return w.call(h)
+}
+
+func (w *world) call(h host.Host) *line.Call {
+	return line.New(line.Config{
+		ID: host.NewID(h, "c_"), Key: "k", Tool: "test", Gate: w.gate,
+		Recorder: revert.NewRecorder(w.journal, h, "s_1").In(txn),
+		Roots:    map[string]disk.Root{"workspace": w.root},
+		Started: &revert.Started{
+			Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"),
+			Class: revert.Reversible, Declared: true, Confinement: "handles", Decision: []byte("{}"),
+		},
+	})
+}
+
+func (w *world) files(c *line.Call) *files.Files {
+	w.t.Helper()
+	f, err := files.Open(ctxperm.New(c), "workspace")
+	require.NoError(w.t, err)
+	return f
+}
+
+// do runs an action as a call of its own and records its end, unless the process
+// has died.
+func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.Files) error) error {
+	w.t.Helper()
+	on := h.OnPoint
+	h.OnPoint = nil
+	c := w.begin(h)
+	h.OnPoint = on
+	err := act(w.t.Context(), w.files(c))
+	c.Close()
+	lines := []revert.Line{}
+	if s := c.Pending(); s != nil {
+		lines = append(lines, revert.Line{Call: c.Config().ID, Body: s})
+	}
+	lines = append(lines, revert.Line{Call: c.Config().ID, Body: &revert.Done{Output: []byte("null"), Posts: c.Posts()}})
+	if werr := c.Config().Recorder.Write(w.t.Context(), revert.Write{Lines: lines, Durable: true}); werr != nil {
+		require.ErrorIs(w.t, werr, errDead)
+	}
+	return err
+}
+
+func (w *world) reverter(h host.Host) *revert.Reverter {
+	roots := func(name string) (disk.Root, bool) { return w.root, name == "workspace" }
+	ways := revert.Ways{Schemes: []revert.Scheme{files.Scheme(roots, h)}}
+	return &revert.Reverter{Journal: w.journal, Host: h, Ways: func(context.Context, string) (revert.Ways, error) {
+		return ways, nil
+	}}
+}
+
+// revert takes everything back in a new process.
+func (w *world) revert() revert.Report {
+	w.t.Helper()
+	rep, err := w.reverter(w.host()).Revert(w.t.Context(), txn)
+	require.NoError(w.t, err)
+	return rep
+}
+
+// entry is what an undo must bring back of one file.
+type entry struct {
+	mode   fs.FileMode
+	data   string
+	mtime  time.Time // of files
+	xattrs map[string]string
+}
+
+// tree reads a whole folder by other means than the code under test.
+func (w *world) tree() map[string]entry {
+	w.t.Helper()
+	out := map[string]entry{}
+	require.NoError(w.t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == w.dir {
+			return err
+		}
+		rel, err := filepath.Rel(w.dir, path)
+		require.NoError(w.t, err)
+		info, err := d.Info()
+		require.NoError(w.t, err)
+		e := entry{mode: info.Mode()}
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			require.NoError(w.t, err)
+			e.data, e.mtime, e.xattrs = string(data), info.ModTime(), xattrs(w.t, path)
+		case info.Mode()&fs.ModeSymlink != 0:
+			e.data, err = os.Readlink(path)
+			require.NoError(w.t, err)
+		}
+		out[filepath.ToSlash(rel)] = e
+		return nil
+	}))
+	return out
+}
+
+func xattrs(t *testing.T, path string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	buf := make([]byte, 4096)
+	n, err := unix.Llistxattr(path, buf)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return out
+	}
+	require.NoError(t, err)
+	for key := range strings.SplitSeq(string(buf[:n]), "\x00") {
+		if strings.HasPrefix(key, "user.") {
+			value := make([]byte, 4096)
+			n, err := unix.Lgetxattr(path, key, value)
+			require.NoError(t, err)
+			out[key] = string(value[:n])
+		}
+	}
+	return out
+}
+
+var long = strings.Repeat("a line of a long file\n", 20_000)
+
+// furnish fills the folder with what the actions of the tests act on.
+func (w *world) furnish() {
+	w.t.Helper()
+	old := time.Date(2020, 2, 3, 4, 5, 6, 789, time.UTC)
+	w.put("a.txt", "one\ntwo\nthree\n", 0o640)
+	w.put("long.txt", long, 0o644)
+	w.put("run.sh", "#!/bin/sh\n", 0o755)
+	require.NoError(w.t, os.MkdirAll(filepath.Join(w.dir, "dir/empty"), 0o755))
+	w.put("dir/b.txt", "b", 0o600)
+	require.NoError(w.t, os.Symlink("dir/b.txt", filepath.Join(w.dir, "link")))
+	if w.root.Features().Xattrs {
+		require.NoError(w.t, unix.Setxattr(filepath.Join(w.dir, "a.txt"), "user.note", []byte("kept"), 0))
+	}
+	for _, name := range []string{"a.txt", "long.txt", "run.sh", "dir/b.txt"} {
+		require.NoError(w.t, os.Chtimes(filepath.Join(w.dir, name), old, old))
+	}
+}
+
+func (w *world) put(name, data string, mode fs.FileMode) {
+	w.t.Helper()
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(data), mode))
+	require.NoError(w.t, os.Chmod(filepath.Join(w.dir, name), mode))
+}
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, name))
+	require.NoError(w.t, err)
+	return string(data)
+}
+
+// action is one operation, with the name of what it changes.
+type action struct {
+	name string
+	file string
+	do   func(ctx context.Context, f *files.Files) error
+}
+
+func actions() []action {
+	write := func(file, data string, o files.WriteOptions) func(context.Context, *files.Files) error {
+		return func(ctx context.Context, f *files.Files) error { return f.Write(ctx, file, []byte(data), o) }
+	}
+	del := func(file string) func(context.Context, *files.Files) error {
+		return func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, file) }
+	}
+	return []action{
+		{"create", "new.txt", write("new.txt", "new", files.WriteOptions{})},
+		{"create long", "new.txt", write("new.txt", long, files.WriteOptions{Perm: 0o600})},
+		{"create in new folders", "x/y/new.txt", write("x/y/new.txt", "new", files.WriteOptions{MakeParents: true})},
+		{"write", "a.txt", write("a.txt", "other", files.WriteOptions{})},
+		{"write over long", "long.txt", write("long.txt", "short", files.WriteOptions{Perm: 0o600})},
+		{"edit", "a.txt", func(ctx context.Context, f *files.Files) error { return f.Edit(ctx, "a.txt", "two", "2", false) }},
+		{"delete", "a.txt", del("a.txt")},
+		{"delete long", "long.txt", del("long.txt")},
+		{"delete link", "link", del("link")},
+		{"delete folder", "dir/empty", del("dir/empty")},
+		{"mkdir", "made", func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "made", 0) }},
+	}
+}

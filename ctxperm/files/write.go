@@ -1,0 +1,248 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// The permission bits of what is new.
+const (
+	NewFile fs.FileMode = 0o644
+	NewDir  fs.FileMode = 0o755
+)
+
+// WriteOptions say how a file is written.
+type WriteOptions struct {
+	Perm        fs.FileMode // 0: those of the file that is replaced, NewFile for a new one
+	IfAbsent    bool        // an existing file is fs.ErrExist
+	MakeParents bool        // directories that are missing are made, each by a change and an access of its own
+}
+
+// Write gives a file the content data, replacing it whole. Attributes stay. When
+// nothing would change, nothing is done, and no change recorded.
+func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOptions) error {
+	if len(data) > MaxFile {
+		return invalid(path, fmt.Sprintf("%d bytes; at most %d are written", len(data), MaxFile))
+	}
+	if o.Perm&^fs.ModePerm != 0 || (o.Perm != 0 && o.Perm&0o400 == 0) {
+		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or the file could not be taken back")
+	}
+	p, text, err := f.permit(ctx, path, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	if o.MakeParents {
+		if err := f.makeParents(ctx, path); err != nil {
+			return err
+		}
+	}
+	info, err := f.writable(ctx, path)
+	if err != nil {
+		return err
+	}
+	if o.IfAbsent && info.Type != 0 {
+		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
+	}
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state) (image, error) {
+		if was.exists() && (was.Type != typeFile || o.IfAbsent) {
+			return image{}, conflict(path, "it was replaced")
+		}
+		return bytesImage(o.bits(was), was.Xattrs, data), nil
+	}})
+}
+
+// bits are the permission bits of what replaces a state. Setuid and setgid do
+// not pass to content that somebody else chose.
+func (o WriteOptions) bits(was state) fs.FileMode {
+	switch {
+	case o.Perm != 0:
+		return o.Perm
+	case was.exists():
+		return was.Perm &^ (fs.ModeSetuid | fs.ModeSetgid)
+	default:
+		return NewFile
+	}
+}
+
+// writable describes what a write would replace; the zero Info where there is
+// nothing.
+func (f *Files) writable(ctx context.Context, path string) (disk.Info, error) {
+	info, err := f.site.lstat(ctx, path)
+	if missing(err) {
+		return disk.Info{}, nil
+	}
+	switch {
+	case err != nil:
+		return disk.Info{}, refused(err)
+	case info.Type == disk.TypeLink:
+		return disk.Info{}, invalid(path, "it is a symbolic link; write to the path that it stands for, or delete the link first")
+	case info.Type != disk.TypeFile:
+		return disk.Info{}, invalid(path, "it is not a file but of type "+info.Type.String())
+	case info.Links > 1:
+		return disk.Info{}, invalid(path, "it has other names too (hard links), which would keep the old content; delete it first to give it content of its own")
+	}
+	return info, nil
+}
+
+// Edit replaces a text in a file of at most MaxFile bytes: its only occurrence,
+// or all of them. It asks for reading and writing.
+func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error {
+	p, text, err := f.permit(ctx, path, perm.Read, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	if _, err := f.writable(ctx, path); err != nil {
+		return err
+	}
+	was, before, err := f.site.slurp(ctx, path)
+	if err != nil {
+		return refused(err)
+	}
+	after, err := Replace(before, old, new, all)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(after) > MaxFile {
+		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", len(after), MaxFile))
+	}
+	blob, err := p.Keep(ctx, bytes.NewReader(before))
+	if err != nil {
+		return err
+	}
+	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state) (image, error) {
+		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, after), nil
+	}})
+}
+
+// Replace is what Edit does to the content. It fails with ctxperm.ErrInvalid
+// where old does not occur, or occurs more than once and all is not set.
+func Replace(content []byte, old, new string, all bool) ([]byte, error) {
+	switch n := bytes.Count(content, []byte(old)); {
+	case old == "":
+		return nil, fmt.Errorf("%w: the text to be replaced is empty", ctxperm.ErrInvalid)
+	case n == 0:
+		return nil, fmt.Errorf("%w: the text to be replaced does not occur; read the file and copy it exactly, with its white space", ctxperm.ErrInvalid)
+	case n > 1 && !all:
+		return nil, fmt.Errorf("%w: the text to be replaced occurs %d times; give more of what surrounds it, or replace all", ctxperm.ErrInvalid, n)
+	}
+	return bytes.ReplaceAll(content, []byte(old), []byte(new)), nil
+}
+
+// Delete removes a file, a link or an empty directory.
+func (f *Files) Delete(ctx context.Context, path string) error {
+	p, text, err := f.permit(ctx, path, perm.Delete)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	info, err := f.site.lstat(ctx, path)
+	if err != nil {
+		return refused(err)
+	}
+	switch info.Type {
+	case disk.TypeDir:
+		if err := f.empty(ctx, path); err != nil {
+			return err
+		}
+	case disk.TypeFile, disk.TypeLink:
+	default:
+		return invalid(path, "it is neither a file nor a link nor a directory, and could not be made again")
+	}
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state) (image, error) {
+		if was.Type != info.Type.String() {
+			return image{}, conflict(path, "it was replaced")
+		}
+		return image{}, nil
+	}})
+}
+
+func (f *Files) empty(ctx context.Context, path string) error {
+	entries, err := f.site.entries(ctx, path)
+	if err == nil && len(entries) > 0 {
+		return invalid(path, "the directory is not empty; delete what is in it first")
+	}
+	return err
+}
+
+// Mkdir makes a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
+func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error {
+	if bits == 0 {
+		bits = NewDir
+	}
+	if bits&^fs.ModePerm != 0 || bits&0o700 != 0o700 {
+		return invalid(path, "permission bits of a directory are between 0700 and 0777")
+	}
+	p, text, err := f.permit(ctx, path, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	if _, err := f.site.lstat(ctx, path); !missing(err) {
+		if err == nil {
+			err = &fs.PathError{Op: "mkdir", Path: path, Err: fs.ErrExist}
+		}
+		return refused(err)
+	}
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state) (image, error) {
+		if was.exists() {
+			return image{}, conflict(path, "it exists by now")
+		}
+		return image{Version: Version{Type: typeDir, Perm: bits}}, nil
+	}})
+}
+
+// makeParents makes the directories above a path that are missing, topmost
+// first.
+func (f *Files) makeParents(ctx context.Context, name string) error {
+	for i := range strings.Count(name, "/") {
+		parent := strings.Join(strings.SplitN(name, "/", i+2)[:i+1], "/")
+		_, err := f.site.lstat(ctx, parent)
+		if err == nil {
+			continue
+		}
+		if !missing(err) {
+			return refused(err)
+		}
+		if err := f.Mkdir(ctx, parent, NewDir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readAll(r io.Reader) ([]byte, string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err != nil {
+		return nil, "", err
+	}
+	if len(data) > MaxFile {
+		return nil, "", fmt.Errorf("%w: the file has more than %d bytes; read a part of it", ctxperm.ErrInvalid, MaxFile)
+	}
+	return data, string(canon.SumBytes(data)), nil
+}
+
+// keeping makes a sink that keeps what it reads, and the blob that it made last.
+func keeping(keep func(io.Reader) (revert.Blob, error)) (sink, *revert.Blob) {
+	var blob revert.Blob
+	return func(r io.Reader) (string, error) {
+		var err error
+		blob, err = keep(r)
+		return blob.Ref().Digest, err
+	}, &blob
+}
+
+// parentOf is the directory that must exist before a name can.
+func parentOf(name string) string { return path.Dir(name) }
