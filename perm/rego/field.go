@@ -74,17 +74,18 @@ func (f *fieldCheck) ref(ref ast.Ref, loc *ast.Location) {
 		f.note(loc, "%s: fields of a function's parameter are not checked", f.spell(ref))
 		return
 	}
-	f.path(f.shapeOf(ref[0]), ref[1:], loc)
+	f.path(f.shapeOf(ref[0]), ref[1:], ref, loc)
 }
 
 // path goes down a path from a place of the document, as far as it is known.
-func (f *fieldCheck) path(from *shape, path []*ast.Term, loc *ast.Location) {
+// whole is what stands in the policy.
+func (f *fieldCheck) path(from *shape, path []*ast.Term, whole ast.Value, loc *ast.Location) {
 	for _, part := range path {
 		if from.closed() {
 			name, constant := f.follow(part).Value.(ast.String)
 			switch {
 			case !constant:
-				f.note(loc, "%s: a computed key of input is not checked", f.spell(part.Value))
+				f.note(loc, "%s: a computed key of input is not checked", f.spell(whole))
 				return
 			case from.fields[string(name)] == nil:
 				f.found.add(at(loc), fixName(string(name), from.names()), "input has no field %s here", string(name))
@@ -109,7 +110,11 @@ func (f *fieldCheck) spell(v ast.Value) string {
 	}
 	text := v.String()
 	ast.WalkVars(v, func(name ast.Var) bool {
-		if written, ok := f.compiler.RewrittenVars[name]; ok {
+		written, ok := f.compiler.RewrittenVars[name]
+		if !ok && name.IsGenerated() || written.IsGenerated() || written.IsWildcard() {
+			written = "_"
+		}
+		if written != "" {
 			text = strings.ReplaceAll(text, string(name), string(written))
 		}
 		return false
@@ -174,7 +179,7 @@ func (f *fieldCheck) get(e *ast.Expr, loc *ast.Location) {
 		}
 		return
 	}
-	f.path(from, path, loc)
+	f.path(from, path, e.Operand(0).Value, loc)
 }
 
 // whole notes built-ins that are given a part of the document whose fields they

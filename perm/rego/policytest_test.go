@@ -1,0 +1,82 @@
+package rego_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm/rego"
+)
+
+const tested = `package remit
+
+allow contains "reads" if input.access.action == "read"
+
+deny contains "git" if ".git" in input.access.resource.segments
+`
+
+func withTests(t *testing.T, tests string) *rego.Engine {
+	t.Helper()
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": tested, "p_test.rego": tests}})
+	require.NoError(t, err)
+	return e
+}
+
+func TestPolicyTests(t *testing.T) {
+	report, err := withTests(t, `package remit_test
+
+import data.remit
+
+test_read if remit.allow["reads"] with input as {"access": {"action": "read"}}
+
+test_wrong if {
+	print("looking")
+	remit.allow["reads"] with input as {"access": {"action": "write"}}
+}
+
+test_fails if to_number("x") == 1
+
+todo_test_later if false
+`).Test(context.Background())
+	require.NoError(t, err)
+	require.Len(t, report.Results, 4)
+	byName := map[string]rego.TestResult{}
+	for _, r := range report.Results {
+		byName[r.Name] = r
+	}
+	require.Equal(t, rego.TestResult{Name: "test_read", At: "p_test.rego:5", Status: "pass"}, byName["test_read"])
+	require.Equal(t, rego.TestResult{Name: "test_wrong", At: "p_test.rego:7", Status: "fail", Output: "looking\n"}, byName["test_wrong"])
+	require.Equal(t, "error", byName["test_fails"].Status)
+	require.Contains(t, byName["test_fails"].Text, "to_number")
+	require.Equal(t, "skip", byName["todo_test_later"].Status)
+	require.Len(t, report.Failed(), 2)
+	require.Equal(t, []string{"p.rego:5"}, report.Uncovered)
+}
+
+func TestPolicyTestsThatDoNotCompile(t *testing.T) {
+	_, err := withTests(t, "package remit_test\nimport data.remit\ntest_x if remit.alow[\"x\"]\ntest_y if nothing").Test(context.Background())
+	var bad *rego.LoadError
+	require.ErrorAs(t, err, &bad)
+	require.Contains(t, bad.Error(), "p_test.rego:4")
+}
+
+func TestPolicyTestsStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := withTests(t, "package remit_test\ntest_x if true").Test(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestTestsNeverDecide(t *testing.T) {
+	e := withTests(t, "package remit\ndeny contains \"from a test\"\ntest_x if deny[\"from a test\"]")
+	d := decide(t, e, request())
+	require.Equal(t, "reads", d.Reasons()[0].Text)
+}
+
+func TestNoTestsIsNoFailure(t *testing.T) {
+	report, err := engine(t, control).Test(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, report.Failed())
+	require.Equal(t, []string{"p.rego:3"}, report.Uncovered)
+}
