@@ -1,0 +1,164 @@
+package canon
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+// From returns the Value of a Go value as encoding/json writes it. A string that is not UTF-8, which encoding/json would
+// replace silently, is refused, and so is what [Parse] refuses with the default limits.
+func From(v any) (Value, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return Value{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	data := buf.Bytes()
+	// encoding/json writes this escape for bytes that are not UTF-8, and a real U+FFFD as itself. Marshalers may write the
+	// escape too, so seeing it is a reason to look, not to refuse.
+	if bytes.Contains(data, []byte(`\ufffd`)) {
+		if _, err := jsonv2.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false)); err != nil {
+			return Value{}, fmt.Errorf("%w: a string that is not UTF-8", ErrInvalid)
+		}
+	}
+	return Parse(data, DefaultLimits())
+}
+
+// Marshal returns the canonical form of a Go value as encoding/json writes it; see [From].
+func Marshal(v any) ([]byte, error) {
+	value, err := From(v)
+	if err != nil {
+		return nil, err
+	}
+	return value.Canonical(), nil
+}
+
+// Decode parses data with the default limits and stores it in the Go value that into points to; see [Value.Decode].
+func Decode(data []byte, into any) error {
+	v, err := Parse(data, DefaultLimits())
+	if err != nil {
+		return err
+	}
+	return v.Decode(into)
+}
+
+// Decode stores the value in the Go value that into points to, which should be zero: objects are merged into what is there.
+// Types are read as encoding/json writes them ([]byte as base64, time.Duration in nanoseconds), with these differences:
+// member names match exactly, an unknown one is refused, and a number in an interface becomes a [json.Number]. What is decoded
+// is the canonical form, so 1.0 fits an int and a json.RawMessage receives canonical bytes. A float64 field rounds, as Go does.
+//
+// Errors wrap [ErrInvalid] and name the place, the type that is there and the one wanted.
+func (v Value) Decode(into any) error {
+	if v.kind == Invalid {
+		return fmt.Errorf("%w: there is no value here", ErrInvalid)
+	}
+	if target := reflect.ValueOf(into); target.Kind() != reflect.Pointer || target.IsNil() {
+		return fmt.Errorf("canon: Decode into %T, want a pointer that is not nil", into)
+	}
+	if err := jsonv2.Unmarshal(v.Canonical(), into, decodeOptions()); err != nil {
+		return decodeError(err)
+	}
+	return nil
+}
+
+func decodeOptions() jsonv2.Options {
+	return jsonv2.JoinOptions(
+		jsonv2.RejectUnknownMembers(true),
+		jsonv1.FormatDurationAsNano(true),
+		jsonv1.FormatByteArrayAsArray(true),
+		jsonv1.StringifyWithLegacySemantics(true),
+		jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
+			jsonv2.UnmarshalFromFunc(anyNumber), jsonv2.UnmarshalFromFunc(exactNumber),
+		)),
+	)
+}
+
+// anyNumber keeps numbers in interfaces exact; the default would round them to float64.
+func anyNumber(dec *jsontext.Decoder, into *any) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	token, err := dec.ReadToken()
+	*into = json.Number(token.String())
+	return err
+}
+
+// exactNumber reads a json.Number, which this decoder does not know and takes for any string.
+func exactNumber(dec *jsontext.Decoder, into *json.Number) error {
+	switch dec.PeekKind() {
+	case '0':
+		token, err := dec.ReadToken()
+		*into = json.Number(token.String())
+		return err
+	case 'n':
+		return errors.ErrUnsupported
+	default:
+		return errors.New("want a number")
+	}
+}
+
+// decodeError rewrites an error of the decoder, whose text may hold values of the document. A text that wraps ErrInvalid is
+// one of this package's own, from a Decode inside an UnmarshalJSON, and is kept.
+func decodeError(err error) error {
+	semantic, ok := errors.AsType[*jsonv2.SemanticError](err)
+	if !ok {
+		return fmt.Errorf("%w: not what the Go type takes", ErrInvalid)
+	}
+	tokens := pointerTokens(semantic.JSONPointer)
+	wanted := semantic.GoType
+	for wanted != nil && wanted.Kind() == reflect.Pointer {
+		wanted = wanted.Elem()
+	}
+	switch {
+	case errors.Is(semantic.Err, jsonv2.ErrUnknownName):
+		return fmt.Errorf("%w %s: unknown name, want %s", ErrInvalid, Place(tokens), knownNames(wanted))
+	case errors.Is(semantic.Err, strconv.ErrRange):
+		return fmt.Errorf("%w %s: a number out of the range of %s", ErrInvalid, Place(tokens), wanted)
+	case errors.Is(semantic.Err, ErrInvalid):
+		return fmt.Errorf("%w %s: %w", ErrInvalid, Place(tokens), semantic.Err)
+	case wanted == nil:
+		return fmt.Errorf("%w %s: not what the Go type takes", ErrInvalid, Place(tokens))
+	default:
+		return fmt.Errorf("%w %s: does not fit, want a value for %s", ErrInvalid, Place(tokens), wanted)
+	}
+}
+
+func pointerTokens(p jsontext.Pointer) []string {
+	var tokens []string
+	for t := range p.Tokens() {
+		tokens = append(tokens, t)
+	}
+	return tokens
+}
+
+// knownNames lists the member names of a struct type for a message.
+func knownNames(t reflect.Type) string {
+	if t == nil || t.Kind() != reflect.Struct {
+		return "a known one"
+	}
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || name == "-" || (field.Anonymous && name == "") {
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		names = append(names, strconv.Quote(name))
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return "one of " + strings.Join(names, ", ")
+}

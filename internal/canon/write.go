@@ -1,0 +1,81 @@
+package canon
+
+// Canonical returns the canonical form of the value. The caller owns the result. For the zero Value it is nil.
+func (v Value) Canonical() []byte {
+	if v.kind == Invalid {
+		return nil
+	}
+	return v.append(make([]byte, 0, 64+len(v.text)))
+}
+
+func (v Value) append(dst []byte) []byte {
+	switch v.kind {
+	case String:
+		return appendString(dst, v.text)
+	case Array:
+		dst = append(dst, '[')
+		for i, e := range v.Elements() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = e.append(dst)
+		}
+		return append(dst, ']')
+	case Object:
+		return v.appendObject(dst)
+	default:
+		return append(dst, v.text...)
+	}
+}
+
+func (v Value) appendObject(dst []byte) []byte {
+	dst = append(dst, '{')
+	separate := false
+	for name, member := range v.Members() {
+		if separate {
+			dst = append(dst, ',')
+		}
+		separate = true
+		dst = appendString(dst, name)
+		dst = append(dst, ':')
+		dst = member.append(dst)
+	}
+	return append(dst, '}')
+}
+
+// appendString writes a string with the fewest escapes, as RFC 8785 has them. Runs that need none are copied whole.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = appendEscape(dst, c)
+		start = i + 1
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\r':
+		return append(dst, '\\', 'r')
+	default:
+		const hex = "0123456789abcdef"
+		return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+	}
+}

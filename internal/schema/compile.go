@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// compile hands a document that refers to nothing outside itself to the validator. The empty loader is the second lock on
+// that door: it knows no way to read anything.
+func compile(v canon.Value) (compiled *jsonschema.Schema, err error) {
+	defer func() {
+		// The compiler panics on what it takes to be impossible, and a schema may come from anybody.
+		if p := recover(); p != nil {
+			compiled, err = nil, fmt.Errorf("%w: the schema compiler gave up on it", ErrSchema)
+		}
+	}()
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{})
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource(home, v.Any()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	compiled, err = c.Compile(home)
+	if err != nil {
+		return nil, compileError(v, err)
+	}
+	return compiled, nil
+}
+
+// compileError says in this package's words what is wrong with a schema, and where.
+func compileError(v canon.Value, err error) error {
+	if bad, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if invalid, ok := errors.AsType[*jsonschema.ValidationError](bad.Err); ok {
+			d := describer{words: words{whole: "the schema", part: "at"}}
+			if problems := tidy(d.flatten(invalid)); len(problems) > 0 {
+				return schemaError(problems[0].path, problems[0].text)
+			}
+		}
+	}
+	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
+		return outside()
+	}
+	return fmt.Errorf("%w: %w", ErrSchema, err)
+}
+
+// outside is about a reference that only the compiler saw, because the way to it leads through data.
+func outside() error {
+	return fmt.Errorf("%w: it refers to something outside itself, by way of a default, an example or a constant", ErrSchema)
+}
+
+// reason keeps what a regular expression's error says and drops the expression, which can be long.
+func reason(err error) string {
+	text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	text, _, _ = strings.Cut(text, ": `")
+	return text
+}
+
+// location returns the path that a schema's URL ends in.
+func location(schemaURL string) []string {
+	_, fragment, _ := strings.Cut(schemaURL, "#")
+	if unescaped, err := url.PathUnescape(fragment); err == nil {
+		fragment = unescaped
+	}
+	if fragment == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(fragment, "/"), "/")
+	for i, t := range tokens {
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+	}
+	return tokens
+}

@@ -1,0 +1,185 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strings"
+	"time"
+
+	jsontype "github.com/google/jsonschema-go/jsonschema"
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// ForType returns the schema, in canonical form, of what [canon.Value.Decode] reads into a T: closed objects for structs,
+// with member names and optional members (omitempty, omitzero) from the json tags and descriptions from the jsonschema tags.
+// A pointer may be null, and so may a slice. Types that write themselves as text are strings.
+//
+// It refuses, naming the field, what has no such schema: channels, functions, complex numbers, interfaces other than any,
+// maps whose keys are not strings, types that refer to themselves, types with a MarshalJSON of their own, and tag options
+// that change how a field is read. Errors wrap [ErrSchema].
+func ForType[T any]() ([]byte, error) {
+	t := reflect.TypeFor[T]()
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	d := deriver{known: knownTypes(), busy: map[reflect.Type]bool{}}
+	if err := d.check(t, t.String()); err != nil {
+		return nil, err
+	}
+	s, err := jsontype.ForType(t, &jsontype.ForOptions{TypeSchemas: d.known})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	doc, err := canon.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	if _, err := Compile(doc); err != nil {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// knownTypes are the types whose JSON is not what their Go kind suggests.
+func knownTypes() map[reflect.Type]*jsontype.Schema {
+	return map[reflect.Type]*jsontype.Schema{
+		reflect.TypeFor[time.Time]():   {Type: "string", Format: "date-time"},
+		reflect.TypeFor[[]byte]():      {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[json.Number](): {Type: "number"},
+		reflect.TypeFor[big.Int]():     {Type: "integer"},
+		// All types are listed because a pointer to it would otherwise become a schema of null only.
+		reflect.TypeFor[json.RawMessage](): {Types: []string{"null", "boolean", "number", "string", "array", "object"}},
+	}
+}
+
+// deriver looks through a type before the schema is made. The library makes a schema of nearly everything; this refuses what
+// the decoder would read in another way than the schema says.
+type deriver struct {
+	known map[reflect.Type]*jsontype.Schema
+	busy  map[reflect.Type]bool
+}
+
+func refuse(where, text string) error { return fmt.Errorf("%w: %s %s", ErrSchema, where, text) }
+
+func (d *deriver) check(t reflect.Type, where string) error {
+	if d.known[t] != nil {
+		return nil
+	}
+	if done, err := d.marshals(t, where); done || err != nil {
+		return err
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return nil
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return refuse(where, "is an interface with methods, which nothing can be decoded into")
+		}
+		return nil
+	case reflect.Pointer:
+		return d.check(t.Elem(), where)
+	case reflect.Array:
+		return d.check(t.Elem(), where+"[]")
+	case reflect.Slice:
+		return d.slice(t, where)
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			return refuse(where, "is a map with keys of type "+t.Key().String()+", want string keys")
+		}
+		return d.check(t.Elem(), where+"[]")
+	case reflect.Struct:
+		return d.structure(t, where)
+	default:
+		return refuse(where, "is of type "+t.String()+", which has no JSON form")
+	}
+}
+
+// marshals handles types that write themselves. As text they are strings; as JSON they could be anything.
+func (d *deriver) marshals(t reflect.Type, where string) (done bool, err error) {
+	p := reflect.PointerTo(t)
+	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
+		return false, nil
+	}
+	if p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return false, refuse(where, "is of type "+t.String()+", whose JSON is its own; write its schema by hand")
+	}
+	reads, writes := p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()), p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+	if reads != writes {
+		return false, refuse(where, "is of type "+t.String()+", which is text in one direction only")
+	}
+	if reads {
+		d.known[t] = &jsontype.Schema{Type: "string"}
+	}
+	return reads, nil
+}
+
+func (d *deriver) slice(t reflect.Type, where string) error {
+	if t.Elem().Kind() == reflect.Uint8 {
+		d.known[t] = d.known[reflect.TypeFor[[]byte]()]
+		return nil
+	}
+	return d.check(t.Elem(), where+"[]")
+}
+
+func (d *deriver) structure(t reflect.Type, where string) error {
+	if d.busy[t] {
+		return refuse(where, "is of type "+t.String()+", which contains itself")
+	}
+	d.busy[t] = true
+	defer delete(d.busy, t)
+	names := map[string]bool{}
+	for _, field := range reflect.VisibleFields(t) {
+		name, used, err := d.field(field, where)
+		if err != nil {
+			return err
+		}
+		if !used {
+			continue
+		}
+		if names[strings.ToLower(name)] {
+			return refuse(where+"."+field.Name, "has the JSON name of another field, or differs from one only in case")
+		}
+		names[strings.ToLower(name)] = true
+	}
+	return nil
+}
+
+// field checks one field and returns its JSON name, and whether it has one.
+func (d *deriver) field(field reflect.StructField, where string) (name string, used bool, err error) {
+	where += "." + field.Name
+	tag, tagged := field.Tag.Lookup("json")
+	if tag == "-" {
+		if field.Anonymous {
+			return "", false, refuse(where, "is embedded and left out, which the schema cannot say; name the field")
+		}
+		return "", false, nil
+	}
+	if field.Anonymous {
+		if tagged || field.Type.Kind() != reflect.Struct {
+			return "", false, refuse(where, "is embedded, want a struct without a json tag")
+		}
+		_, err := d.marshals(field.Type, where)
+		if err == nil && d.known[field.Type] != nil {
+			err = refuse(where, "is embedded and writes itself as text")
+		}
+		return "", false, err
+	}
+	if !field.IsExported() {
+		return "", false, nil
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	for option := range strings.SplitSeq(options, ",") {
+		if option != "" && option != "omitempty" && option != "omitzero" {
+			return "", false, refuse(where, "has the json option "+option+", which the schema cannot say")
+		}
+	}
+	if name == "" {
+		name = field.Name
+	}
+	return name, true, d.check(field.Type, where)
+}

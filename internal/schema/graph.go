@@ -1,0 +1,167 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// part is one subschema, seen as what it makes the validator look at next. The validator keeps this to itself, and two
+// things need it: the names declared for a place, and how much work a value will be.
+type part struct {
+	rank       int     // higher than the rank of everything beside it
+	beside     []*part // judge the same value
+	included   []*part // those of beside that must all accept it
+	properties map[string]*part
+	patterns   []pattern
+	additional *part // nil when anything goes
+	rest       *part // unevaluatedProperties
+	names      *part
+	prefix     []*part
+	items      *part
+	contains   *part
+	restItems  *part
+	types      []string
+	refuses    bool   // accepts nothing
+	location   string // URL of the subschema, as the validator's errors name it
+}
+
+type pattern struct {
+	re jsonschema.Regexp
+	to *part
+}
+
+// graph makes the parts of a compiled schema, each once.
+type graph struct {
+	parts map[*jsonschema.Schema]*part
+	busy  map[*jsonschema.Schema]bool
+	next  []*jsonschema.Schema // found inside values, to be finished after those beside
+	rank  int
+}
+
+// newGraph returns the part of the root. It refuses a schema that judges a value by judging the same value again.
+func newGraph(root *jsonschema.Schema) (*part, error) {
+	g := graph{parts: map[*jsonschema.Schema]*part{}, busy: map[*jsonschema.Schema]bool{}}
+	g.next = append(g.next, root)
+	for len(g.next) > 0 {
+		s := g.next[len(g.next)-1]
+		g.next = g.next[:len(g.next)-1]
+		if err := g.finish(s); err != nil {
+			return nil, err
+		}
+	}
+	return g.parts[root], nil
+}
+
+// part returns the part of a schema that judges values inside, and sees to it that it is finished later.
+func (g *graph) part(s *jsonschema.Schema) *part {
+	if s == nil {
+		return nil
+	}
+	p := g.parts[s]
+	if p == nil {
+		p = &part{rank: -1}
+		g.parts[s] = p
+		g.next = append(g.next, s)
+	}
+	return p
+}
+
+// finish fills in a part and, first, everything beside it.
+func (g *graph) finish(s *jsonschema.Schema) error {
+	p := g.part(s)
+	if g.busy[s] {
+		return schemaError(location(s.Location), "refers to itself without end")
+	}
+	if p.rank >= 0 {
+		return nil
+	}
+	if !strings.HasPrefix(s.Location, home+"#") { // the compiler carries the drafts' own schemas and would use them
+		return outside()
+	}
+	g.busy[s] = true
+	included, others := beside(s)
+	for _, t := range append(slices.Clone(included), others...) {
+		if err := g.finish(t); err != nil {
+			return err
+		}
+		p.beside = append(p.beside, g.parts[t])
+	}
+	p.included = p.beside[:len(included)]
+	g.inside(p, s)
+	g.busy[s] = false
+	p.rank = g.rank
+	g.rank++
+	return nil
+}
+
+// beside lists the schemas that judge the same value: those that must all accept it, and the others.
+func beside(s *jsonschema.Schema) (included, others []*jsonschema.Schema) {
+	if s.Ref != nil {
+		included = append(included, s.Ref)
+	}
+	if s.DynamicRef != nil {
+		included = append(included, s.DynamicRef.Ref)
+	}
+	included = append(included, s.AllOf...)
+	others = append(others, s.AnyOf...)
+	others = append(others, s.OneOf...)
+	for _, t := range []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else} {
+		if t != nil {
+			others = append(others, t)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+		others = append(others, s.DependentSchemas[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		if t, ok := s.Dependencies[name].(*jsonschema.Schema); ok {
+			others = append(others, t)
+		}
+	}
+	return included, others
+}
+
+// inside notes the schemas that judge members, names and elements.
+func (g *graph) inside(p *part, s *jsonschema.Schema) {
+	p.location = s.Location
+	p.refuses = s.Bool != nil && !*s.Bool
+	if s.Types != nil {
+		p.types = s.Types.ToStrings()
+	}
+	if len(s.Properties) > 0 {
+		p.properties = make(map[string]*part, len(s.Properties))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p.properties[name] = g.part(s.Properties[name])
+	}
+	for re, t := range s.PatternProperties {
+		p.patterns = append(p.patterns, pattern{re: re, to: g.part(t)})
+	}
+	switch additional := s.AdditionalProperties.(type) {
+	case bool:
+		if !additional {
+			p.additional = &part{refuses: true}
+		}
+	case *jsonschema.Schema:
+		p.additional = g.part(additional)
+	}
+	p.rest = g.part(s.UnevaluatedProperties)
+	p.names = g.part(s.PropertyNames)
+	for _, t := range s.PrefixItems {
+		p.prefix = append(p.prefix, g.part(t))
+	}
+	p.items = g.part(s.Items2020)
+	p.contains = g.part(s.Contains)
+	p.restItems = g.part(s.UnevaluatedItems)
+}
+
+// closed reports whether no object with an undeclared member is accepted.
+func (p *part) closed() bool {
+	if len(p.patterns) == 0 && (p.additional != nil && p.additional.refuses || p.rest != nil && p.rest.refuses) {
+		return true
+	}
+	return slices.ContainsFunc(p.included, (*part).closed)
+}

@@ -1,0 +1,98 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// ErrSchema is what [Compile] and [ForType] return, wrapped, for a schema or a type that is no use as one.
+var ErrSchema = errors.New("invalid schema")
+
+// ErrInvalid is what [Schema.Validate] returns, with a text of its own, for a value that its schema refuses.
+var ErrInvalid = errors.New("the value does not match its schema")
+
+// Schema is a compiled schema. It cannot be changed and is safe for concurrent use. A nil or zero Schema refuses everything.
+type Schema struct {
+	compiled  *jsonschema.Schema
+	root      *part
+	canonical []byte
+}
+
+// limits bound a schema document: 1 MiB, 64 levels.
+func limits() canon.Limits { return canon.Limits{Bytes: 1 << 20, Depth: 64} }
+
+// Compile reads a schema document: strict JSON of at most 1 MiB, 64 levels and 10,000 subschemas, draft 2020-12 (the default
+// when $schema is absent), self-contained. It reads no file and opens no connection. Errors wrap [ErrSchema] and name the
+// place in the document.
+func Compile(doc []byte) (*Schema, error) {
+	v, err := canon.Parse(doc, limits())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	if err := checkReach(v); err != nil {
+		return nil, err
+	}
+	compiled, err := compile(v)
+	if err != nil {
+		return nil, err
+	}
+	root, err := newGraph(compiled)
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{compiled: compiled, root: root, canonical: v.Canonical()}, nil
+}
+
+// FreeForm returns the schema of an input that is one string.
+func FreeForm() *Schema {
+	s, err := Compile([]byte(`{"type":"string"}`))
+	if err != nil {
+		panic("schema: the free-form schema does not compile: " + err.Error()) // a constant: only a broken build gets here
+	}
+	return s
+}
+
+// Canonical returns the schema document in canonical form, nil for a zero Schema. The caller owns the result.
+func (s *Schema) Canonical() []byte {
+	if s == nil {
+		return nil
+	}
+	return append([]byte(nil), s.canonical...)
+}
+
+// Closed reports whether every object that the schema accepts holds declared members only: additionalProperties or
+// unevaluatedProperties is false, here or in what the schema refers to or includes, and no pattern stands for further names.
+func (s *Schema) Closed() bool { return s != nil && s.root != nil && s.root.closed() }
+
+// Validate returns nil for a value that the schema accepts. Otherwise the error is [ErrInvalid] to errors.Is, and its text
+// holds up to five problems in the order of the places they are at, in words for whoever called the tool:
+//
+//	argument "path" is missing, want a string; argument "count" is a string, want an integer
+func (s *Schema) Validate(v canon.Value) error { return s.ValidateAs("the input", "argument", v) }
+
+// ValidateAs is [Schema.Validate] with other words for the whole value and for its parts, such as "the output" and "field".
+func (s *Schema) ValidateAs(whole, part string, v canon.Value) error {
+	words := words{whole: whole, part: part}
+	if s == nil || s.root == nil || v.Kind() == canon.Invalid {
+		return &invalidError{text: whole + " cannot be judged, there is no schema or no value"}
+	}
+	w := walk{}
+	if !w.all(s.root, v) {
+		return &invalidError{text: whole + " is too large for its schema, which would take too long to judge it"}
+	}
+	err := s.compiled.Validate(v.Any())
+	if err == nil && len(w.variants) == 0 {
+		return nil
+	}
+	return words.refuse(s.root, v, w.variants, err)
+}
+
+// invalidError carries the text of a refusal without a prefix: it goes to the model as it is.
+type invalidError struct{ text string }
+
+func (e *invalidError) Error() string { return e.text }
+
+func (e *invalidError) Unwrap() error { return ErrInvalid }
