@@ -1,0 +1,139 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+)
+
+// BenchmarkAppend appends durable batches as a run does: one entry under the
+// fence of the caller's transaction.
+func BenchmarkAppend(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprint(callers, " callers"), func(b *testing.B) {
+			j := open(b, b.TempDir())
+			defer func() { require.NoError(b, j.Close()) }()
+			entries := benchEntries(1)
+			share(b, callers, func(caller int) func() error {
+				own := revert.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
+				require.NoError(b, j.Append(b.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+				return func() error {
+					return j.Append(b.Context(), revert.Batch{Entries: entries, Fence: own, Durable: true})
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkCall appends what one call of a tool that writes a file does: two
+// barriers, four entries, a claim.
+func BenchmarkCall(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprint(callers, " callers"), func(b *testing.B) {
+			j := open(b, b.TempDir())
+			defer func() { require.NoError(b, j.Close()) }()
+			entries := benchEntries(2)
+			share(b, callers, func(caller int) func() error {
+				own := revert.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
+				require.NoError(b, j.Append(b.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+				n := 0
+				return func() error {
+					n++
+					claims := []string{fmt.Sprint("file://w/", caller, "/", n%10)}
+					if err := j.Append(b.Context(), revert.Batch{Entries: entries, Fence: own, Claims: claims, Durable: true}); err != nil {
+						return err
+					}
+					return j.Append(b.Context(), revert.Batch{Entries: entries, Fence: own, Durable: true})
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkNotDurable appends what waits for no sync.
+func BenchmarkNotDurable(b *testing.B) {
+	j := open(b, b.TempDir())
+	defer func() { require.NoError(b, j.Close()) }()
+	entries := benchEntries(1)
+	for b.Loop() {
+		require.NoError(b, j.Append(b.Context(), revert.Batch{Entries: entries}))
+	}
+}
+
+// BenchmarkSync is the least that a durable append can take on this disk.
+func BenchmarkSync(b *testing.B) {
+	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
+	require.NoError(b, err)
+	defer f.Close()
+	line := make([]byte, 512)
+	for b.Loop() {
+		_, err := f.Write(line)
+		require.NoError(b, err)
+		require.NoError(b, syncData(f))
+	}
+}
+
+// BenchmarkEntries reads and checks a thousand entries.
+func BenchmarkEntries(b *testing.B) {
+	j := open(b, b.TempDir())
+	defer func() { require.NoError(b, j.Close()) }()
+	require.NoError(b, j.Append(b.Context(), revert.Batch{Entries: benchEntries(1000)}))
+	for b.Loop() {
+		for _, err := range j.Entries(b.Context(), revert.Query{}) {
+			require.NoError(b, err)
+		}
+	}
+}
+
+// BenchmarkOpen opens a journal beside a live writer.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	j := open(b, dir)
+	defer func() { require.NoError(b, j.Close()) }()
+	require.NoError(b, j.Append(b.Context(), revert.Batch{Entries: benchEntries(100), Durable: true}))
+	for b.Loop() {
+		require.NoError(b, open(b, dir).Close())
+	}
+}
+
+func benchEntries(n int) []revert.Entry {
+	all := make([]revert.Entry, n)
+	for i := range all {
+		h := revert.Header{Session: "s_0123456789ab", Txn: "t_0123456789ab", Call: fmt.Sprintf("c_%012d", i)}
+		all[i] = journaltest.Entry(h, string(make([]byte, 60)))
+	}
+	return all
+}
+
+// share lets callers do b.N operations between them.
+func share(b *testing.B, callers int, caller func(n int) func() error) {
+	ops := make([]func() error, callers)
+	for i := range ops {
+		ops[i] = caller(i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var all sync.WaitGroup
+	for _, op := range ops {
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := op(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}

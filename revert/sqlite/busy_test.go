@@ -1,0 +1,167 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// holdWrites keeps every other writer waiting until the returned function runs.
+func holdWrites(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	require.NoError(t, err)
+	conn, err := db.Conn(context.Background())
+	require.NoError(t, err)
+	_, err = conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+	require.NoError(t, err)
+	return sync.OnceFunc(func() {
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		require.NoError(t, db.Close())
+	})
+}
+
+func one(txn string) []revert.Entry {
+	return []revert.Entry{journaltest.Entry(revert.Header{Txn: txn}, "tool")}
+}
+
+func count(t *testing.T, j revert.Journal) (n int) {
+	t.Helper()
+	for _, err := range j.Entries(context.Background(), revert.Query{}) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
+func TestReadersDoNotWaitForAWriter(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, open(t, dir).Close())
+	defer holdWrites(t, dir)()
+	j := open(t, dir)
+	require.Zero(t, count(t, j))
+	_, err := j.Unfinished(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+}
+
+func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	defer j.Close()
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}))
+	release := holdWrites(t, dir)
+	defer release()
+
+	patient := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	hasty := make(chan error, 1)
+	go func() { hasty <- j.Append(ctx, revert.Batch{Entries: one("hasty"), Durable: true}) }()
+	time.Sleep(20 * time.Millisecond) // the hasty one leads by now, most likely
+	go func() { patient <- j.Append(t.Context(), revert.Batch{Entries: one("patient"), Durable: true}) }()
+	cancel()
+	require.ErrorIs(t, <-hasty, context.Canceled)
+	require.Equal(t, 1, count(t, j))
+	release()
+	require.NoError(t, <-patient, "the lead was passed on")
+	require.Equal(t, 2, count(t, j))
+}
+
+func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
+	dir := t.TempDir()
+	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyLimit(30*time.Millisecond))
+	require.NoError(t, err)
+	defer j.Close()
+	release := holdWrites(t, dir)
+	defer release()
+	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}), "another process has been writing for 30ms")
+	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Durable: true}), "another process")
+	release()
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}))
+	require.Equal(t, 1, count(t, j))
+}
+
+// TestNeighbours gathers batches behind a held lock, so that they end up in one
+// transaction, and lets half of them be refused.
+func TestNeighbours(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	defer j.Close()
+	own := revert.Ownership{Txn: "t", Owner: j.Owner()}
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+	release := holdWrites(t, dir)
+	defer release()
+
+	const n = 30
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = j.Append(t.Context(), neighbour(i, own)) })
+	}
+	time.Sleep(20 * time.Millisecond) // let them gather
+	release()
+	all.Wait()
+
+	claimed, stored := 0, 0
+	for i, err := range errs {
+		switch {
+		case i%3 == 1:
+			require.ErrorIs(t, err, revert.ErrNotOwner)
+		case errors.Is(err, revert.ErrClaimed):
+			claimed++
+		default:
+			require.NoError(t, err)
+			stored++
+		}
+	}
+	require.Equal(t, n/3-1, claimed, "one of them holds the resource")
+	require.Equal(t, n/3+1, stored)
+	require.Equal(t, stored, count(t, j))
+}
+
+func neighbour(i int, own revert.Ownership) revert.Batch {
+	b := revert.Batch{Entries: one("t"), Fence: own, Durable: i%2 == 0}
+	switch i % 3 {
+	case 1:
+		b.Fence.Owner = "somebody"
+	case 2:
+		b.Fence.Txn = fmt.Sprint("u", i)
+		b.Take.To = b.Fence
+		b.Claims = []string{"r"}
+	}
+	return b
+}
+
+func TestCloseStoresWhatWaits(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Durable: true}))
+	release := holdWrites(t, dir)
+	defer release()
+	waiting := make(chan error, 1)
+	go func() { waiting <- j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}) }()
+	time.Sleep(20 * time.Millisecond)
+	closed := make(chan error, 1)
+	go func() { closed <- j.Close() }()
+	time.Sleep(20 * time.Millisecond)
+	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Durable: true}), "closed")
+	release()
+	require.NoError(t, <-waiting)
+	require.NoError(t, <-closed)
+	j = open(t, dir)
+	defer j.Close()
+	require.Equal(t, 1, count(t, j))
+}

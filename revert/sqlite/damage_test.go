@@ -1,0 +1,145 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+)
+
+func TestDamagedEntriesAreNamed(t *testing.T) {
+	for name, change := range map[string]string{
+		"head":    "head = CAST(replace(CAST(head AS TEXT), 'c_2', 'c_9') AS BLOB)",
+		"salt":    "salt = zeroblob(16)",
+		"body":    "body = CAST(replace(CAST(body AS TEXT), 'tool', 'tooo') AS BLOB)",
+		"leaf":    "leaf = replace(leaf, substr(leaf, 12, 1), CASE substr(leaf, 12, 1) WHEN 'a' THEN 'b' ELSE 'a' END)",
+		"kind":    "kind = 'done'",
+		"session": "session = 's_9'",
+		"txn":     "txn = 't_9'",
+		"call":    "call = 'c_9'",
+		"no body": "salt = NULL, body = NULL",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := open(t, dir)
+			defer j.Close()
+			for i := range 3 {
+				e := journaltest.Entry(revert.Header{Session: "s_1", Txn: "t_1", Call: fmt.Sprint("c_", i+1)}, "tool")
+				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}}))
+			}
+			foreign(t, filepath.Join(dir, "journal.db"), "UPDATE entries SET "+change+" WHERE pos = 2")
+			var sound []int64
+			for e, err := range j.Entries(t.Context(), revert.Query{}) {
+				if err == nil {
+					sound = append(sound, e.Pos)
+					continue
+				}
+				require.Equal(t, revert.Entry{Pos: 2}, e)
+				require.ErrorIs(t, err, revert.ErrDamaged)
+				require.ErrorContains(t, err, "entry 2")
+			}
+			require.Equal(t, []int64{1, 3}, sound)
+		})
+	}
+}
+
+func TestDamagedPagesAreDamage(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	e := journaltest.Entry(revert.Header{Txn: "t"}, strings.Repeat("x", 9000))
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e, e, e}, Durable: true}))
+	require.NoError(t, j.Close()) // and with it the write-ahead log
+	file := filepath.Join(dir, "journal.db")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for page := 2 * 4096; page < len(data); page += 4096 {
+		copy(data[page:], "this is not a page of a database")
+	}
+	require.NoError(t, os.WriteFile(file, data, 0o600))
+
+	j = open(t, dir)
+	defer j.Close()
+	for _, err := range j.Entries(t.Context(), revert.Query{}) {
+		require.ErrorIs(t, err, revert.ErrDamaged)
+	}
+	require.ErrorIs(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}, Durable: true}), revert.ErrDamaged)
+}
+
+func TestDamagedBlobs(t *testing.T) {
+	t.Run("in a row", func(t *testing.T) {
+		dir := t.TempDir()
+		j := open(t, dir)
+		defer j.Close()
+		blob, err := j.Keep(t.Context(), strings.NewReader("content"))
+		require.NoError(t, err)
+		require.NoError(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{blob}, Durable: true}))
+		for _, change := range []string{"CAST('contend' AS BLOB)", "CAST('conten' AS BLOB)", "CAST('content!' AS BLOB)"} {
+			foreign(t, filepath.Join(dir, "journal.db"), "UPDATE blobs SET content = "+change)
+			requireDamagedBlob(t, j, blob.Ref())
+		}
+	})
+
+	t.Run("in a file, until it is kept again", func(t *testing.T) {
+		dir := t.TempDir()
+		j := open(t, dir)
+		defer j.Close()
+		ref := keepLarge(t, j, 'x')
+		file := blobFile(dir, ref)
+		whole, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, damaged := range [][]byte{whole[1:], append([]byte("y"), whole[1:]...), append(whole, 'x'), nil} {
+			require.NoError(t, os.WriteFile(file, damaged, 0o600))
+			requireDamagedBlob(t, j, ref)
+		}
+		require.Equal(t, ref, keepLarge(t, j, 'x'))
+		r, err := j.Open(t.Context(), ref)
+		require.NoError(t, err)
+		defer r.Close()
+		again, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.Equal(t, whole, again)
+	})
+}
+
+func requireDamagedBlob(t *testing.T, j revert.Journal, ref revert.BlobRef) {
+	t.Helper()
+	r, err := j.Open(t.Context(), ref)
+	require.NoError(t, err)
+	data, err := io.ReadAll(r)
+	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.LessOrEqual(t, int64(len(data)), ref.Size)
+	require.NoError(t, r.Close())
+}
+
+func TestLargeBlobIsOneFile(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	defer j.Close()
+	for range 3 {
+		ref := keepLarge(t, j, 'x')
+		require.FileExists(t, blobFile(dir, ref))
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+}
+
+func keepLarge(t *testing.T, j revert.Journal, fill byte) revert.BlobRef {
+	t.Helper()
+	blob, err := j.Keep(t.Context(), bytes.NewReader(bytes.Repeat([]byte{fill}, revert.InlineMax+1)))
+	require.NoError(t, err)
+	return blob.Ref()
+}
+
+func blobFile(dir string, ref revert.BlobRef) string {
+	digits := strings.TrimPrefix(ref.Digest, "sha256:")
+	return filepath.Join(dir, "blobs", digits[:2], digits)
+}
