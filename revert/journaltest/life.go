@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,22 +73,7 @@ func testLife(t *testing.T, s store) {
 		require.Equal(t, []revert.Ownership{own}, unfinished(t, j))
 	})
 
-	t.Run("a context that ends at any moment leaves all or nothing", func(t *testing.T) {
-		j := s.fresh(t)
-		stored := 0
-		for i := range 60 {
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() { defer close(done); cancel() }()
-			if err := j.Append(ctx, revert.Batch{Entries: numbered("t", 3), Durable: i%2 == 0}); err == nil {
-				stored += 3
-			} else {
-				require.ErrorIs(t, err, context.Canceled)
-			}
-			<-done
-			require.Len(t, read(t, j, revert.Query{}), stored, "what Append said is what happened")
-		}
-	})
+	t.Run("a context that ends at any moment leaves all or nothing", func(t *testing.T) { testCancelled(t, s) })
 
 	t.Run("a context that ends while content streams in", func(t *testing.T) {
 		j := s.fresh(t)
@@ -96,6 +84,35 @@ func testLife(t *testing.T, s store) {
 		_, err = j.Open(t.Context(), revert.BlobRef{Digest: digest(data), Size: int64(len(data))})
 		require.ErrorIs(t, err, revert.ErrNotFound)
 	})
+}
+
+// testCancelled lets callers give up at all moments of an append, among others
+// that share its durable step.
+func testCancelled(t *testing.T, s store) {
+	j := s.fresh(t)
+	stored, wrong := make([]int, 8), make([]error, 8)
+	var all sync.WaitGroup
+	for caller := range stored {
+		all.Go(func() {
+			for i := range 60 {
+				ctx, cancel := context.WithCancel(t.Context())
+				timer := time.AfterFunc(time.Duration(i*caller)*2*time.Microsecond, cancel)
+				b := revert.Batch{Entries: numbered(fmt.Sprint("t", caller), i%3+1), Durable: i%4 > 0}
+				if err := j.Append(ctx, b); err == nil {
+					stored[caller] += len(b.Entries)
+				} else if !errors.Is(err, context.Canceled) {
+					wrong[caller] = err
+				}
+				timer.Stop()
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(wrong...))
+	for caller, n := range stored {
+		require.Len(t, read(t, j, revert.Query{Txn: fmt.Sprint("t", caller)}), n, "what Append said is what happened")
+	}
 }
 
 func requireAlive(t *testing.T, j revert.Journal, owner string, want bool) {

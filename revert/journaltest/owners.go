@@ -89,17 +89,21 @@ func testOwners(t *testing.T, s store) {
 	})
 }
 
-// refused appends a batch with an entry and requires that nothing of it stays.
+// refused appends a batch, alone and with more to store, and requires that
+// nothing of it stays.
 func refused(t *testing.T, j revert.Journal, want error, b revert.Batch) error {
 	t.Helper()
 	before, open := read(t, j, revert.Query{}), unfinished(t, j)
 	data := []byte("of a refused batch")
-	b.Entries, b.Durable, b.Blobs = numbered("t", 2), true, append(b.Blobs, inline(data))
-	err := j.Append(t.Context(), b)
-	require.ErrorIs(t, err, want)
-	require.Equal(t, before, read(t, j, revert.Query{}))
-	require.Equal(t, open, unfinished(t, j))
+	more := b
+	more.Entries, more.Blobs, more.Durable = numbered("t", 2), append(b.Blobs, inline(data)), true
+	b.Entries = numbered("t", 1)
+	for _, b := range []revert.Batch{more, b} {
+		require.ErrorIs(t, j.Append(t.Context(), b), want)
+		require.Equal(t, before, read(t, j, revert.Query{}))
+		require.Equal(t, open, unfinished(t, j))
+	}
 	_, missing := j.Open(t.Context(), inline(data).Ref())
 	require.ErrorIs(t, missing, revert.ErrNotFound)
-	return err
+	return j.Append(t.Context(), b)
 }

@@ -66,14 +66,21 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 	release := holdWrites(t, dir)
 	defer release()
 
-	patient := make(chan error, 1)
+	// Many who give up at once: the lead goes from one to the next of them, some
+	// of whom have left already, and must reach the one who stays.
+	const many = 30
 	ctx, cancel := context.WithCancel(t.Context())
-	hasty := make(chan error, 1)
-	go func() { hasty <- j.Append(ctx, revert.Batch{Entries: one("hasty"), Durable: true}) }()
-	time.Sleep(20 * time.Millisecond) // the hasty one leads by now, most likely
+	hasty, patient := make(chan error, many), make(chan error, 1)
+	for range many {
+		go func() { hasty <- j.Append(ctx, revert.Batch{Entries: one("hasty"), Durable: true}) }()
+	}
+	time.Sleep(20 * time.Millisecond) // one of them leads by now, most likely
 	go func() { patient <- j.Append(t.Context(), revert.Batch{Entries: one("patient"), Durable: true}) }()
+	time.Sleep(5 * time.Millisecond)
 	cancel()
-	require.ErrorIs(t, <-hasty, context.Canceled)
+	for range many {
+		require.ErrorIs(t, <-hasty, context.Canceled)
+	}
 	require.Equal(t, 1, count(t, j))
 	release()
 	require.NoError(t, <-patient, "the lead was passed on")
