@@ -37,10 +37,24 @@ func (m *modules) checkShape() error {
 			}
 		}
 	}
+	for _, name := range sortedKeys(m.tests) {
+		found.checkTests(m.tests[name])
+	}
 	if len(found) == 0 && sets == 0 {
 		found.addEmpty(m)
 	}
 	return found.err()
+}
+
+// checkTests refuses reasons in a file of tests, which never decides: its
+// author may rely on a denial that is not there.
+func (p *problems) checkTests(mod *ast.Module) {
+	for _, rule := range mod.Rules {
+		if set := setOf(mod, rule); set != "" {
+			p.add(at(rule.Loc()), "move the rule to a file whose name does not end in _test.rego",
+				"this rule adds to %s but stands in a file of tests, which never decides", set)
+		}
+	}
 }
 
 // checkPackage refuses a package that stands where a set belongs.

@@ -17,8 +17,11 @@ import (
 func generation(t *testing.T, n int) *rego.Engine {
 	effect := []string{"allow", "deny"}[n%2]
 	e, err := rego.New(rego.Options{Modules: map[string]string{
-		fmt.Sprintf("gen%d.rego", n): fmt.Sprintf("package remit\n%s contains \"gen %d\"\nhint contains \"gen %d\"\n", effect, n, n),
-	}})
+		fmt.Sprintf("gen%d.rego", n): fmt.Sprintf(`package remit
+%s contains "gen %d" if input.access.action in {"write", "read", "list"}
+hint contains word if { some word in data.words; some role in input.principal.roles; role in data.roles }
+`, effect, n),
+	}, Data: map[string]any{"words": []string{fmt.Sprintf("gen %d", n)}, "roles": map[string]any{"a": "dev", "b": "ops"}}})
 	require.NoError(t, err)
 	return e
 }

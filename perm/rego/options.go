@@ -1,7 +1,6 @@
 package rego
 
 import (
-	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -75,7 +74,7 @@ func (s Source) read(texts map[string]string, found *problems) {
 		}
 		text, err := fs.ReadFile(s.FS, name)
 		if err != nil {
-			found.add(name, "", "the file cannot be read: %v", errors.Unwrap(err))
+			found.add(name, "", "the file cannot be read: %v", err)
 			continue
 		}
 		texts[name] = string(text)

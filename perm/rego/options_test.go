@@ -42,7 +42,7 @@ func TestSourceProblems(t *testing.T) {
 		"nothing at all":  {nil, "the policy defines no rule"},
 		"no policy files": {[]rego.Source{{FS: fstest.MapFS{"a.txt": {}}}}, "the policy defines no rule"},
 		"broken listing":  {[]rego.Source{{FS: brokenFS{tree(), "."}}}, "cannot be listed"},
-		"broken file":     {[]rego.Source{{FS: brokenFS{tree(), "base/deny.rego"}}}, "base/deny.rego: the file cannot be read: broken disk"},
+		"broken file":     {[]rego.Source{{FS: brokenFS{tree(), "base/deny.rego"}}}, "base/deny.rego: the file cannot be read: open base/deny.rego: broken disk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := rego.Load(tt.sources...)

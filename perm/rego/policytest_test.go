@@ -69,9 +69,12 @@ func TestPolicyTestsStop(t *testing.T) {
 }
 
 func TestTestsNeverDecide(t *testing.T) {
-	e := withTests(t, "package remit\ndeny contains \"from a test\"\ntest_x if deny[\"from a test\"]")
-	d := decide(t, e, request())
-	require.Equal(t, "reads", d.Reasons()[0].Text)
+	e := withTests(t, "package remit\nimport rego.v1\nhelper := 1\ntest_x if helper == 1")
+	require.Equal(t, "reads", decide(t, e, request()).Reasons()[0].Text)
+	_, err := rego.New(rego.Options{Modules: map[string]string{
+		"p.rego": tested, "p_test.rego": "package remit\ndeny contains \"never asked\"",
+	}})
+	require.ErrorContains(t, err, "p_test.rego:2: this rule adds to deny but stands in a file of tests")
 }
 
 func TestNoTestsIsNoFailure(t *testing.T) {
