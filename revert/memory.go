@@ -21,7 +21,7 @@ func Memory() Journal { return newMemoryStore().open() }
 // memoryStore is what several openings of one memory journal share. Its owners
 // are numbered, not random, so that a run can be repeated exactly.
 type memoryStore struct {
-	mu      sync.Mutex // guards all below; nothing waits while it is held
+	mu      sync.Mutex // guards all below; never held across a wait
 	opened  int
 	alive   map[string]bool
 	entries []Entry // only ever grows; what is in it never changes

@@ -37,6 +37,7 @@ var layers = [][]string{
 // siblings are the imports inside one row that are meant: importer, then imported.
 var siblings = [][2]string{
 	{"internal/host", "internal/disk"},
+	{"internal/host/hosttest", "internal/disk"},
 	{"internal/schema", "internal/canon"},
 }
 

@@ -1,0 +1,45 @@
+package tool_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// A tool of text in and text out touches nothing; saying that it is pure lets
+// policies run it without asking.
+func ExampleCreate() {
+	upper, err := tool.Create("upper", "Upper-case a text.",
+		func(_ context.Context, in string) (string, error) { return strings.ToUpper(in), nil }, tool.Pure())
+	fmt.Println(upper.Name(), upper.Class(), upper.CanRevert(), err)
+	// Output: upper pure true <nil>
+}
+
+// The schema comes from the Go type, and a need names the argument that says
+// which file one call is about.
+func ExampleCreateTyped() {
+	type in struct {
+		Path string `json:"path" jsonschema:"relative path"`
+	}
+	count, err := tool.CreateTyped("count_lines", "Count the lines of a file.",
+		[]perm.ResourceAccess{{Action: perm.Read, Resource: "file://workspace/{path}"}},
+		func(context.Context, ctxperm.ToolContext, in) (int, error) { return 0, nil }, tool.Pure())
+	fmt.Println(string(count.InputSchema()), err)
+	// Output:
+	// {"additionalProperties":false,"properties":{"path":{"description":"relative path","type":"string"}},"required":["path"],"type":"object"} <nil>
+}
+
+// An undeclared effect class counts as having no way back.
+func ExampleFromSpec() {
+	_, err := tool.FromSpec(tool.Spec{Name: "Bad Name"})
+	fmt.Println(err)
+	var zero tool.Tool
+	fmt.Println(zero.IsZero(), zero.Class())
+	// Output:
+	// tool "Bad Name": a name is lower-case letters, digits and single or double underscores between them, begins with a letter and has at most 64 characters
+	// true pivot
+}
