@@ -172,3 +172,5 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	defer j.Close()
 	require.Equal(t, 1, count(t, j))
 }
+
+func TestALeadIsNeverLost(t *testing.T) { require.True(t, sqlite.LeadIsInherited()) }
