@@ -17,7 +17,7 @@ import (
 
 func workspace(t *testing.T) *rego.Engine {
 	t.Helper()
-	e, err := rego.Load(rego.Source{FS: policies.Workspace()})
+	e, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.Workspace()}}, Deadline: time.Minute})
 	require.NoError(t, err)
 	return e
 }

@@ -75,7 +75,13 @@ func TestDeadline(t *testing.T) {
 }
 
 func TestDeadlineOfOptions(t *testing.T) {
-	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Deadline: -1})
+	e, err := rego.New(rego.Options{Modules: map[string]string{
+		"p.rego": control + `deny contains "slow" if { some a in numbers.range(1, 10000); some b in numbers.range(1, 10000); a * b == -1 }`,
+	}})
+	require.NoError(t, err)
+	_, err = e.Decide(context.Background(), request())
+	require.ErrorIs(t, err, rego.ErrDeadline, "where none is given there is one")
+	_, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Deadline: -1})
 	require.ErrorContains(t, err, "deadline")
 }
 
