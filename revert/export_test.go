@@ -6,3 +6,6 @@ func MemoryStore() func() Journal {
 	store := newMemoryStore()
 	return func() Journal { return store.open() }
 }
+
+// NewBody returns an empty body of a kind, as Unseal decodes into it.
+func NewBody(k Kind) (Body, error) { return newBody(k) }
