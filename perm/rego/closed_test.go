@@ -118,10 +118,7 @@ func TestContextDoneDuring(t *testing.T) {
 
 // doneLate is a context that is cancelled without anything stopping: only a
 // look at it after the evaluation can tell.
-type doneLate struct {
-	context.Context
-	looks *int
-}
+type doneLate struct{ looks *int }
 
 func (c doneLate) Err() error {
 	*c.looks++
@@ -131,9 +128,15 @@ func (c doneLate) Err() error {
 	return nil
 }
 
+func (doneLate) Done() <-chan struct{} { return nil }
+
+func (doneLate) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func (doneLate) Value(any) any { return nil }
+
 func TestContextIsLookedAtAfterwards(t *testing.T) {
 	looks := 0
-	d, err := engine(t, control).Decide(doneLate{context.Background(), &looks}, request())
+	d, err := engine(t, control).Decide(doneLate{&looks}, request())
 	require.Error(t, err)
 	require.Equal(t, perm.Deny, d.Effect())
 }

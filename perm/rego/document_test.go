@@ -80,17 +80,17 @@ func fill(v reflect.Value, rnd *rand.Rand) {
 		v.Set(reflect.ValueOf(time.Unix(rnd.Int64N(1<<33), rnd.Int64N(1e9))))
 		return
 	}
-	switch v.Kind() {
-	case reflect.Struct:
+	switch kind := v.Kind(); {
+	case kind == reflect.Struct:
 		for i := range v.NumField() {
 			fill(v.Field(i), rnd)
 		}
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), rnd.IntN(3), 3))
 		for i := range v.Len() {
 			fill(v.Index(i), rnd)
 		}
-	case reflect.Map:
+	case kind == reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		for range rnd.IntN(3) {
 			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
@@ -98,11 +98,11 @@ func fill(v reflect.Value, rnd *rand.Rand) {
 			fill(value, rnd)
 			v.SetMapIndex(key, value)
 		}
-	case reflect.String:
+	case kind == reflect.String:
 		v.SetString([]string{"", "a", "ü\u2028<>&\"\\", "\x00", "read", "10"}[rnd.IntN(6)])
-	case reflect.Int:
+	case kind == reflect.Int:
 		v.SetInt(rnd.Int64N(1<<40) - 1000)
-	case reflect.Bool:
+	case kind == reflect.Bool:
 		v.SetBool(rnd.IntN(2) == 0)
 	}
 }
