@@ -80,17 +80,17 @@ func fill(v reflect.Value, rnd *rand.Rand) {
 		v.Set(reflect.ValueOf(time.Unix(rnd.Int64N(1<<33), rnd.Int64N(1e9))))
 		return
 	}
-	switch kind := v.Kind(); {
-	case kind == reflect.Struct:
+	switch {
+	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			fill(v.Field(i), rnd)
 		}
-	case kind == reflect.Slice:
+	case v.Kind() == reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), rnd.IntN(3), 3))
 		for i := range v.Len() {
 			fill(v.Index(i), rnd)
 		}
-	case kind == reflect.Map:
+	case v.Kind() == reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		for range rnd.IntN(3) {
 			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
@@ -98,11 +98,11 @@ func fill(v reflect.Value, rnd *rand.Rand) {
 			fill(value, rnd)
 			v.SetMapIndex(key, value)
 		}
-	case kind == reflect.String:
+	case v.Kind() == reflect.String:
 		v.SetString([]string{"", "a", "ü\u2028<>&\"\\", "\x00", "read", "10"}[rnd.IntN(6)])
-	case kind == reflect.Int:
+	case v.CanInt():
 		v.SetInt(rnd.Int64N(1<<40) - 1000)
-	case kind == reflect.Bool:
+	case v.Kind() == reflect.Bool:
 		v.SetBool(rnd.IntN(2) == 0)
 	}
 }
