@@ -68,16 +68,28 @@ func BenchmarkNotDurable(b *testing.B) {
 	}
 }
 
-// BenchmarkSync is the least that a durable append can take on this disk.
+// BenchmarkSync is the least that a durable append can take on this disk: a
+// write of the same size and fdatasync, in a file that grows, and in one that is
+// there already, as SQLite's log mostly is.
 func BenchmarkSync(b *testing.B) {
-	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
-	require.NoError(b, err)
-	defer f.Close()
-	line := make([]byte, 512)
-	for b.Loop() {
-		_, err := f.Write(line)
-		require.NoError(b, err)
-		require.NoError(b, syncData(f))
+	for name, size := range map[string]int64{"growing": 0, "in place": 4 << 20} {
+		b.Run(name, func(b *testing.B) {
+			f, err := os.Create(filepath.Join(b.TempDir(), "log"))
+			require.NoError(b, err)
+			defer f.Close()
+			_, err = f.Write(make([]byte, size))
+			require.NoError(b, err)
+			require.NoError(b, f.Sync())
+			line, at := make([]byte, 512), int64(0)
+			for b.Loop() {
+				_, err := f.WriteAt(line, at)
+				require.NoError(b, err)
+				require.NoError(b, syncData(f))
+				if at += int64(len(line)); size > 0 {
+					at %= size
+				}
+			}
+		})
 	}
 }
 

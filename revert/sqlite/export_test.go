@@ -1,6 +1,17 @@
 package sqlite
 
-import "github.com/remit-dev/remit/revert"
+import (
+	"context"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// SyncLevel returns how SQLite itself says that the last append was committed:
+// 2 is FULL, 1 is NORMAL.
+func (j *Journal) SyncLevel() (level int, err error) {
+	err = j.writer.conn.QueryRowContext(context.Background(), "PRAGMA synchronous").Scan(&level)
+	return level, err
+}
 
 // LeadIsInherited makes three wait: the first leads and gives up, the second is
 // told to lead and leaves before it has heard of it. It reports whether the

@@ -20,6 +20,19 @@ func TestJournal(t *testing.T) {
 	})
 }
 
+func TestDurableAppendsAreSynced(t *testing.T) {
+	j := open(t, t.TempDir())
+	defer j.Close()
+	for _, durable := range []bool{true, false, false, true, true, false, true} {
+		for _, entries := range [][]revert.Entry{one("t"), append(one("t"), one("t")...)} {
+			require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: entries, Durable: durable}))
+			level, err := j.SyncLevel()
+			require.NoError(t, err)
+			require.Equal(t, map[bool]int{true: 2, false: 1}[durable], level)
+		}
+	}
+}
+
 func open(t testing.TB, dir string) *sqlite.Journal {
 	t.Helper()
 	j, err := sqlite.Open(context.Background(), dir)

@@ -26,8 +26,6 @@ const (
 	stmtBarrier
 	stmtImmediate
 	stmtCommit
-	stmtFull
-	stmtNormal
 	stmtCount
 )
 
@@ -50,8 +48,6 @@ func statements() [stmtCount]string {
 		stmtBarrier:   "UPDATE barrier SET n = n + 1",
 		stmtImmediate: "BEGIN IMMEDIATE",
 		stmtCommit:    "COMMIT",
-		stmtFull:      "PRAGMA synchronous = FULL",
-		stmtNormal:    "PRAGMA synchronous = NORMAL",
 	}
 }
 
@@ -122,15 +118,17 @@ func (w *writer) find(stmt int, dest any, args ...any) (found bool, err error) {
 	return err == nil, err
 }
 
+// setSync says whether the next commit is synced. It is not among the prepared
+// statements: SQLite obeys this one when it is prepared, not when it is run.
 func (w *writer) setSync(synced bool) error {
 	if w.synced == synced {
 		return nil
 	}
-	stmt := stmtNormal
+	level := "NORMAL"
 	if synced {
-		stmt = stmtFull
+		level = "FULL"
 	}
-	_, err := w.run(stmt)
+	_, err := w.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+level)
 	w.synced = synced && err == nil
 	return err
 }
