@@ -53,11 +53,11 @@ func (tc ToolContext) Call() Call {
 // id of what it created. It is durable when Note returns. The value must
 // marshal to JSON; a second note under the same key replaces the first.
 func (tc ToolContext) Note(ctx context.Context, key string, value any) error {
-	leave, err := tc.call.Enter(ctx)
+	op, err := tc.call.Enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer op.Leave()
 	return tc.call.Note(ctx, key, value)
 }
 

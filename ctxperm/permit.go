@@ -15,9 +15,8 @@ import (
 // the recorder of that call's changes and works until the operation that it was
 // made for is over. Only Authorize makes one; the zero Permit is refused.
 type Permit struct {
-	call     *line.Call
+	op       *line.Op
 	accesses []perm.ResourceAccess
-	leave    func()
 }
 
 // Authorize decides exact accesses and returns the permit for one operation,
@@ -29,30 +28,26 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	if len(accesses) == 0 {
 		return Permit{}, fmt.Errorf("authorize: %w: no access was named", ErrInvalid)
 	}
-	leave, err := tc.call.Enter(ctx)
+	op, err := tc.call.Enter(ctx)
 	if err != nil {
 		return Permit{}, err
 	}
 	for _, a := range accesses {
 		if err := tc.call.Authorize(ctx, a); err != nil {
-			leave()
+			op.Leave()
 			return Permit{}, err
 		}
 	}
-	return Permit{call: tc.call, accesses: slices.Clone(accesses), leave: leave}, nil
+	return Permit{op: op, accesses: slices.Clone(accesses)}, nil
 }
 
 // End ends the operation. A call does not end before its operations have, so
-// every permit must be ended, once or more often.
-func (p Permit) End() {
-	if p.leave != nil {
-		p.leave()
-	}
-}
+// every permit must be ended, once or more often. An ended permit is refused.
+func (p Permit) End() { p.op.Leave() }
 
 // Covers reports whether the permit was given for exactly this access.
 func (p Permit) Covers(a perm.ResourceAccess) bool {
-	return p.call != nil && slices.Contains(p.accesses, a)
+	return p.op.Call() != nil && slices.Contains(p.accesses, a)
 }
 
 // Intend makes changes durable before their effects begin and returns them with
@@ -60,7 +55,8 @@ func (p Permit) Covers(a perm.ResourceAccess) bool {
 // an action that changes something, and no other open transaction may hold it
 // (revert.ErrClaimed). After an error no effect may happen.
 func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...revert.Blob) ([]revert.Change, error) {
-	if p.call == nil {
+	call := p.op.Call()
+	if call == nil {
 		return nil, ErrClosed
 	}
 	for _, c := range changes {
@@ -68,22 +64,23 @@ func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...re
 			return nil, fmt.Errorf("change of %s: %w: the permit was not given for it", c.Resource, ErrDenied)
 		}
 	}
-	return p.call.Intend(ctx, changes, blobs)
+	return call.Intend(ctx, changes, blobs)
 }
 
 // Keep takes content in that a change's way back needs; pass the blob to the
 // Intend whose change names it.
 func (p Permit) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
-	if p.call == nil {
+	call := p.op.Call()
+	if call == nil {
 		return revert.Blob{}, ErrClosed
 	}
-	return p.call.Config().Recorder.Journal().Keep(ctx, r)
+	return call.Config().Recorder.Journal().Keep(ctx, r)
 }
 
 // Landed notes the version that a change left, where Intend did not know it.
 func (p Permit) Landed(n int, post revert.Token) {
-	if p.call != nil {
-		p.call.Landed(n, post)
+	if call := p.op.Call(); call != nil {
+		call.Landed(n, post)
 	}
 }
 
@@ -92,7 +89,7 @@ func (p Permit) Line(k line.Key) *line.Call {
 	if !k.Valid() {
 		return nil
 	}
-	return p.call
+	return p.op.Call()
 }
 
 func (p Permit) writes(resource string) bool {

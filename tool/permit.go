@@ -84,7 +84,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	switch {
 	case err != nil:
 		return deny("policy", perm.Decision{}, "the policy could not decide: "+err.Error())
-	case d.Effect() == perm.Hold:
+	case d.Effect() == perm.Hold || holds(d):
 		return deny("policy", d, "the policy holds the call until commit, which this tool cannot wait for: "+reasonText(d))
 	case d.Effect() != perm.Allow && d.Effect() != perm.Ask:
 		return deny("policy", d, reasonText(d))
@@ -93,6 +93,12 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 		return deny("policy", d, unmet)
 	}
 	return d, nil
+}
+
+// holds reports whether an ask stands beside a hold: it would have to be held
+// after it is approved.
+func holds(d perm.Decision) bool {
+	return slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == "hold" })
 }
 
 func (l *Line) engine() perm.Engine {

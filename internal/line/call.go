@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
@@ -74,9 +75,30 @@ func New(cfg Config) *Call {
 // Config returns what the call was made of.
 func (c *Call) Config() Config { return c.cfg }
 
-// Enter begins an operation and must be paired with the returned function. It
-// fails with ErrClosed once the call has ended.
-func (c *Call) Enter(ctx context.Context) (leave func(), err error) {
+// Op is one operation in flight. While it is, its call does not end.
+type Op struct {
+	call *Call
+	over atomic.Bool
+}
+
+// Call returns the operation's call, nil once the operation is over.
+func (o *Op) Call() *Call {
+	if o == nil || o.over.Load() {
+		return nil
+	}
+	return o.call
+}
+
+// Leave ends the operation; only the first time counts.
+func (o *Op) Leave() {
+	if o != nil && o.over.CompareAndSwap(false, true) {
+		o.call.leave()
+	}
+}
+
+// Enter begins an operation, which must Leave. It fails with ErrClosed once the
+// call has ended.
+func (c *Call) Enter(ctx context.Context) (*Op, error) {
 	if c == nil {
 		return nil, ErrClosed
 	}
@@ -89,7 +111,7 @@ func (c *Call) Enter(ctx context.Context) (leave func(), err error) {
 		return nil, ErrClosed
 	}
 	c.inflight++
-	return sync.OnceFunc(c.leave), nil
+	return &Op{call: c}, nil
 }
 
 func (c *Call) leave() {
@@ -119,11 +141,8 @@ func (c *Call) Close() {
 // something marks the call.
 func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
 	c.mu.Lock()
-	known, closed := c.decided[a], c.closed
+	known := c.decided[a]
 	c.mu.Unlock()
-	if closed {
-		return ErrClosed
-	}
 	if known {
 		return nil
 	}

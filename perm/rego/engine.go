@@ -3,6 +3,7 @@ package rego
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -86,6 +87,12 @@ func (e *Engine) Unchecked() []Note {
 		return nil
 	}
 	return append([]Note(nil), e.notes...)
+}
+
+// Ensures reports whether the policy has postconditions at all; where it has
+// none nobody need ask with purpose verify.
+func (e *Engine) Ensures() bool {
+	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setEnsure })
 }
 
 // Decide answers one request. With an error the decision is a denial that says

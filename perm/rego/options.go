@@ -10,7 +10,7 @@ import (
 
 // DefaultDeadline is the time that one decision may take where Options say
 // nothing: a thousand times what a usual policy needs.
-const DefaultDeadline = 250 * time.Millisecond
+const DefaultDeadline = time.Second
 
 // Options is what an Engine is made of. Files whose names end in _test.rego
 // hold tests: they are read by Engine.Test and never decide.

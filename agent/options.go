@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Option configures a Runtime.
+type Option func(*config) error
+
+type config struct {
+	host     host.Host
+	tools    []tool.Tool
+	roots    []rootConfig
+	engine   perm.Engine
+	approver ctxperm.Approver
+	journal  revert.Journal
+	schemes  []revert.Scheme
+	log      *slog.Logger
+	limits   tool.Limits
+}
+
+type rootConfig struct{ name, path string }
+
+// Tools adds tools. May be given more than once.
+func Tools(tools ...tool.Tool) Option {
+	return func(c *config) error {
+		c.tools = append(c.tools, tools...)
+		return nil
+	}
+}
+
+// Root names an existing folder that calls may be granted parts of.
+func Root(name, path string) Option {
+	return func(c *config) error {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return fmt.Errorf("root %q: %w", name, err)
+		}
+		if _, err := perm.FileResource(name, "."); err != nil {
+			return fmt.Errorf("root %q: %w", name, err)
+		}
+		for _, r := range c.roots {
+			if r.name == name {
+				return fmt.Errorf("two roots are named %q", name)
+			}
+		}
+		c.roots = append(c.roots, rootConfig{name, abs})
+		return nil
+	}
+}
+
+// Policy is who decides; the default is the workspace policy.
+func Policy(e perm.Engine) Option {
+	return func(c *config) error {
+		if e == nil {
+			return errors.New("the policy is nil; leave the option out for the default")
+		}
+		c.engine = e
+		return nil
+	}
+}
+
+// Approve is who is asked where the policy asks; without one an ask is denied.
+func Approve(a ctxperm.Approver) Option {
+	return func(c *config) error {
+		c.approver = a
+		return nil
+	}
+}
+
+// Journal is where everything is recorded; the default is revert.Memory, which
+// does not survive the process. The runtime does not close it.
+func Journal(j revert.Journal) Option {
+	return func(c *config) error {
+		if j == nil {
+			return errors.New("the journal is nil; leave the option out for one in memory")
+		}
+		c.journal = j
+		return nil
+	}
+}
+
+// Scheme adds a kind of resource that can be restored, for handles other than
+// files.
+func Scheme(s revert.Scheme) Option {
+	return func(c *config) error {
+		c.schemes = append(c.schemes, s)
+		return nil
+	}
+}
+
+// Log is where the runtime says what a person should know; the default is
+// slog.Default.
+func Log(l *slog.Logger) Option {
+	return func(c *config) error {
+		c.log = l
+		return nil
+	}
+}
+
+// Limits bound each call; see tool.Limits for the defaults.
+func Limits(l tool.Limits) Option {
+	return func(c *config) error {
+		c.limits = l
+		return nil
+	}
+}
+
+// On runs everything on a given world instead of the real one. Only this module
+// can make one: it is the seam for simulation and for tests.
+func On(h host.Host) Option {
+	return func(c *config) error {
+		c.host = h
+		return nil
+	}
+}

@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+type root struct {
+	name, path string
+	open       disk.Root
+}
+
+type roots []root
+
+func openRoots(h host.Host, configs []rootConfig) (roots, error) {
+	var rs roots
+	for _, c := range configs {
+		open, err := h.OpenRoot(c.path)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("root %q at %s: %w", c.name, c.path, err), rs.close())
+		}
+		rs = append(rs, root{c.name, c.path, open})
+	}
+	return rs, nil
+}
+
+func (rs roots) close() error {
+	var errs []error
+	for _, r := range rs {
+		errs = append(errs, r.open.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (rs roots) byName() map[string]disk.Root {
+	m := make(map[string]disk.Root, len(rs))
+	for _, r := range rs {
+		m[r.name] = r.open
+	}
+	return m
+}
+
+// keepOut refuses a journal whose folder lies inside a root: a call could then
+// change its own record. Folders are compared as what they are, not by name.
+func (rs roots) keepOut(j revert.Journal) error {
+	d, ok := j.(interface{ Dir() string })
+	if !ok {
+		return nil
+	}
+	dir, err := filepath.Abs(d.Dir())
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	for _, r := range rs {
+		inside, err := holds(r.path, dir)
+		if err != nil {
+			return err
+		}
+		if inside {
+			return fmt.Errorf("the state folder %s lies inside root %q (%s): calls could change their own journal; choose another folder", d.Dir(), r.name, r.path)
+		}
+	}
+	return nil
+}
+
+func holds(parent, dir string) (bool, error) {
+	want, err := os.Stat(parent)
+	if err != nil {
+		return false, err
+	}
+	for {
+		got, err := os.Stat(dir)
+		if err != nil {
+			return false, err
+		}
+		if os.SameFile(want, got) {
+			return true, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false, nil
+		}
+		dir = up
+	}
+}
+
+// ways finds the means to take back the calls of a session: the tools and roots
+// of this runtime, and for a session of another process the folders that its
+// record names, if they are still the same ones.
+func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error) {
+	open, err := rt.rootsOf(ctx, session)
+	if err != nil {
+		return revert.Ways{}, err
+	}
+	lookup := func(name string) (disk.Root, bool) {
+		r, ok := open[name]
+		return r, ok
+	}
+	l := tool.NewLine(tool.Parts{
+		Key: line.NewKey(), Host: rt.host, Tools: rt.tools, Roots: open, Limits: rt.limits, World: rt.world(open),
+		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
+	})
+	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host)}, rt.schemes...)
+	return revert.Ways{Schemes: schemes, Undoer: l, Prober: l}, nil
+}
+
+func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk.Root, error) {
+	mine, out := rt.roots.byName(), map[string]disk.Root{}
+	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return nil, err
+		}
+		opened, ok := rec.Body.(*revert.Session)
+		if !ok {
+			continue
+		}
+		for _, r := range opened.Roots {
+			if found, ok := rt.sameRoot(mine[r.Name], r); ok {
+				out[r.Name] = found
+			}
+		}
+	}
+	return out, nil
+}
+
+// sameRoot returns the folder that a session's record names: this runtime's own
+// root of that name, or the recorded path, opened once and kept until Close. A
+// folder that took the place of the recorded one is not the same.
+func (rt *Runtime) sameRoot(mine disk.Root, rec revert.Root) (disk.Root, bool) {
+	if mine != nil && isFolder(mine, rec.Identity) {
+		return mine, true
+	}
+	if kept, ok := rt.others.get(rec.Path); ok && isFolder(kept, rec.Identity) {
+		return kept, true
+	}
+	open, err := rt.host.OpenRoot(rec.Path)
+	if err != nil {
+		return nil, false
+	}
+	if !isFolder(open, rec.Identity) {
+		_ = open.Close()
+		return nil, false
+	}
+	return rt.others.keep(rec.Path, open), true
+}
+
+// kept are folders of other sessions that were opened to take their calls back.
+type kept struct {
+	mu   sync.Mutex // never held across a wait
+	open map[string]disk.Root
+	all  []disk.Root
+}
+
+func (k *kept) get(path string) (disk.Root, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r, ok := k.open[path]
+	return r, ok
+}
+
+func (k *kept) keep(path string, r disk.Root) disk.Root {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open == nil {
+		k.open = map[string]disk.Root{}
+	}
+	k.open[path], k.all = r, append(k.all, r)
+	return r
+}
+
+func (k *kept) close() error {
+	k.mu.Lock()
+	all := k.all
+	k.all, k.open = nil, nil
+	k.mu.Unlock()
+	var errs []error
+	for _, r := range all {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func isFolder(r disk.Root, identity json.RawMessage) bool {
+	id, err := canon.Marshal(r.Identity())
+	return err == nil && bytes.Equal(id, identity)
+}
+
+func (rt *Runtime) world(map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {
+	return nil
+}

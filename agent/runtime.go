@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Runtime is tools, a policy, a journal and roots. It is safe for concurrent
+// use. It starts no goroutine and reads no environment.
+type Runtime struct {
+	host     host.Host
+	tools    tool.Registry
+	engine   perm.Engine
+	approver ctxperm.Approver
+	journal  revert.Journal
+	schemes  []revert.Scheme
+	roots    roots
+	others   kept
+	log      *slog.Logger
+	limits   tool.Limits
+	reverter *revert.Reverter
+}
+
+// New makes a runtime and opens its roots. Close gives them back.
+func New(opts ...Option) (*Runtime, error) {
+	c := config{host: host.Real(), log: slog.Default()}
+	for _, o := range opts {
+		if o == nil {
+			continue
+		}
+		if err := o(&c); err != nil {
+			return nil, fmt.Errorf("agent: %w", err)
+		}
+	}
+	rt := &Runtime{host: c.host, approver: c.approver, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits}
+	var err error
+	if rt.tools, err = tool.NewRegistry(c.tools...); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	if rt.engine == nil {
+		if rt.engine, err = rego.Load(rego.Source{FS: policies.Workspace()}); err != nil {
+			return nil, fmt.Errorf("agent: the workspace policy: %w", err)
+		}
+	}
+	if rt.journal == nil {
+		rt.journal = revert.Memory()
+		rt.log.Warn("the journal is in memory: nothing can be taken back once this process ends", "fix", "agent.Journal(sqlite.Open(…))")
+	}
+	if rt.roots, err = openRoots(c.host, c.roots); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	if err := rt.roots.keepOut(rt.journal); err != nil {
+		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
+	}
+	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways}
+	return rt, nil
+}
+
+// Close gives the roots back. Transactions that are still open stay open; those
+// of a durable journal can be reverted by another process once this one closed
+// the journal.
+func (rt *Runtime) Close() error { return errors.Join(rt.roots.close(), rt.others.close()) }
+
+// Tools returns the tools, which cannot change.
+func (rt *Runtime) Tools() tool.Registry { return rt.tools }
+
+// Journal returns the journal that the runtime records in.
+func (rt *Runtime) Journal() revert.Journal { return rt.journal }
+
+// SessionOption configures one session.
+type SessionOption func(*sessionConfig)
+
+type sessionConfig struct {
+	grant   []perm.ResourceAccess
+	limited bool
+}
+
+// Grant gives a session less than what the runtime's tools need: only these
+// accesses, as far as the tools need them. Nothing is ever granted beyond that.
+func Grant(accesses ...perm.ResourceAccess) SessionOption {
+	return func(c *sessionConfig) { c.grant, c.limited = append(c.grant, accesses...), true }
+}
+
+// Session opens a session for a principal that the host program vouches for.
+func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...SessionOption) (*Session, error) {
+	if p.ID == "" {
+		return nil, errors.New("agent: a session needs a principal with an id")
+	}
+	var c sessionConfig
+	for _, o := range opts {
+		o(&c)
+	}
+	grant, err := rt.tools.Grant()
+	if err == nil && c.limited {
+		var less perm.Set
+		if less, err = perm.NewSet(c.grant...); err == nil {
+			grant = grant.Narrow(less)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("agent: grant: %w", err)
+	}
+	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, tally: newTally()}
+	body, err := rt.sessionRecord(s.principal)
+	if err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	// No barrier: the first durable record of the session makes it durable too.
+	err = revert.NewRecorder(rt.journal, rt.host, s.id).Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}})
+	if err != nil {
+		return nil, fmt.Errorf("agent: session: %w", err)
+	}
+	return s, nil
+}
+
+func (rt *Runtime) sessionRecord(p perm.Principal) (*revert.Session, error) {
+	who, err := canon.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	body := &revert.Session{Principal: json.RawMessage(who), Roots: []revert.Root{}}
+	if e, ok := rt.engine.(interface{ Revision() string }); ok {
+		body.Policy = e.Revision()
+	}
+	for _, r := range rt.roots {
+		id, err := canon.Marshal(r.open.Identity())
+		if err != nil {
+			return nil, err
+		}
+		body.Roots = append(body.Roots, revert.Root{Name: r.name, Path: r.path, Identity: id})
+	}
+	return body, nil
+}
+
+// Revert takes a transaction of any session back: an open one whose owner is
+// gone, one of this runtime, or a committed one. A report that is not complete
+// comes with ErrPartial.
+func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error) {
+	rep, err := rt.reverter.Revert(ctx, txn)
+	return rep, partial(rep, err)
+}
+
+// Recover settles the calls that dead processes left in flight, and nothing
+// else. It may be run at any time, also beside living processes.
+func (rt *Runtime) Recover(ctx context.Context) (revert.Recovery, error) {
+	return rt.reverter.Recover(ctx)
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// The conditions of transactions that errors.Is tells apart.
+var (
+	// ErrEnded: the transaction has committed or was reverted.
+	ErrEnded = errors.New("the transaction has ended")
+	// ErrPartial: a revert left something behind; its report lists it.
+	ErrPartial = errors.New("not everything was taken back")
+	// ErrManaged: Update commits and reverts its transaction itself.
+	ErrManaged = errors.New("the transaction is managed by Update")
+)
+
+// Session is one run of one agent: its principal, its grant, its counts. It is
+// safe for concurrent use.
+type Session struct {
+	rt        *Runtime
+	id        string
+	principal perm.Principal
+	grant     perm.Set
+	tally     *tally
+}
+
+// ID names the session on the journal.
+func (s *Session) ID() string { return s.id }
+
+// Principal returns who asks.
+func (s *Session) Principal() perm.Principal { return s.principal.Clone() }
+
+// Begin begins a transaction, which the caller must Commit or Revert. What is
+// left open stays open, with its claims, until somebody reverts it.
+func (s *Session) Begin(ctx context.Context) (*Txn, error) {
+	id := host.NewID(s.rt.host, "t_")
+	owner := s.rt.journal.Owner()
+	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(id)
+	// No barrier: the first durable record of the transaction carries it.
+	err := rec.Write(ctx, revert.Write{
+		Lines: []revert.Line{{Body: &revert.Begun{Owner: owner}}},
+		Take:  revert.Take{To: revert.Ownership{Txn: id, Owner: owner}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return newTxn(s, rec), nil
+}
+
+// Update runs fn in a transaction: committed when fn returns nil, reverted when
+// it returns an error or panics. The id is returned in either case. The error
+// joins fn's with what the revert left behind.
+func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
+	tx, err := s.Begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	tx.managed = true
+	defer func() {
+		if p := recover(); p != nil {
+			_, _ = tx.revert(context.WithoutCancel(ctx))
+			panic(p)
+		}
+	}()
+	if err := fn(tx); err != nil {
+		_, back := tx.revert(context.WithoutCancel(ctx))
+		return tx.ID(), errors.Join(err, back)
+	}
+	return tx.ID(), tx.commit(ctx)
+}
+
+// Revert takes back a transaction of this session, also after it committed. A
+// report that is not complete comes with ErrPartial.
+func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error) {
+	t, err := revert.Load(ctx, s.rt.journal, txn)
+	if err != nil {
+		return revert.Report{}, err
+	}
+	if t.Session != s.id {
+		return revert.Report{}, fmt.Errorf("transaction %s of this session: %w", txn, revert.ErrNotFound)
+	}
+	return s.rt.Revert(ctx, txn)
+}
+
+func partial(rep revert.Report, err error) error {
+	if err == nil && !rep.Complete() {
+		return fmt.Errorf("%w: %d of %d", ErrPartial, len(rep.NotUndone()), len(rep.Items))
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Txn is a transaction: calls that commit or are taken back together. It is safe
+// for concurrent use; ending it waits for the calls in flight.
+type Txn struct {
+	s       *Session
+	rec     revert.Recorder
+	line    *tool.Line
+	turn    *turn
+	counts  *counts
+	managed bool
+	ended   bool // under turn
+	marks   []string
+}
+
+func newTxn(s *Session, rec revert.Recorder) *Txn {
+	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}}
+	open := s.rt.roots.byName()
+	tx.line = tool.NewLine(tool.Parts{
+		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver,
+		Grant: s.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
+		World: s.rt.world(open), Facts: tx.counts, Limits: s.rt.limits,
+	})
+	return tx
+}
+
+// ID names the transaction on the journal.
+func (tx *Txn) ID() string { return tx.rec.Txn() }
+
+// Invoke runs one call. Input is a tool.Args, raw JSON, or a string for a
+// free-form tool. The outcome always says how the call ended; the error is nil
+// exactly when it is done or held, and else tells the outcomes apart by
+// errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
+func (tx *Txn) Invoke(ctx context.Context, name string, input any) (tool.Outcome, error) {
+	leave, err := tx.turn.share(ctx)
+	if err != nil {
+		return tool.Outcome{Tool: name, Txn: tx.ID(), Status: tool.StatusCancelled}, err
+	}
+	defer leave()
+	if tx.ended {
+		return tool.Outcome{Tool: name, Txn: tx.ID(), Status: tool.StatusInvalid}, fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+	}
+	out := tx.line.Run(ctx, tool.Request{Tool: name, Input: input})
+	return out, out.Err()
+}
+
+// Savepoint names this point, for RevertTo. Setting a name again moves it.
+func (tx *Txn) Savepoint(ctx context.Context, name string) error {
+	return tx.alone(ctx, func() error {
+		if name == "" || len(name) > 64 {
+			return fmt.Errorf("a savepoint's name has 1 to 64 characters: %w", tool.ErrInvalid)
+		}
+		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Savepoint{Name: name}}}}); err != nil {
+			return err
+		}
+		tx.marks = append(tx.marks, name)
+		return nil
+	})
+}
+
+// RevertTo takes back what was done after a savepoint; the transaction stays
+// open. A report that is not complete comes with ErrPartial.
+func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, err error) {
+	err = tx.alone(ctx, func() error {
+		if !slices.Contains(tx.marks, name) {
+			return fmt.Errorf("savepoint %q: %w; there are %q", name, revert.ErrNotFound, tx.marks)
+		}
+		rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name)
+		return partial(rep, err)
+	})
+	return rep, err
+}
+
+// Commit ends the transaction; its effects stay, and can still be taken back by
+// Session.Revert.
+func (tx *Txn) Commit(ctx context.Context) error {
+	if tx.managed {
+		return ErrManaged
+	}
+	return tx.commit(ctx)
+}
+
+// Revert takes the whole transaction back and ends it. A report that is not
+// complete comes with ErrPartial.
+func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
+	if tx.managed {
+		return revert.Report{}, ErrManaged
+	}
+	return tx.revert(ctx)
+}
+
+func (tx *Txn) commit(ctx context.Context) error {
+	return tx.alone(ctx, func() error {
+		// Committed has a barrier: it is the point of no return, and whoever is
+		// told of it relies on it.
+		err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
+		tx.ended = err == nil
+		return err
+	})
+}
+
+func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
+	err = tx.alone(ctx, func() error {
+		// Taking back is not given up half-way because its caller went away.
+		rep, err = tx.s.rt.reverter.Revert(context.WithoutCancel(ctx), tx.ID())
+		tx.ended = err == nil
+		return partial(rep, err)
+	})
+	return rep, err
+}
+
+// alone runs fn with no call in flight.
+func (tx *Txn) alone(ctx context.Context, fn func() error) error {
+	leave, err := tx.turn.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if tx.ended {
+		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+	}
+	return fn()
+}
+
+// width is how many calls of one transaction run at once at most.
+const width = 64
+
+// turn lets many calls run, or one end of the transaction, never both. It is
+// made of locks that wait with a context, so that nobody is stuck behind a call
+// that does not return.
+type turn struct {
+	entry *host.Lock // taken to be alone, and for a moment to share
+	slots chan struct{}
+	host  host.Host
+}
+
+func newTurn(h host.Host) *turn {
+	return &turn{entry: host.NewLock(h, "txn.turn"), slots: make(chan struct{}, width), host: h}
+}
+
+func (t *turn) share(ctx context.Context) (func(), error) {
+	if err := t.entry.Lock(ctx); err != nil {
+		return nil, err
+	}
+	defer t.entry.Unlock()
+	if err := t.take(ctx); err != nil {
+		return nil, err
+	}
+	return func() { <-t.slots }, nil
+}
+
+func (t *turn) alone(ctx context.Context) (func(), error) {
+	if err := t.entry.Lock(ctx); err != nil {
+		return nil, err
+	}
+	for i := range width {
+		if err := t.take(ctx); err != nil {
+			t.give(i)
+			t.entry.Unlock()
+			return nil, err
+		}
+	}
+	return func() {
+		t.give(width)
+		t.entry.Unlock()
+	}, nil
+}
+
+func (t *turn) take(ctx context.Context) error {
+	if err := t.host.Point(ctx, "txn.slot"); err != nil {
+		return err
+	}
+	select {
+	case t.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t *turn) give(n int) {
+	for range n {
+		<-t.slots
+	}
+}

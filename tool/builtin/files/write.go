@@ -1,0 +1,64 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	handle "github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+type writeIn struct {
+	Path     string `json:"path"`
+	Content  string `json:"content"`
+	Mode     string `json:"mode"`
+	IfAbsent bool   `json:"if_absent"`
+}
+
+func writeSpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_write", Description: "Write a file of the workspace whole, creating it where it is not there.", Tags: []string{"files"},
+		Input: object(pathArgument+`,
+			"content":{"type":"string","description":"The whole new content."},
+			"mode":{"type":"string","pattern":"^0?[0-7]{3}$","description":"Permission bits in octal, such as 0644; kept by default."},
+			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`, `"path","content"`),
+		Needs: need(perm.Write), EffectClass: revert.Reversible, Verify: verifyWrite,
+		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
+			o := handle.WriteOptions{IfAbsent: i.IfAbsent}
+			if i.Mode != "" {
+				bits, err := strconv.ParseUint(i.Mode, 8, 12)
+				if err != nil {
+					return tool.Result{}, err
+				}
+				o.Perm = fs.FileMode(bits)
+			}
+			err := f.Write(ctx, i.Path, []byte(i.Content), o)
+			return tool.Text(fmt.Sprintf("wrote %d bytes", len(i.Content))), err
+		}),
+	}
+}
+
+type editIn struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+	All  bool   `json:"all"`
+}
+
+func editSpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_edit", Description: "Replace a text in a file of the workspace. The text must occur exactly once unless all is true.", Tags: []string{"files"},
+		Input: object(pathArgument+`,
+			"old":{"type":"string","minLength":1,"description":"The text to replace."},
+			"new":{"type":"string","description":"What to put in its place."},
+			"all":{"type":"boolean","description":"Replace every occurrence."}`, `"path","old","new"`),
+		Needs: append(need(perm.Read), need(perm.Write)...), EffectClass: revert.Reversible, Verify: verifyEdit,
+		Execute: with(func(ctx context.Context, f *handle.Files, i editIn) (tool.Result, error) {
+			return tool.Text("edited"), f.Edit(ctx, i.Path, i.Old, i.New, i.All)
+		}),
+	}
+}
