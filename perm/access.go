@@ -23,19 +23,24 @@ func Access(action Action, resource string) ResourceAccess {
 // ParseAccess reads what String writes: the action, for a connect an HTTP
 // method if it has one, and the resource or pattern, separated by single spaces.
 func ParseAccess(text string) (ResourceAccess, error) {
+	a, _, err := readAccess(text)
+	return a, err
+}
+
+func readAccess(text string) (ResourceAccess, rule, error) {
 	words := strings.Split(text, " ")
-	a := ResourceAccess{Action: Action(words[0]), Resource: words[len(words)-1]}
-	switch len(words) {
-	case 2:
-	case 3:
+	if len(words) < 2 || len(words) > 3 || words[1] == "" {
+		return ResourceAccess{}, rule{}, errors.New(`not a valid access: valid are "read file://workspace/**" and "connect POST https://host/path"`)
+	}
+	a := Access(Action(words[0]), words[len(words)-1])
+	if len(words) == 3 {
 		a.Method = words[1]
-	default:
-		return ResourceAccess{}, errors.New(`not a valid access: valid are "read file://workspace/**" and "connect POST https://host/path"`)
 	}
-	if _, err := a.compile(); err != nil {
-		return ResourceAccess{}, err
+	r, err := a.compile()
+	if err != nil {
+		return ResourceAccess{}, rule{}, err
 	}
-	return a, nil
+	return a, r, nil
 }
 
 // String writes a in one line, such as "read file://workspace/**" or
@@ -79,6 +84,10 @@ func newRule(action Action, method string, p Pattern) (rule, error) {
 
 func (r rule) access() ResourceAccess {
 	return ResourceAccess{Action: r.action, Resource: r.pattern.String(), Method: r.method}
+}
+
+func (r rule) same(o rule) bool {
+	return r.action == o.action && r.method == o.method && r.pattern.text == o.pattern.text
 }
 
 // covers reports whether r holds for every access that o stands for.

@@ -51,14 +51,10 @@ func parsePort(text string, wild bool) (uint16, error) {
 }
 
 func defaultPort(k Kind) uint16 {
-	switch k {
-	case KindHTTPS:
+	if k == KindHTTPS {
 		return 443
-	case KindHTTP:
-		return 80
-	default:
-		return 0
 	}
+	return 80
 }
 
 // parseHost reads a host or, with wild, the patterns *, *.name and {param}.

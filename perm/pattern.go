@@ -46,6 +46,10 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the canonical text, "" for the zero Pattern.
 func (p Pattern) String() string { return p.text }
 
+// Kind returns the kind of the resources that p matches, "" for the zero
+// Pattern.
+func (p Pattern) Kind() Kind { return p.kind }
+
 // Exact returns the resource that p names, if p has neither wildcards nor
 // parameters.
 func (p Pattern) Exact() (Resource, bool) {

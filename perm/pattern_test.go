@@ -106,6 +106,10 @@ func TestPatternZero(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestPatternKind(t *testing.T) {
+	require.Equal(t, perm.KindExec, pattern(t, "exec:///**").Kind())
+}
+
 func TestPatternParams(t *testing.T) {
 	require.Equal(t, []string{"root", "a", "b"}, pattern(t, "file://{root}/{a}-{b}/{a}/{root}").Params())
 	require.Nil(t, pattern(t, "file://ws/**").Params())
@@ -221,11 +225,15 @@ func ExamplePattern_Bind() {
 	}
 	for _, path := range []string{"src/*.go", "../secrets"} {
 		r, err := p.Bind(func(string) (string, bool) { return path, true })
-		fmt.Println(r, err)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(r)
 	}
 	// Output:
-	// file://workspace/src/%2A.go <nil>
-	//  argument path: path outside its root: valid is a path below the root
+	// file://workspace/src/%2A.go
+	// argument path: path outside its root: valid is a path below the root
 }
 
 func ExamplePattern_Matches() {

@@ -2,6 +2,7 @@ package perm
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -183,11 +184,8 @@ func (s Set) covers(asked rule) bool {
 
 // add returns s with c, unless s has it already.
 func (s Set) add(c clause) Set {
-	texts := c.texts()
-	for _, d := range s.clauses {
-		if slices.Equal(d.texts(), texts) {
-			return s
-		}
+	if slices.ContainsFunc(s.clauses, c.same) {
+		return s
 	}
 	return Set{clauses: append(slices.Clip(s.clauses), c)}
 }
@@ -206,11 +204,7 @@ func parseClause(texts []string) (clause, error) {
 	var c clause
 	for i, text := range texts {
 		text, except := strings.CutPrefix(text, "except ")
-		a, err := ParseAccess(text)
-		if err != nil {
-			return clause{}, fmt.Errorf("access %d: %w", i+1, err)
-		}
-		r, err := a.compile()
+		_, r, err := readAccess(text)
 		if err != nil {
 			return clause{}, fmt.Errorf("access %d: %w", i+1, err)
 		}
@@ -221,7 +215,7 @@ func parseClause(texts []string) (clause, error) {
 		}
 	}
 	if len(c.all) == 0 { // it would hold for everything
-		return clause{}, fmt.Errorf("no access beside the excepts")
+		return clause{}, errors.New("no access beside the excepts")
 	}
 	return c, nil
 }
@@ -237,6 +231,11 @@ func (c clause) texts() []string {
 	return texts
 }
 
+func (c clause) same(d clause) bool {
+	return slices.EqualFunc(c.all, d.all, rule.same) && slices.EqualFunc(c.except, d.except, rule.same)
+}
+
+// covers is false for a clause without rules, which would else hold for all.
 func (c clause) covers(asked rule) bool {
 	return len(c.all) > 0 &&
 		!slices.ContainsFunc(c.all, func(r rule) bool { return !r.covers(asked) }) &&
@@ -277,6 +276,9 @@ func (c clause) simplify() (clause, bool) {
 	c.except = slices.DeleteFunc(c.except, func(e rule) bool {
 		return slices.ContainsFunc(c.all, func(r rule) bool { return !e.overlaps(r) })
 	})
+	if len(c.except) == 0 {
+		c.except = nil // as it is read from JSON
+	}
 	return c, true
 }
 
