@@ -208,6 +208,16 @@ func isFolder(r disk.Root, identity json.RawMessage) bool {
 	return err == nil && bytes.Equal(id, identity)
 }
 
-func (rt *Runtime) world(map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {
-	return nil
+func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {
+	lookup := func(name string) (disk.Root, bool) {
+		r, ok := open[name]
+		return r, ok
+	}
+	return func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World {
+		var resources []string
+		for _, a := range accesses {
+			resources = append(resources, a.Resource)
+		}
+		return files.World(lookup, rt.host, rt.journal, resources, changes)
+	}
 }

@@ -1,0 +1,90 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// World is what a verifier sees of the files of one call: those that are named,
+// and those that the call changed. What was there before comes from the changes
+// and the content kept with them.
+func World(roots func(name string) (disk.Root, bool), h host.Host, keep revert.Keeper, resources []string, changes []revert.Change) verify.World {
+	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: slices.Clone(resources)}
+	for _, c := range changes {
+		w.reach = append(w.reach, c.Resource)
+	}
+	return w
+}
+
+type world struct {
+	scheme
+	keep    revert.Keeper
+	changes []revert.Change
+	reach   []string
+}
+
+func (w world) at(ctx context.Context, resource string) (site, string, error) {
+	if !slices.Contains(w.reach, resource) {
+		return site{}, "", fmt.Errorf("%s: %w: it is not one of the call's", resource, ctxperm.ErrDenied)
+	}
+	where, path, err := w.locate(resource)
+	if err != nil {
+		return where, path, err
+	}
+	return where, path, where.straight(ctx, path)
+}
+
+// Version returns the token of what is there now.
+func (w world) Version(ctx context.Context, resource string) (string, error) {
+	where, path, err := w.at(ctx, resource)
+	if missing(err) {
+		return string(revert.Absent), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	s, err := where.look(ctx, path, nil)
+	if err != nil {
+		return "", err
+	}
+	return string(s.Token()), nil
+}
+
+// Open reads what is there now.
+func (w world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+	where, path, err := w.at(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := where.host.Point(ctx, "files.open"); err != nil {
+		return nil, err
+	}
+	return where.root.Open(path)
+}
+
+// Before reads what was there before the call's first change of the file.
+func (w world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+	for _, c := range w.changes {
+		if c.Resource != resource || c.Scheme != SchemeName {
+			continue
+		}
+		inv, err := readInverse(c)
+		if err != nil {
+			return nil, err
+		}
+		if inv.Was == nil || inv.Was.Kept == nil {
+			return nil, fmt.Errorf("%s: there was no file: %w", resource, fs.ErrNotExist)
+		}
+		return w.keep.Open(ctx, *inv.Was.Kept)
+	}
+	return nil, fmt.Errorf("%s: the call did not change it: %w", resource, fs.ErrNotExist)
+}

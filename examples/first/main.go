@@ -1,0 +1,73 @@
+// The first ten minutes: a tool of one's own beside the built-in file tools, one
+// transaction, and its undo.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+func main() {
+	dir, err := os.MkdirTemp("", "remit-first-")
+	if err == nil {
+		err = run(context.Background(), dir)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, dir string) error {
+	upper, err := tool.Create("upper", "Upper-case a text.",
+		func(_ context.Context, in string) (string, error) { return strings.ToUpper(in), nil }, tool.Pure())
+	if err != nil {
+		return err
+	}
+	rt, err := agent.New( // the workspace policy, and a journal in memory
+		agent.Tools(upper), agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+	if err != nil {
+		return err
+	}
+	id, err := s.Update(ctx, func(tx *agent.Txn) error { // commits on nil, reverts on error or panic
+		greeting, err := tx.Invoke(ctx, "upper", "hi")
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": greeting.Text}); err != nil {
+			return err
+		}
+		_, err = tx.Invoke(ctx, "file_write", tool.Args{"path": ".git/config", "content": "no"})
+		if !errors.Is(err, tool.ErrDenied) {
+			return fmt.Errorf("the policy let a write to .git through: %v", err)
+		}
+		fmt.Println(err)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(dir + "/a.txt")
+	fmt.Printf("committed: a.txt holds %q (%v)\n", content, err)
+
+	report, err := s.Revert(ctx, id) // also after commit
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(dir + "/a.txt")
+	fmt.Printf("%s: a.txt is gone: %v\n", report.State, errors.Is(err, os.ErrNotExist))
+	return nil
+}
