@@ -22,8 +22,11 @@ type image struct {
 // chunk is how much is written between two scheduling points.
 const chunk = 128 << 10
 
-// draftPerm are the bits of a draft until it is complete: nobody else reads it.
-const draftPerm = 0o600
+// These are the bits of a draft until it is complete: nobody else reads it.
+const (
+	draftPerm    = 0o600
+	draftDirPerm = 0o700
+)
 
 // prepare makes an image under the draft name, complete and synced. The inode
 // that it returns is known to nobody else.
@@ -118,7 +121,7 @@ func (w *swap) dress(ctx context.Context, img image) error {
 }
 
 func (w *swap) draftDir(ctx context.Context, img image) error {
-	if err := w.root.Mkdir(w.draft, 0o700); err != nil {
+	if err := w.root.Mkdir(w.draft, draftDirPerm); err != nil {
 		return err
 	}
 	return w.dress(ctx, img)

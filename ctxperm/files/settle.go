@@ -11,7 +11,7 @@ import (
 
 // settle puts in order what a swap left that died at any point. It may die
 // itself and be run again. What is under the draft name is always ours, half
-// written or whole, and is removed. Under the stage name there is, by what the
+// written or whole, and is removed unless a mark stands beside it (weak.go). Under the stage name there is, by what the
 // swap was to do:
 //
 //	swap      stage                target   means                          done
@@ -32,6 +32,13 @@ import (
 // theirs is lost by removing the copy. A directory that is not empty is somebody
 // else's. Save moves a file to a visible name beside the target.
 func (w *swap) settle(ctx context.Context) error {
+	_, err := w.lstat(ctx, w.mark())
+	if err == nil {
+		return w.settleWeakly(ctx)
+	}
+	if !missing(err) {
+		return err
+	}
 	if err := w.clearDraft(ctx); err != nil {
 		return err
 	}

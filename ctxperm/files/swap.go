@@ -48,10 +48,12 @@ func (w *swap) put(ctx context.Context, img image) error {
 		return err
 	}
 	err := w.rename(ctx, w.draft, w.target)
-	if occupied(err) {
+	switch {
+	case occupied(err):
 		return w.lost(ctx, w.draft, "it exists by now")
-	}
-	if err != nil {
+	case w.weakly(ctx, err):
+		return w.pourWeakly(ctx)
+	case err != nil:
 		return err
 	}
 	return w.syncDir(ctx, w.target)
@@ -62,41 +64,45 @@ func (w *swap) replace(ctx context.Context, img image) error {
 	if err := w.prepare(ctx, img); err != nil {
 		return err
 	}
-	if err := w.rename(ctx, w.draft, w.stage); err != nil {
+	err := w.rename(ctx, w.draft, w.stage)
+	if w.weakly(ctx, err) {
+		return w.pourWeakly(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	err := w.exchange(ctx, w.stage, w.target)
-	if missing(err) {
+	err = w.exchange(ctx, w.stage, w.target)
+	switch {
+	case missing(err):
 		return w.lost(ctx, w.stage, "it is gone by now")
-	}
-	if err != nil {
+	case w.weakly(ctx, err):
+		if err := w.rename(ctx, w.stage, w.draft); err != nil {
+			return err
+		}
+		return w.pourWeakly(ctx)
+	case err != nil:
 		return err
 	}
-	why, err := w.displaced(ctx)
-	if err != nil {
-		return err
-	}
-	if why == "" {
-		why, err = w.drop(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if why != "" {
-		return w.refuse(why, w.giveBack(ctx))
-	}
-	return w.syncDir(ctx, w.target)
+	return w.finish(ctx, w.giveBack)
 }
 
 // take removes what is there, by way of the stage name.
 func (w *swap) take(ctx context.Context) error {
 	err := w.rename(ctx, w.target, w.stage)
-	if missing(err) {
+	switch {
+	case missing(err):
 		return conflict(w.target, "it is gone by now")
-	}
-	if err != nil {
+	case w.weakly(ctx, err):
+		return w.takeWeakly(ctx)
+	case err != nil:
 		return err
 	}
+	return w.finish(ctx, w.putBack)
+}
+
+// finish throws away what was displaced, if it is what should have been, else it
+// goes back.
+func (w *swap) finish(ctx context.Context, back func(context.Context) error) error {
 	why, err := w.displaced(ctx)
 	if err != nil {
 		return err
@@ -107,10 +113,16 @@ func (w *swap) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if why != "" {
-		return w.refuse(why, w.putBack(ctx))
+	if why == "" {
+		return w.syncDir(ctx, w.target)
 	}
-	return w.syncDir(ctx, w.target)
+	if err := back(ctx); err != nil {
+		return err
+	}
+	if w.saved != "" {
+		why += "; a version that had no other place is now " + w.saved
+	}
+	return conflict(w.target, why)
 }
 
 // lost ends a swap that found the target changed before it touched it.
@@ -119,17 +131,6 @@ func (w *swap) lost(ctx context.Context, leftover, what string) error {
 		return err
 	}
 	return conflict(w.target, what)
-}
-
-// refuse is a conflict only if the way back worked.
-func (w *swap) refuse(why string, back error) error {
-	if back != nil {
-		return back
-	}
-	if w.saved != "" {
-		why += "; a version that had no other place is now " + w.saved
-	}
-	return conflict(w.target, why)
 }
 
 // displaced says why what was displaced must go back; "" means that it is what

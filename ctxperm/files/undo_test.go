@@ -1,51 +1,127 @@
 package files_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert"
 )
 
-// TestUndo: every action changes something, and taking it back leaves the tree
-// as it was; taking that back brings the change again.
-func TestUndo(t *testing.T) {
-	for _, a := range actions() {
-		t.Run(a.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
-			before := w.tree()
-			require.NoError(t, w.do(w.host(), a.do))
-			require.NotEqual(t, before, w.tree())
-			rep := w.revert()
-			require.Empty(t, rep.NotUndone())
-			require.NotEmpty(t, rep.Items)
-			require.Equal(t, before, w.tree())
-			require.Equal(t, revert.RevertedState, rep.State)
+// each runs a test for every action on every kind of file system.
+func each(t *testing.T, run func(t *testing.T, a action, fresh func() *world)) {
+	t.Helper()
+	for system, wrap := range systems() {
+		t.Run(system, func(t *testing.T) {
+			for _, a := range actions() {
+				t.Run(a.name, func(t *testing.T) {
+					run(t, a, func() *world { return prepared(t, wrap) })
+				})
+			}
 		})
 	}
+}
+
+func prepared(t *testing.T, wrap func(disk.Root) disk.Root) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.furnish()
+	w.root = wrap(w.root)
+	return w
+}
+
+// TestUndo: every action changes something, and taking it back leaves the tree
+// as it was.
+func TestUndo(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		w := fresh()
+		before := w.tree()
+		require.NoError(t, w.do(w.host(), a.do))
+		require.NotEqual(t, before, w.tree())
+		rep := w.revert()
+		require.Empty(t, rep.NotUndone())
+		require.NotEmpty(t, rep.Items)
+		require.Equal(t, before, w.tree())
+		require.Equal(t, revert.RevertedState, rep.State)
+	})
 }
 
 // TestCrash: the process dies at every point of an action. Whatever it had done,
 // taking it back in another process leaves the tree as it was.
 func TestCrash(t *testing.T) {
-	for _, a := range actions() {
-		t.Run(a.name, func(t *testing.T) {
-			for n := 1; ; n++ {
-				w := newWorld(t)
-				w.furnish()
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		for n := 1; ; n++ {
+			w := fresh()
+			before := w.tree()
+			c := &crash{left: n}
+			_ = w.do(c.on(w.host()), a.do)
+			rep := w.revert()
+			require.Empty(t, rep.NotUndone(), "died at %v", c.trace)
+			require.Equal(t, before, w.tree(), "died at %v", c.trace)
+			if !c.died {
+				return
+			}
+		}
+	})
+}
+
+// stride is how many of the points of a second death are passed over.
+func stride() int {
+	if os.Getenv("REMIT_LONG") == "1" {
+		return 1
+	}
+	return 17
+}
+
+// TestCrashOfUndo: the process dies at a point of an action, or at none, and the
+// one that takes it back dies too, at every one of its points.
+func TestCrashOfUndo(t *testing.T) {
+	states := 0
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		for n, first := 1, true; first; n++ {
+			for m := 1 + n%stride(); ; m += stride() {
+				w := fresh()
 				before := w.tree()
-				c := &crash{left: n}
+				c, d := &crash{left: n}, &crash{left: m}
 				_ = w.do(c.on(w.host()), a.do)
+				_, _ = w.reverter(d.on(w.host())).Revert(t.Context(), txn)
 				rep := w.revert()
-				require.Empty(t, rep.NotUndone(), "died at %v", c.trace)
-				require.Equal(t, before, w.tree(), "died at %v", c.trace)
-				if !c.died {
-					t.Logf("%d points", n-1)
-					return
+				states++
+				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
+				require.Equal(t, before, w.tree(), "died at %v, then at %v", c.trace, d.trace)
+				if first = c.died; !d.died {
+					break
 				}
 			}
-		})
-	}
+		}
+	})
+	t.Logf("%d states", states)
+}
+
+// TestCrashOfRecovery: the undo of a whole action dies, and what recovers from
+// that dies as well.
+func TestCrashOfRecovery(t *testing.T) {
+	states := 0
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		for n, first := 1, true; first; n++ {
+			for m := 1 + n%stride(); ; m += stride() {
+				w := fresh()
+				before := w.tree()
+				require.NoError(t, w.do(w.host(), a.do))
+				c, d := &crash{left: n}, &crash{left: m}
+				_, _ = w.reverter(c.on(w.host())).Revert(t.Context(), txn)
+				_, _ = w.reverter(d.on(w.host())).Revert(t.Context(), txn)
+				rep := w.revert()
+				states++
+				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
+				require.Equal(t, before, w.tree(), "died at %v, then at %v", c.trace, d.trace)
+				if first = c.died; !d.died {
+					break
+				}
+			}
+		}
+	})
+	t.Logf("%d states", states)
 }

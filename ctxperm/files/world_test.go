@@ -37,16 +37,30 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
+	dir := folder(t)
 	root, err := disk.OpenRoot(dir)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = root.Close() })
+	t.Cleanup(func() {
+		_ = root.Close()
+		_ = os.RemoveAll(dir)
+	})
 	w := &world{t: t, dir: dir, root: root, journal: revert.Memory()}
 	w.gate = func(_ context.Context, a perm.ResourceAccess) error {
 		w.asked = append(w.asked, a)
 		return nil
 	}
 	return w
+}
+
+// folder is one in memory where there is such: the deaths of these tests are
+// those of processes, which a sync does not help against.
+func folder(t *testing.T) string {
+	t.Helper()
+	const memory = "/dev/shm"
+	if dir, err := os.MkdirTemp(memory, "files-"); err == nil {
+		return dir
+	}
+	return t.TempDir()
 }
 
 // host is that of a new process.
@@ -202,7 +216,8 @@ func xattrs(t *testing.T, path string) map[string]string {
 	return out
 }
 
-var long = strings.Repeat("a line of a long file\n", 20_000)
+// long is content that is written in more than one piece.
+var long = strings.Repeat("a line of a long file\n", 6_500)
 
 // furnish fills the folder with what the actions of the tests act on.
 func (w *world) furnish() {

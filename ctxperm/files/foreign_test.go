@@ -1,0 +1,220 @@
+package files_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+)
+
+// theirs is what somebody else writes; it must never get lost.
+const theirs = "written by somebody else"
+
+// deed is what somebody else does to a file while remit works on it. Last, where
+// there is one, is done when all is over.
+type deed struct {
+	name string
+	do   func(w *world, path string) (last func())
+}
+
+func deeds() []deed {
+	return []deed{
+		{"replace", func(w *world, path string) func() {
+			other := filepath.Join(w.dir, "theirs.tmp")
+			require.NoError(w.t, os.WriteFile(other, []byte(theirs), 0o644))
+			if os.Rename(other, path) != nil { // a directory is in the way
+				_ = os.Remove(other)
+				_ = os.WriteFile(filepath.Join(path, "inside"), []byte(theirs), 0o644)
+			}
+			return nil
+		}},
+		{"append", func(w *world, path string) func() {
+			if f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err == nil {
+				_, err = f.WriteString(theirs)
+				require.NoError(w.t, err)
+				require.NoError(w.t, f.Close())
+			}
+			return nil
+		}},
+		{"hold open", func(w *world, path string) func() {
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
+			if err != nil {
+				return nil
+			}
+			return func() {
+				_, err := f.WriteString(theirs)
+				require.NoError(w.t, err)
+				require.NoError(w.t, f.Close())
+			}
+		}},
+		{"fill", func(w *world, path string) func() {
+			_ = os.WriteFile(filepath.Join(path, "inside"), []byte(theirs), 0o644)
+			return nil
+		}},
+		{"delete", func(w *world, path string) func() {
+			_ = os.Remove(path)
+			return nil
+		}},
+	}
+}
+
+// meddler does a deed at the n-th point that it is asked at.
+type meddler struct {
+	deed
+	w    *world
+	path string
+	left int
+	done bool
+	at   string
+	last func()
+	kept func() bool // whether what was written then is somewhere
+}
+
+func (w *world) meddler(d deed, file string, n int) *meddler {
+	return &meddler{deed: d, w: w, path: filepath.Join(w.dir, file), left: n}
+}
+
+func (m *meddler) point(id string) {
+	if m.left--; m.left == 0 {
+		m.last = m.do(m.w, m.path)
+		m.done, m.at = true, id
+		m.kept = func() bool { return true }
+		if m.w.wrote() || m.last != nil {
+			m.kept = m.w.wrote
+		}
+	}
+}
+
+// end writes through what was opened and requires that nothing got lost.
+func (m *meddler) end(about string) {
+	if m.last != nil {
+		m.last()
+	}
+	if m.done {
+		require.True(m.w.t, m.kept(), "%s at %s, %s: lost; the tree holds %v", m.name, m.at, about, names(m.w.tree()))
+	}
+	for name := range m.w.tree() {
+		require.NotContains(m.w.t, name, files.StagePrefix, "%s at %s, %s", m.name, m.at, about)
+	}
+}
+
+func (w *world) wrote() bool {
+	for _, e := range w.tree() {
+		if strings.Contains(e.data, theirs) {
+			return true
+		}
+	}
+	return false
+}
+
+func names(tree map[string]entry) []string {
+	var out []string
+	for name := range tree {
+		out = append(out, name)
+	}
+	return out
+}
+
+// meddled runs a test for every action and deed, on a file system that can
+// exchange.
+func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
+	t.Helper()
+	if probe := newWorld(t).root.Features(); !probe.Exchange || !probe.Lease {
+		t.Skip("others lose bytes here, as the package says")
+	}
+	for _, a := range actions() {
+		for _, d := range deeds() {
+			t.Run(a.name+"/"+d.name, func(t *testing.T) { run(t, a, d) })
+		}
+	}
+}
+
+// TestMeddledAction: somebody else does something to the file at every point of
+// an action, and the action is then taken back.
+func TestMeddledAction(t *testing.T) {
+	meddled(t, func(t *testing.T, a action, d deed) {
+		for n, more := 1, true; more; n++ {
+			w := newWorld(t)
+			w.furnish()
+			m := w.meddler(d, a.file, n)
+			h := w.host()
+			h.OnPoint = func(id string) error { m.point(id); return nil }
+			_ = w.do(h, a.do)
+			w.revert()
+			m.end("then undone")
+			more = m.done
+		}
+	})
+}
+
+// TestMeddledCrash: they do it, and later on the process dies.
+func TestMeddledCrash(t *testing.T) {
+	meddled(t, func(t *testing.T, a action, d deed) {
+		for n, more := 1, true; more; n++ {
+			for k := n%(stride()/4+1) + 1; ; k += stride()/4 + 1 {
+				w := newWorld(t)
+				w.furnish()
+				m, c := w.meddler(d, a.file, n), &crash{left: n + k}
+				h := c.on(w.host())
+				dying := h.OnPoint
+				h.OnPoint = func(id string) error { m.point(id); return dying(id) }
+				_ = w.do(h, a.do)
+				w.revert()
+				m.end("then died at " + strings.Join(c.trace, " "))
+				if more = m.done; !c.died {
+					break
+				}
+			}
+		}
+	})
+}
+
+// TestMeddledUndo: they do it at every point of the undo, which dies later, or
+// does not.
+func TestMeddledUndo(t *testing.T) {
+	meddled(t, func(t *testing.T, a action, d deed) {
+		for n, more := 1, true; more; n++ {
+			for k := n%(stride()/4+1) + 1; ; k += stride()/4 + 1 {
+				w := newWorld(t)
+				w.furnish()
+				require.NoError(t, w.do(w.host(), a.do))
+				m, c := w.meddler(d, a.file, n), &crash{left: n + k}
+				h := c.on(w.host())
+				dying := h.OnPoint
+				h.OnPoint = func(id string) error { m.point(id); return dying(id) }
+				_, _ = w.reverter(h).Revert(t.Context(), txn)
+				w.revert()
+				m.end("then died at " + strings.Join(c.trace, " "))
+				if more = m.done; !c.died {
+					break
+				}
+			}
+		}
+	})
+}
+
+// TestMeddledRecovery: the process died at every point of an action, and they do
+// it at every point of what settles that.
+func TestMeddledRecovery(t *testing.T) {
+	meddled(t, func(t *testing.T, a action, d deed) {
+		for n, first := 1, true; first; n++ {
+			for k, more := n%(stride()/4+1)+1, true; more; k += stride()/4 + 1 {
+				w := newWorld(t)
+				w.furnish()
+				c := &crash{left: n}
+				_ = w.do(c.on(w.host()), a.do)
+				m, h := w.meddler(d, a.file, k), w.host()
+				h.OnPoint = func(id string) error { m.point(id); return nil }
+				_, err := w.reverter(h).Revert(t.Context(), txn)
+				require.NoError(t, err)
+				w.revert()
+				m.end("after a death at " + strings.Join(c.trace, " "))
+				first, more = c.died, m.done
+			}
+		}
+	})
+}
