@@ -280,6 +280,11 @@ func howToAllow(d *line.DeniedError, t Tool) string {
 	case d.Access.Resource == "":
 		return ""
 	}
+	for _, r := range d.Decision.Reasons() {
+		if r.At != "" {
+			return "change the rule at " + r.At + ": a refusal wins over every rule that allows"
+		}
+	}
 	return fmt.Sprintf("a rule that would allow it: allow contains \"…\" if { input.access.action == %q; input.access.resource.text == %q }",
 		d.Access.Action, d.Access.Resource)
 }
