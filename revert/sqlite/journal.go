@@ -28,6 +28,9 @@ var _ revert.Journal = (*Journal)(nil)
 func (j *Journal) owners() string   { return filepath.Join(j.dir, "owners") }
 func (j *Journal) newBlobs() string { return filepath.Join(j.dir, "blobs", "new") }
 
+// Dir returns the state folder, so that a runtime can refuse roots around it.
+func (j *Journal) Dir() string { return j.dir }
+
 // Owner names this opening.
 func (j *Journal) Owner() string { return j.lock.owner }
 
