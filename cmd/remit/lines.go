@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// lineLimit bounds a line of a script in bytes: more than the largest input of a
+// call, and not so much that a script without line ends fills the memory.
+const lineLimit = 24 << 20
+
+// line is one line of a script that is not blank.
+type line struct {
+	n    int // from 1
+	text []byte
+	long bool  // over the limit; text is empty
+	err  error // the script cannot be read on
+}
+
+// readLines yields the lines as they come in, on a goroutine of its own: a read
+// of a terminal or a pipe does not end when the command is told to. done ends it
+// where nobody listens any more.
+func readLines(r io.Reader, done <-chan struct{}) <-chan line {
+	out := make(chan line)
+	go func() {
+		defer close(out)
+		in := bufio.NewReader(r)
+		for n := 1; ; n++ {
+			l, err := readLine(in)
+			l.n = n
+			if err != nil && !errors.Is(err, io.EOF) {
+				l = line{n: n, err: err}
+			}
+			if l.err != nil || l.long || len(l.text) > 0 {
+				select {
+				case out <- l:
+				case <-done:
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func readLine(in *bufio.Reader) (l line, err error) {
+	for {
+		var part []byte
+		part, err = in.ReadSlice('\n')
+		if len(l.text)+len(part) > lineLimit {
+			l.long, l.text = true, nil
+		}
+		if !l.long {
+			l.text = append(l.text, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			l.text = bytes.TrimSpace(l.text)
+			return l, err
+		}
+	}
+}

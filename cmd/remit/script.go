@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// call is one call that a script asks for. Args are the bytes of the script:
+// the runtime decodes them, once and strictly.
+type call struct {
+	tool string
+	args json.RawMessage // nil: none given
+}
+
+// input is what the runtime takes.
+func (c call) input() any {
+	if c.args == nil {
+		return nil
+	}
+	return c.args
+}
+
+// step is one line of a script. Exactly one of its parts is set.
+type step struct {
+	calls     []call // one, or several that run at once
+	savepoint string
+	revertTo  string
+	end       string // commit or revert
+}
+
+// stepError is a line that is not a step.
+type stepError struct{ why, fix string }
+
+// Error is why the line is refused.
+func (e *stepError) Error() string { return e.why }
+
+func badStep(fix, format string, args ...any) *stepError {
+	return &stepError{why: fmt.Sprintf(format, args...), fix: fix}
+}
+
+// verbs are the keys that say what a step does.
+func verbs() []string {
+	return []string{"tool", "parallel", "savepoint", "revert_to", "commit", "revert"}
+}
+
+const stepForms = `a step is {"tool":…,"args":{…}}, {"parallel":[…]}, {"savepoint":"…"}, {"revert_to":"…"}, {"commit":true} or {"revert":true}`
+
+// parseStep reads one line.
+func parseStep(text []byte) (step, error) {
+	obj, err := parseObject(text, append(verbs(), "args"))
+	if err != nil {
+		return step{}, err
+	}
+	verb := ""
+	for _, v := range verbs() {
+		if _, there := obj[v]; !there {
+			continue
+		}
+		if verb != "" {
+			return step{}, badStep("make two lines of it", "keys %q and %q in one line: it can do one thing only", verb, v)
+		}
+		verb = v
+	}
+	if verb == "" {
+		return step{}, badStep(stepForms, "nothing to do: no key says what")
+	}
+	if _, args := obj["args"]; args && verb != "tool" {
+		return step{}, badStep("leave it out", `key "args" belongs to "tool", not to %q`, verb)
+	}
+	return stepOf(verb, obj)
+}
+
+func stepOf(verb string, obj map[string]json.RawMessage) (s step, err error) {
+	switch verb {
+	case "tool":
+		var c call
+		c, err = callOf(obj)
+		s.calls = []call{c}
+	case "parallel":
+		s.calls, err = parseCalls(obj[verb])
+	case "savepoint":
+		s.savepoint, err = parseText(obj, verb)
+	case "revert_to":
+		s.revertTo, err = parseText(obj, verb)
+	default:
+		s.end = verb
+		if string(obj[verb]) != "true" {
+			err = badStep("write true, or leave the line out", "key %q: want true", verb)
+		}
+	}
+	return s, err
+}
+
+func callOf(obj map[string]json.RawMessage) (c call, err error) {
+	c.args = obj["args"]
+	c.tool, err = parseText(obj, "tool")
+	return c, err
+}
+
+// parseCalls reads the calls of a parallel step. One that is wrong refuses all:
+// nothing of the line has run then.
+func parseCalls(text json.RawMessage) ([]call, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(text, &items); err != nil || items == nil {
+		return nil, badStep(`write {"parallel":[{"tool":…,"args":{…}},…]}`, `key "parallel": want a list of calls`)
+	}
+	if len(items) == 0 {
+		return nil, badStep("leave the line out", `key "parallel": the list is empty`)
+	}
+	var calls []call
+	for i, item := range items {
+		obj, err := parseObject(item, []string{"tool", "args"})
+		if err == nil {
+			var c call
+			c, err = callOf(obj)
+			calls = append(calls, c)
+		}
+		var bad *stepError
+		if errors.As(err, &bad) {
+			return nil, badStep(bad.fix, `key "parallel", call %d: %s`, i+1, bad.why)
+		}
+	}
+	return calls, nil
+}
+
+// parseText reads a value that must be a text with something in it.
+func parseText(obj map[string]json.RawMessage, key string) (string, error) {
+	raw, there := obj[key]
+	if !there {
+		return "", badStep(stepForms, "key %q is missing", key)
+	}
+	v, err := canon.Parse(raw, canon.DefaultLimits())
+	if err != nil {
+		return "", badStep("write plain text", "key %q: %v", key, err)
+	}
+	if v.Kind() != canon.String || v.Text() == "" {
+		return "", badStep("write a text in quotes", "key %q: want a text, not %s", key, article(v))
+	}
+	return v.Text(), nil
+}
+
+func article(v canon.Value) string {
+	switch v.Kind() {
+	case canon.String:
+		return "an empty one"
+	case canon.Array, canon.Object:
+		return "an " + v.Kind().String()
+	case canon.Null:
+		return "null"
+	case canon.Bool, canon.Number, canon.Invalid:
+	}
+	return "a " + v.Kind().String()
+}
+
+// parseObject splits an object into its members, whose bytes stay as they are.
+// A key that is there twice, is not known, or is spelled another way is refused.
+func parseObject(text []byte, known []string) (map[string]json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	first, err := dec.Token()
+	if err != nil {
+		return nil, notJSON(err)
+	}
+	if first != json.Delim('{') {
+		return nil, badStep(stepForms, "want an object")
+	}
+	obj := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, notJSON(err)
+		}
+		name, _ := key.(string) // the decoder lets nothing else through here
+		if err := checkKey(name, known, obj); err != nil {
+			return nil, err
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, notJSON(err)
+		}
+		obj[name] = raw
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, notJSON(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, badStep("one line, one step", "there is something after the end of the object")
+	}
+	return obj, nil
+}
+
+func checkKey(name string, known []string, obj map[string]json.RawMessage) error {
+	if _, twice := obj[name]; twice {
+		return badStep("write it once", "key %q is there twice", name)
+	}
+	if slices.Contains(known, name) {
+		return nil
+	}
+	valid := "valid are " + strings.Join(known, ", ")
+	for _, k := range known {
+		if strings.EqualFold(k, name) {
+			return badStep(fmt.Sprintf("write %q", k), "key %q differs from %q in case only", name, k)
+		}
+	}
+	return badStep(valid, "key %q is not known", clip(name, 40))
+}
+
+func notJSON(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return badStep("write one whole JSON object a line", "not JSON: the line ends too early")
+	}
+	return badStep("write one whole JSON object a line", "not JSON: %v", err)
+}
