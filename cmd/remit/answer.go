@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// answer is how one call of a script ended, as programs read it. The keys that
+// may be missing are there where they have something to say.
+type answer struct {
+	Line        int                `json:"line"`
+	Call        string             `json:"call"` // empty: the line was no call
+	Tool        string             `json:"tool"`
+	Status      tool.Status        `json:"status"`
+	Stage       string             `json:"stage,omitempty"`
+	Output      json.RawMessage    `json:"output"`
+	Decision    *decision          `json:"decision"`
+	EffectClass revert.EffectClass `json:"effect_class"`
+	Changes     []tool.Change      `json:"changes"`
+	Verdict     *tool.Verdict      `json:"verdict"`
+	TakenBack   string             `json:"taken_back,omitempty"`
+	Undo        []revert.Result    `json:"undo,omitempty"`
+	Error       *tool.Problem      `json:"error"`
+	Text        string             `json:"text,omitempty"` // what to tell the model, of everything but a success
+}
+
+// decision is what was decided, and by which lines of which policy.
+type decision struct {
+	Effect   string   `json:"effect"`
+	Reasons  []reason `json:"reasons"`
+	Revision string   `json:"revision"`
+}
+
+type reason struct {
+	Text string `json:"text"`
+	At   string `json:"at"`
+}
+
+func answerOf(n int, o tool.Outcome) answer {
+	a := answer{
+		Line: n, Call: o.Call, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
+		Decision: decisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
+		TakenBack: o.TakenBack, Undo: o.Undo, Error: o.Error,
+	}
+	if !o.Status.OK() {
+		a.Text = o.Text
+	}
+	if a.Changes == nil {
+		a.Changes = []tool.Change{}
+	}
+	return a
+}
+
+func decisionOf(r *perm.DecisionRecord) *decision {
+	if r == nil {
+		return nil
+	}
+	d := &decision{Effect: r.Effect, Reasons: []reason{}, Revision: r.Revision}
+	for _, why := range r.Reasons {
+		d.Reasons = append(d.Reasons, reason{why.Text, why.At})
+	}
+	return d
+}
+
+// summary is what became of one transaction.
+type summary struct {
+	Txn       string          `json:"txn"`
+	State     revert.TxnState `json:"state"`
+	Calls     int             `json:"calls"`
+	Done      int             `json:"done"`
+	Denied    int             `json:"denied"`
+	Failed    int             `json:"failed"`
+	Unknown   int             `json:"unknown"`
+	NotUndone []revert.Item   `json:"not_undone"`
+}
+
+func newSummary() summary { return summary{NotUndone: []revert.Item{}} }
+
+// count adds an answer, also one of a line that was no call.
+func (s *summary) count(o tool.Outcome) {
+	s.Calls++
+	switch o.Status {
+	case tool.StatusDone, tool.StatusHeld:
+		s.Done++
+	case tool.StatusDenied:
+		s.Denied++
+	case tool.StatusInvalid, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout:
+		s.Failed++
+	case tool.StatusPending:
+	case tool.StatusUnknown:
+		s.Unknown++
+	default:
+		s.Unknown++
+	}
+	for _, r := range o.Undo {
+		if !r.Outcome.Clean() {
+			s.NotUndone = append(s.NotUndone, revert.Item{Call: o.Call, Tool: o.Tool, Result: r})
+		}
+	}
+}
+
+// teller tells what happens, to a person or to a program.
+type teller interface {
+	call(n int, c call, o tool.Outcome)
+	mark(n int, name string)
+	back(n int, name string, r revert.Report)
+	end(s summary)
+}
+
+// jsonTeller writes one object a line.
+type jsonTeller struct{ enc *json.Encoder }
+
+func newJSON(w io.Writer) jsonTeller {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return jsonTeller{enc}
+}
+
+func (t jsonTeller) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
+
+func (t jsonTeller) mark(n int, name string) {
+	t.write(struct {
+		Line      int    `json:"line"`
+		Savepoint string `json:"savepoint"`
+	}{n, name})
+}
+
+func (t jsonTeller) back(n int, name string, r revert.Report) {
+	t.write(struct {
+		Line      int           `json:"line"`
+		RevertTo  string        `json:"revert_to"`
+		Complete  bool          `json:"complete"`
+		Items     []revert.Item `json:"items"`
+		NotUndone []revert.Item `json:"not_undone"`
+	}{n, name, r.Complete(), listed(r.Items), r.NotUndone()})
+}
+
+func (t jsonTeller) end(s summary) { t.write(s) }
+
+// write cannot fail in a way that anybody could still be told: output that is
+// gone takes the journal nothing.
+func (t jsonTeller) write(v any) { _ = t.enc.Encode(v) }
+
+// listed makes an empty list of a missing one, so that programs read a list.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+// world is everything outside that the command touches.
+type world struct {
+	in       io.Reader
+	out, err io.Writer
+	terminal bool // out is one
+	// terminalErr tells the same of err: the two may lead to different places.
+	terminalErr bool
+
+	env   func(string) string
+	user  func() (string, error)             // who the operating system says runs this
+	tty   func() (io.ReadWriteCloser, error) // where a person can be asked
+	host  host.Host
+	tools []tool.Tool // beside the built-in ones; only tests have some
+}
+
+// builtin lists the tools of the command.
+func (w world) builtin() []tool.Tool { return append(files.Tools(), w.tools...) }
+
+// app is one run of the command.
+type app struct {
+	world
+	code exitCode
+}
+
+// run is the whole command, without the process around it.
+func run(ctx context.Context, args []string, w world) (code int) {
+	a := &app{world: w}
+	// A panic would end the process with 2, which means wrong usage here.
+	defer func() {
+		if p := recover(); p != nil {
+			_, _ = fmt.Fprintf(w.err, "remit: internal error: %v\n%s", p, debug.Stack())
+			code = int(exitInternal)
+		}
+	}()
+	cmd := a.command()
+	cmd.SetArgs(args)
+	if failed, err := cmd.ExecuteContextC(ctx); err != nil {
+		a.code = worst(a.code, a.complain(failed, err))
+	}
+	return int(a.code)
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "remit",
+		Short: "Run tools for agents: asked for, verified, on the record, and taken back",
+		Long: "remit runs calls of tools. Each call is asked for by a policy before it runs, verified after it ran,\n" +
+			"is on a durable journal before anybody sees its result, and can be taken back, also after a crash.",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err.Error()) })
+	root.AddCommand(
+		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.recoverCommand(),
+		a.toolsCommand(), a.policyCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// noArgs refuses arguments; for the root they are names of commands.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		e := usage(fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0]))
+		cmd.SuggestionsMinimumDistance = 2
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			e.fix = fmt.Sprintf("did you mean %q?", cmd.CommandPath()+" "+near[0])
+		}
+		return e
+	}
+	return usage(fmt.Sprintf("%q takes no arguments, and there is %q", cmd.CommandPath(), args[0]))
+}
+
+// wantArgs refuses any number of arguments but one from low to high; what names
+// them.
+func wantArgs(low, high int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < low || (high >= 0 && len(args) > high) {
+			return usage(fmt.Sprintf("%q takes %s; there are %d arguments", cmd.CommandPath(), what, len(args)))
+		}
+		return nil
+	}
+}

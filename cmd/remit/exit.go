@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// exitCode is what the command ends with.
+type exitCode int
+
+// The exit codes. docs/outcomes.md has the table.
+const (
+	exitOK       exitCode = 0
+	exitInternal exitCode = 1
+	exitUsage    exitCode = 2
+	exitDenied   exitCode = 3
+	exitPending  exitCode = 4
+	exitFailed   exitCode = 5
+	exitPartial  exitCode = 6
+	exitUnknown  exitCode = 7
+)
+
+// severity lists the codes, the most serious first.
+func severity() []exitCode {
+	return []exitCode{exitInternal, exitUsage, exitUnknown, exitPartial, exitFailed, exitPending, exitDenied}
+}
+
+// worst returns the more serious of two codes. A code that is not in the table
+// is an internal error.
+func worst(a, b exitCode) exitCode {
+	order := append(severity(), exitOK)
+	i, j := slices.Index(order, a), slices.Index(order, b)
+	if i < 0 || j < 0 {
+		return exitInternal
+	}
+	return order[min(i, j)]
+}
+
+// problem is an error in the four lines that people get: what, why, how to
+// mend it, and the id for show.
+type problem struct {
+	code           exitCode
+	what, why, fix string
+	id             string
+	denied         bool // fix is how to allow it
+}
+
+// Error is what and why on one line.
+func (p *problem) Error() string {
+	if p.why == "" {
+		return p.what
+	}
+	return p.what + ": " + p.why
+}
+
+// usage is the error of a command line that cannot be followed.
+func usage(what string) *problem { return &problem{code: exitUsage, what: what} }
+
+// complain tells what ended the command and returns the code for it.
+func (a *app) complain(cmd *cobra.Command, err error) exitCode {
+	p := problemOf(err)
+	if p.code == exitUsage && p.fix == "" && cmd != nil {
+		p.fix = "see " + cmd.CommandPath() + " --help"
+	}
+	a.paintErr().problem(a.err, "remit: ", p)
+	return p.code
+}
+
+// problemOf finds the code and the words for an error.
+func problemOf(err error) *problem {
+	var known *problem
+	var policy *rego.LoadError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &policy):
+		return policyProblem(policy)
+	case errors.Is(err, revert.ErrBusy):
+		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
+	case errors.Is(err, revert.ErrNotFound):
+		return &problem{code: exitUsage, what: err.Error(), fix: "remit log lists what is recorded for this workspace; --workspace and --state name others"}
+	default:
+		return &problem{code: exitInternal, what: err.Error()}
+	}
+}
+
+// policyProblem shows the first thing that is wrong with a policy, and how many
+// more there are.
+func policyProblem(e *rego.LoadError) *problem {
+	p := &problem{code: exitUsage, what: "the policy cannot be used"}
+	if len(e.Problems) == 0 {
+		return p
+	}
+	first := e.Problems[0]
+	p.why, p.fix = withPlace(first.Text, first.At), first.Fix
+	if more := len(e.Problems) - 1; more > 0 {
+		p.why += fmt.Sprintf("; and %d more: remit policy check lists them", more)
+	}
+	return p
+}
+
+// callCode is the exit code for one call.
+func callCode(o tool.Outcome) exitCode { return exitCode(o.ExitCode()) }
+
+// withPlace appends where a rule is written, unless nobody knows.
+func withPlace(text, at string) string {
+	if at == "" {
+		return text
+	}
+	return text + " (" + at + ")"
+}

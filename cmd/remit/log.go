@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+func (a *app) logCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	var only string
+	cmd := &cobra.Command{
+		Use: "log", Short: "List transactions and their calls, newest first",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.log(cmd.Context(), &p, only, asJSON) },
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each transaction")
+	cmd.Flags().StringVar(&only, "txn", "", "only the transaction with this `ID`")
+	return cmd
+}
+
+func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err error) {
+	j, err := p.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	shown := 0
+	show := func(id string) error {
+		_, rec, err := loadTxn(ctx, j, id)
+		if err != nil {
+			return err
+		}
+		shown++
+		if asJSON {
+			newJSON(a.out).write(rec)
+		} else {
+			a.paint().txn(a.out, rec)
+		}
+		return nil
+	}
+	if only != "" {
+		return show(only)
+	}
+	if err := eachTxn(ctx, j, show); err != nil {
+		return err
+	}
+	if shown == 0 && !asJSON {
+		_, _ = fmt.Fprintln(a.out, "nothing is recorded for this workspace yet")
+	}
+	return nil
+}
+
+// eachTxn calls fn with the ids of all transactions, newest first.
+func eachTxn(ctx context.Context, j revert.Journal, fn func(id string) error) error {
+	for e, err := range j.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}, Newest: true}) {
+		if err != nil {
+			return err
+		}
+		if err := fn(e.Header.Txn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p paint) txn(w io.Writer, r txnRecord) {
+	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.bold(r.Txn), p.state(r.State, r.OwnerGone), p.faint(r.Began.Local().Format("2006-01-02 15:04:05")), printable(r.Principal))
+	if r.Undoes != "" {
+		_, _ = fmt.Fprintf(w, "  takes back %s", r.Undoes)
+	}
+	if len(r.UndoneBy) > 0 {
+		_, _ = fmt.Fprintf(w, "  taken back by %s", strings.Join(r.UndoneBy, ", "))
+	}
+	_, _ = fmt.Fprintln(w)
+	for _, c := range r.Calls {
+		words := changeWords(c.Changes)
+		if !tool.Status(c.Status).OK() {
+			words = strings.TrimRight(p.bad(strings.ReplaceAll(c.Status, "_", " "))+"  "+words, " ")
+		}
+		if c.Undone != "" {
+			words += p.faint("  (taken back: " + strings.ReplaceAll(c.Undone, "_", " ") + ")")
+		}
+		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", p.mark(tool.Status(c.Status)), p.faint(c.Call), printable(c.Tool), words)
+	}
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// plainTeller writes for people: a line for each call, and why where it did not
+// go well.
+type plainTeller struct {
+	w     io.Writer
+	paint paint
+	where *place
+	tools tool.Registry
+	left  *bool // something was done that can be taken back
+}
+
+func (t plainTeller) call(n int, c call, o tool.Outcome) {
+	var words string
+	switch {
+	case o.Status.OK() && len(o.Changes) > 0:
+		*t.left = true
+		words = changeWords(o.Changes)
+	case o.Status.OK():
+		words = t.args(c)
+	case o.Call == "" && o.Error != nil:
+		words = t.paint.bad(o.Error.What)
+	default:
+		words = t.paint.bad(statusWords(o)) + "  " + t.paint.faint(t.args(c))
+	}
+	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", t.markOf(o.Status), t.number(n), printable(o.Tool), strings.TrimRight(words, " "))
+	if o.Status.OK() {
+		return
+	}
+	p := &problem{denied: o.Status == tool.StatusDenied}
+	if o.Error != nil {
+		p.why, p.fix = o.Error.Why, o.Error.Fix
+	}
+	if o.Call != "" {
+		p.id = strings.TrimPrefix(t.where.hint("show", o.Call), "remit show ")
+	}
+	t.paint.details(t.w, p)
+	t.leftovers(o.Undo)
+}
+
+func (t plainTeller) number(n int) string { return t.paint.faint(fmt.Sprintf("%3d", n)) }
+
+func (t plainTeller) mark(n int, name string) {
+	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", t.paint.faint("·"), t.number(n), "savepoint", printable(name))
+}
+
+func (t plainTeller) back(n int, name string, r revert.Report) {
+	mark := t.paint.good("↺")
+	if !r.Complete() {
+		mark = t.paint.bad("✗")
+	}
+	clean := len(r.Items) - len(r.NotUndone())
+	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s: %d of %s taken back\n", mark, t.number(n), "revert_to", printable(name), clean, count(len(r.Items), "change"))
+	t.leftovers(results(r.Items))
+}
+
+func (t plainTeller) end(s summary) {
+	_, _ = fmt.Fprintf(t.w, "\ntransaction %s %s: %s", s.Txn, t.state(s.State), count(s.Calls, "call"))
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{s.Done, "done"}, {s.Denied, "denied"}, {s.Failed, "failed"}, {s.Unknown, "unknown"}} {
+		if part.n > 0 {
+			_, _ = fmt.Fprintf(t.w, ", %d %s", part.n, part.what)
+		}
+	}
+	_, _ = fmt.Fprintln(t.w)
+	if len(s.NotUndone) > 0 {
+		_, _ = fmt.Fprintln(t.w, t.paint.bad("not taken back: ")+count(len(s.NotUndone), "change"))
+		t.leftovers(results(s.NotUndone))
+	}
+	if *t.left && (s.State == revert.CommittedState || s.State == revert.Open) {
+		_, _ = fmt.Fprintln(t.w, t.paint.faint("take it back: "+t.where.hint("revert", s.Txn)))
+	}
+	*t.left = false
+}
+
+func (t plainTeller) state(s revert.TxnState) string { return t.paint.state(s, false) }
+
+// leftovers lists what is not as before, and why.
+func (t plainTeller) leftovers(rs []revert.Result) { t.paint.leftovers(t.w, rs) }
+
+func (p paint) leftovers(w io.Writer, rs []revert.Result) {
+	for _, r := range rs {
+		if !r.Outcome.Clean() {
+			_, _ = fmt.Fprintf(w, "     %s %s: %s\n", p.bad(undoWord(r.Outcome)), resourceWords(r.Resource), printable(r.Why))
+		}
+	}
+}
+
+// state writes the state of a transaction; one that an owner left behind says so.
+func (p paint) state(s revert.TxnState, ownerGone bool) string {
+	switch {
+	case s == revert.RevertedPartial:
+		return p.bad(string(s))
+	case s == revert.Open && ownerGone:
+		return p.doubt("open, owner gone")
+	case s == revert.Open:
+		return p.doubt(string(s))
+	default:
+		return p.good(string(s))
+	}
+}
+
+func results(items []revert.Item) []revert.Result {
+	var out []revert.Result
+	for _, i := range items {
+		out = append(out, i.Result)
+	}
+	return out
+}
+
+func (t plainTeller) markOf(s tool.Status) string { return t.paint.mark(s) }
+
+// mark is the sign of an outcome.
+func (p paint) mark(s tool.Status) string {
+	switch s {
+	case tool.StatusDone, tool.StatusHeld:
+		return p.good("✓")
+	case tool.StatusPending:
+		return p.doubt("…")
+	case tool.StatusUnknown:
+		return p.bad("?")
+	case tool.StatusInvalid, tool.StatusDenied, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout:
+	}
+	return p.bad("✗")
+}
+
+// statusWords says how a call ended that is no success.
+func statusWords(o tool.Outcome) string {
+	if o.Status != tool.StatusVerifyFailed {
+		return string(o.Status)
+	}
+	switch o.TakenBack {
+	case "all":
+		return "did not verify, taken back"
+	case "some":
+		return "did not verify, taken back in part"
+	default:
+		return "did not verify, NOT taken back"
+	}
+}
+
+// changeWords names the first changes.
+func changeWords(changes []tool.Change) string {
+	var words []string
+	for i, c := range changes {
+		if i == 3 {
+			words = append(words, fmt.Sprintf("%d more", len(changes)-i))
+			break
+		}
+		words = append(words, changeWord(c.Kind)+" "+resourceWords(c.Resource))
+	}
+	return strings.Join(words, ", ")
+}
+
+func changeWord(kind string) string {
+	switch kind {
+	case "create":
+		return "created"
+	case "write":
+		return "changed"
+	case "delete":
+		return "deleted"
+	case "mkdir":
+		return "made folder"
+	default:
+		return printable(kind)
+	}
+}
+
+func undoWord(o revert.UndoOutcome) string {
+	if o == "" {
+		return string(revert.UndoUnknown)
+	}
+	return string(o)
+}
+
+// resourceWords is a resource as people name it: a file of the workspace by its
+// path, one of another root with the root in front.
+func resourceWords(text string) string {
+	r, err := perm.ParseResource(text)
+	if err != nil {
+		return printable(text)
+	}
+	f := r.Facts()
+	switch {
+	case f.Kind == "file" && f.Root == "workspace":
+		return printable(f.Path)
+	case f.Kind == "file":
+		return printable(f.Root + ":" + f.Path)
+	default:
+		return printable(text)
+	}
+}
+
+// args shows what a call was given, short and without what its tool calls
+// sensitive.
+func (t plainTeller) args(c call) string {
+	v, err := canon.Parse(c.args, canon.DefaultLimits())
+	if err != nil {
+		return ""
+	}
+	var hidden []string
+	if found, ok := t.tools.Get(c.tool); ok {
+		hidden = found.Spec().Hints.Sensitive
+	}
+	if v.Kind() != canon.Object {
+		return clip(printable(v.Text()), 60)
+	}
+	var words []string
+	for name, member := range v.Members() {
+		words = append(words, printable(name)+"="+argWord(member, slices.Contains(hidden, name)))
+	}
+	slices.SortStableFunc(words, pathsFirst)
+	return clip(strings.Join(words, " "), 60)
+}
+
+func argWord(v canon.Value, hidden bool) string {
+	switch {
+	case hidden:
+		return "(hidden)"
+	case v.Kind() == canon.String:
+		return clip(printable(v.Text()), 28)
+	default:
+		return clip(printable(string(v.Canonical())), 28)
+	}
+}
+
+// pathsFirst puts the argument first that says which file it is about.
+func pathsFirst(a, b string) int {
+	first := func(s string) int {
+		if strings.HasPrefix(s, "path=") {
+			return 0
+		}
+		return 1
+	}
+	return first(a) - first(b)
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+)
+
+// loadPolicy makes an engine of files and folders; none is the workspace
+// policy. Modules have the names that they were given by, so that a reason
+// leads to its line.
+func loadPolicy(paths []string, tests bool) (*rego.Engine, error) {
+	if len(paths) == 0 {
+		return rego.Load(rego.Source{FS: policies.Workspace()})
+	}
+	modules := map[string]string{}
+	for _, path := range paths {
+		if err := addPolicy(modules, path, tests); err != nil {
+			return nil, &problem{
+				code: exitUsage, what: fmt.Sprintf("the policy %q cannot be read", path), why: plainError(err),
+				fix: "name a .rego file, or a folder of them",
+			}
+		}
+	}
+	return rego.New(rego.Options{Modules: modules})
+}
+
+func addPolicy(modules map[string]string, path string, tests bool) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return addFolder(modules, path)
+	}
+	if err := addFile(modules, path); err != nil || !tests {
+		return err
+	}
+	beside := strings.TrimSuffix(path, ".rego") + "_test.rego"
+	if _, err := os.Stat(beside); err != nil || strings.HasSuffix(path, "_test.rego") {
+		return nil
+	}
+	return addFile(modules, beside)
+}
+
+// addFolder adds what lies below a folder. One without a policy is refused: a
+// misspelt path would else be a policy that lacks half of its rules.
+func addFolder(modules map[string]string, dir string) error {
+	found := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".rego" {
+			return err
+		}
+		found++
+		return addFile(modules, path)
+	})
+	if err == nil && found == 0 {
+		return errors.New("no .rego file is in that folder")
+	}
+	return err
+}
+
+func addFile(modules map[string]string, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	modules[filepath.ToSlash(filepath.Clean(path))] = string(text)
+	return nil
+}
+
+// plainError leaves the path out, which the message names already.
+func plainError(err error) string {
+	var pathed *fs.PathError
+	if errors.As(err, &pathed) {
+		return pathed.Err.Error()
+	}
+	return err.Error()
+}
+
+func (a *app) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Check policies, and ask them",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.policyCheckCommand(), a.policyEvalCommand())
+	return cmd
+}
+
+func (a *app) policyCheckCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "check [PATH]...", Short: "Load a policy and run its own tests",
+		Long: "Loads the policy of the given files and folders (none: the workspace policy that holds by default), says what is\n" +
+			"wrong with it and where, what could not be checked, and runs its *_test.rego. Exit code 5: it is not good.",
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyCheck(cmd, paths, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// checked is what checking a policy came to.
+type checked struct {
+	OK        bool              `json:"ok"`
+	Revision  string            `json:"revision"`
+	Problems  []rego.Problem    `json:"problems"`
+	Unchecked []rego.Note       `json:"unchecked"`
+	Tests     []rego.TestResult `json:"tests"`
+	Uncovered []string          `json:"uncovered"`
+}
+
+func (a *app) policyCheck(cmd *cobra.Command, paths []string, asJSON bool) error {
+	c, err := check(cmd, paths)
+	if err != nil {
+		return err
+	}
+	if !c.OK {
+		a.code = exitFailed
+	}
+	if asJSON {
+		newJSON(a.out).write(c)
+		return nil
+	}
+	a.paint().checked(a.out, c)
+	return nil
+}
+
+// check tells what is wrong with a policy apart from why it could not be
+// looked at.
+func check(cmd *cobra.Command, paths []string) (checked, error) {
+	c := checked{Problems: []rego.Problem{}, Unchecked: []rego.Note{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
+	engine, err := loadPolicy(paths, true)
+	var report rego.TestReport
+	if err == nil {
+		c.Revision, c.Unchecked = engine.Revision(), listed(engine.Unchecked())
+		report, err = engine.Test(cmd.Context())
+	}
+	var bad *rego.LoadError
+	if errors.As(err, &bad) {
+		c.Problems = listed(bad.Problems)
+		return c, nil
+	}
+	c.Tests, c.Uncovered = listed(report.Results), listed(report.Uncovered)
+	c.OK = len(report.Failed()) == 0
+	return c, err
+}
+
+func (p paint) checked(w io.Writer, c checked) {
+	for _, bad := range c.Problems {
+		_, _ = fmt.Fprintf(w, "%s %s\n", p.bad("✗"), printable(withPlace(bad.Text, bad.At)))
+		p.details(w, &problem{fix: bad.Fix})
+	}
+	failed := 0
+	for _, t := range c.Tests {
+		if t.Status == "fail" || t.Status == "error" {
+			failed++
+			_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.bad("✗"), t.Status, t.At, printable(t.Name))
+			p.details(w, &problem{why: t.Text})
+		}
+	}
+	for _, n := range c.Unchecked {
+		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.doubt("·"), n.At, printable(n.Text))
+	}
+	if len(c.Uncovered) > 0 {
+		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.doubt("·"), strings.Join(c.Uncovered, ", "))
+	}
+	if len(c.Problems) > 0 {
+		_, _ = fmt.Fprintln(w, p.bad("not loaded: ")+count(len(c.Problems), "problem"))
+		return
+	}
+	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", count(len(c.Tests), "test"), failed)
+}
+
+func (a *app) policyEvalCommand() *cobra.Command {
+	var input string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "eval --input FILE|- [PATH]...", Short: "Ask a policy about one access",
+		Long: "Decides about one input document as a call would be decided. The exit code is that of the call: 0 for allow and hold,\n" +
+			"3 for deny, 4 for ask.",
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyEval(cmd, input, paths, asJSON) },
+	}
+	cmd.Flags().StringVar(&input, "input", "", "`FILE` with the input document, or - for standard input")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSON bool) error {
+	if input == "" {
+		return usage("--input is missing: there is nothing to decide about")
+	}
+	request, err := a.request(input)
+	if err != nil {
+		return &problem{code: exitUsage, what: "the input document cannot be used", why: err.Error()}
+	}
+	engine, err := loadPolicy(paths, false)
+	if err != nil {
+		return err
+	}
+	d, err := engine.Decide(cmd.Context(), request)
+	switch {
+	case err != nil, d.Effect() == perm.Deny:
+		a.code = exitDenied
+	case d.Effect() == perm.Ask:
+		a.code = exitPending
+	}
+	if asJSON {
+		newJSON(a.out).write(d)
+		return nil
+	}
+	a.paint().decided(a.out, d)
+	if err != nil {
+		_, _ = fmt.Fprintln(a.err, printable(err.Error()))
+	}
+	return nil
+}
+
+func (a *app) request(input string) (r perm.Request, err error) {
+	from := a.in
+	if input != "-" {
+		f, err := os.Open(input)
+		if err != nil {
+			return r, err
+		}
+		defer func() { _ = f.Close() }()
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, int64(canon.DefaultLimits().Bytes)+1))
+	if err != nil {
+		return r, err
+	}
+	return r, canon.Decode(text, &r)
+}
+
+func (p paint) decided(w io.Writer, d perm.Decision) {
+	effect := p.good(d.Effect().String())
+	if d.Effect() == perm.Deny {
+		effect = p.bad(d.Effect().String())
+	}
+	_, _ = fmt.Fprintln(w, effect)
+	details := d.Details()
+	for _, r := range append(details.Reasons, append(details.Requires, details.Ensures...)...) {
+		set := r.Set
+		if set == "" {
+			set = d.Effect().String()
+		}
+		_, _ = fmt.Fprintf(w, "  %-8s %s\n", set, printable(withPlace(r.Text, r.At)))
+	}
+	for _, h := range details.Hints {
+		_, _ = fmt.Fprintf(w, "  %-8s %s\n", "hint", printable(h))
+	}
+}

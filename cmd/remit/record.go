@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// txnRecord is what the journal says of a transaction, as it is shown.
+type txnRecord struct {
+	Txn       string          `json:"txn"`
+	State     revert.TxnState `json:"state"`
+	OwnerGone bool            `json:"owner_gone"` // only of an open one: its process ended
+	Principal string          `json:"principal"`
+	Session   string          `json:"session"`
+	Began     time.Time       `json:"began"`
+	Undoes    string          `json:"undoes,omitempty"` // the transaction that this one takes back
+	UndoneBy  []string        `json:"undone_by"`
+	Calls     []callLine      `json:"calls"`
+}
+
+// callLine is a call in the list of its transaction.
+type callLine struct {
+	Call    string        `json:"call"`
+	Tool    string        `json:"tool"`
+	Status  string        `json:"status"` // of the outcome, or in_flight
+	Changes []tool.Change `json:"changes"`
+	Undone  string        `json:"undone,omitempty"` // all, some, none, or in_flight
+}
+
+func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txnRecord, error) {
+	t, err := revert.Load(ctx, j, id)
+	if err != nil {
+		return nil, txnRecord{}, err
+	}
+	r := txnRecord{
+		Txn: t.ID, State: t.State(), Session: t.Session, Began: t.Began,
+		Undoes: t.Undoes, UndoneBy: listed(t.UndoneBy), Calls: []callLine{},
+	}
+	if r.State == revert.Open {
+		alive, err := j.Alive(ctx, t.Owner)
+		if err != nil {
+			return nil, r, err
+		}
+		r.OwnerGone = !alive
+	}
+	if r.Principal, err = principalOf(ctx, j, t.Session); err != nil {
+		return nil, r, err
+	}
+	for _, c := range t.Calls {
+		r.Calls = append(r.Calls, callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c)})
+	}
+	return t, r, nil
+}
+
+func principalOf(ctx context.Context, j revert.Journal, session string) (string, error) {
+	q := revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return "", err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return "", err
+		}
+		var p perm.Principal
+		if body, ok := rec.Body.(*revert.Session); ok && json.Unmarshal(body.Principal, &p) == nil {
+			return p.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// statusOf is the outcome that a call ended with, as far as the journal knows.
+func statusOf(c *revert.Call) string {
+	switch c.Phase {
+	case revert.PhaseStarted:
+		return "in_flight"
+	case revert.PhaseDone:
+		for _, v := range c.Verified {
+			if v.Phase == "call" && !v.OK {
+				return string(tool.StatusVerifyFailed)
+			}
+		}
+	case revert.PhaseFailed:
+		return cmp.Or(c.Failed.Status, string(c.Phase))
+	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhaseUnknown:
+	}
+	return string(c.Phase)
+}
+
+func undoneOf(c *revert.Call) string {
+	switch {
+	case c.Undo == nil:
+		return ""
+	case c.Undo.Reverted == nil:
+		return "in_flight"
+	default:
+		return revert.TakenBack(c.Undo.Reverted.Results)
+	}
+}
+
+func changesOf(changes []revert.Change) []tool.Change {
+	out := []tool.Change{}
+	for _, c := range changes {
+		out = append(out, tool.Change{Resource: c.Resource, Kind: c.Kind, Before: tokenOf(c.Pre), After: tokenOf(c.Post)})
+	}
+	return out
+}
+
+func tokenOf(t revert.Token) *revert.Token {
+	if !t.Known() || t == revert.Absent {
+		return nil
+	}
+	return &t
+}
+
+// callRecord is everything about one call.
+type callRecord struct {
+	callLine
+	Txn         string                     `json:"txn"`
+	Session     string                     `json:"session"`
+	Principal   string                     `json:"principal"`
+	ToolVersion string                     `json:"tool_version,omitempty"`
+	ToolDigest  string                     `json:"tool_digest,omitempty"`
+	Began       time.Time                  `json:"began"`
+	Ended       *time.Time                 `json:"ended"` // null while in flight
+	Stage       string                     `json:"stage,omitempty"`
+	Why         string                     `json:"why,omitempty"` // of everything but a success
+	Key         string                     `json:"key,omitempty"`
+	Input       json.RawMessage            `json:"input"`
+	Decision    *decision                  `json:"decision"`
+	EffectClass revert.EffectClass         `json:"effect_class"`
+	Declared    bool                       `json:"declared"`
+	Confinement string                     `json:"confinement,omitempty"`
+	Access      []revert.Access            `json:"access"`
+	Approval    *revert.Approval           `json:"approval"`
+	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
+	Output      json.RawMessage            `json:"output"`
+	Verdicts    []revert.Verified          `json:"verdicts"`
+	Undo        *undoRecord                `json:"undo"`
+}
+
+// undoRecord is how a call was taken back.
+type undoRecord struct {
+	Call     string          `json:"call"` // id of the undo
+	Txn      string          `json:"txn"`
+	Cause    string          `json:"cause"`
+	Complete bool            `json:"complete"`
+	Results  []revert.Result `json:"results"` // empty while in flight
+}
+
+func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord, error) {
+	r := callRecord{
+		callLine: callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c)},
+		Txn:      c.Ref.Txn, Session: c.Session, Principal: principal, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
+		Began: c.Began, Access: []revert.Access{}, Notes: c.Notes, Verdicts: listed(c.Verified),
+		Input: json.RawMessage("null"), Output: json.RawMessage("null"),
+	}
+	if !c.Ended.IsZero() {
+		r.Ended = &c.Ended
+	}
+	var decided json.RawMessage
+	switch {
+	case c.Started != nil:
+		decided = r.started(c.Started)
+	case c.Denied != nil:
+		d := c.Denied
+		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision
+		r.Access = []revert.Access{d.Access}
+	case c.Invalid != nil:
+		r.Why = c.Invalid.Why
+	}
+	r.ended(c)
+	if c.Undo != nil {
+		r.Undo = undoOf(c.Undo)
+	}
+	if t, ok := tools.Get(c.Tool.Name); ok {
+		r.Input = hide(r.Input, t.Spec().Hints.Sensitive)
+	}
+	return r, r.decide(decided)
+}
+
+func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
+	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
+	r.Confinement, r.Access, r.Approval = s.Confinement, listed(s.Access), s.Approval
+	return s.Decision
+}
+
+func (r *callRecord) ended(c *revert.Call) {
+	switch {
+	case c.Done != nil:
+		r.Output = c.Done.Output
+	case c.Failed != nil:
+		r.Stage, r.Why = c.Failed.Stage, c.Failed.Why
+	case c.Unknown != nil:
+		r.Why = c.Unknown.Why
+	}
+}
+
+func (r *callRecord) decide(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var d perm.DecisionRecord
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("the decision of call %s: %w", r.Call, err)
+	}
+	r.Decision = decisionOf(&d)
+	return nil
+}
+
+func undoOf(u *revert.Undo) *undoRecord {
+	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, Results: []revert.Result{}}
+	if u.Reverted != nil {
+		r.Complete, r.Results = u.Reverted.Complete, listed(u.Reverted.Results)
+	}
+	return r
+}
+
+// hide takes the values of arguments out that a tool calls sensitive.
+func hide(input json.RawMessage, names []string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if len(names) == 0 || json.Unmarshal(input, &members) != nil {
+		return input
+	}
+	for _, n := range names {
+		if _, there := members[n]; there {
+			members[n] = json.RawMessage(`"(hidden)"`)
+		}
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return json.RawMessage(`"(hidden)"`)
+	}
+	return out
+}

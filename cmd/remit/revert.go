@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+)
+
+func (a *app) revertCommand() *cobra.Command {
+	var p place
+	var last, asJSON bool
+	cmd := &cobra.Command{
+		Use: "revert TXN | --last", Short: "Take a transaction back, also one that committed",
+		Long: "Takes a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
+			"--last is the newest transaction with something to take back.",
+		Args: wantArgs(0, 1, "the id of one transaction, or --last"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if last == (len(args) == 1) {
+				return usage("name one transaction, or give --last")
+			}
+			return a.revert(cmd.Context(), &p, append(args, "")[0], asJSON)
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// reverted is a report with what is left, so that a program need not know which
+// outcomes are clean.
+type reverted struct {
+	revert.Report
+	Complete  bool          `json:"complete"`
+	NotUndone []revert.Item `json:"not_undone"`
+}
+
+func (a *app) revert(ctx context.Context, p *place, id string, asJSON bool) error {
+	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
+		rep := revert.Report{Items: []revert.Item{}}
+		var err error
+		if id == "" {
+			id, err = lastTxn(ctx, rt.Journal())
+		}
+		if err == nil && id != "" {
+			rep, err = rt.Revert(ctx, id)
+		}
+		if err != nil && !errors.Is(err, agent.ErrPartial) {
+			return err
+		}
+		if !rep.Complete() {
+			a.code = worst(a.code, exitPartial)
+		}
+		if asJSON {
+			newJSON(a.out).write(reverted{rep, rep.Complete(), rep.NotUndone()})
+		} else {
+			a.paint().report(a.out, rep)
+		}
+		return nil
+	})
+}
+
+// withRuntime gives fn a runtime that can take back what is recorded: its roots
+// are those of the record, and the workspace where one is named.
+func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runtime) error) (err error) {
+	j, err := p.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	var opts []agent.Option
+	if p.workspace != "" {
+		opts = append(opts, agent.Root("workspace", p.workspace))
+	}
+	rt, err := a.newRuntime(j, opts...)
+	if err != nil {
+		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return fn(rt)
+}
+
+// lastTxn finds the newest transaction that something is left of, "" where
+// there is none. An undo transaction has nothing of its own.
+func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
+	stop := errors.New("found")
+	err = eachTxn(ctx, j, func(id string) error {
+		t, err := revert.Load(ctx, j, id)
+		if err != nil {
+			return err
+		}
+		if t.Undoes != "" || len(t.Left()) == 0 {
+			return nil
+		}
+		found = id
+		return stop
+	})
+	if errors.Is(err, stop) {
+		err = nil
+	}
+	return found, err
+}
+
+func (p paint) report(w io.Writer, rep revert.Report) {
+	if rep.Txn == "" {
+		_, _ = fmt.Fprintln(w, "there is nothing to take back")
+		return
+	}
+	for _, i := range rep.Items {
+		mark := p.good("✓")
+		if !i.Outcome.Clean() {
+			mark = p.bad("✗")
+		}
+		_, _ = fmt.Fprintf(w, "%s %-9s %s\n", mark, undoWord(i.Outcome), resourceWords(i.Resource))
+		if !i.Outcome.Clean() {
+			p.details(w, &problem{why: i.Why})
+		}
+	}
+	clean := len(rep.Items) - len(rep.NotUndone())
+	switch {
+	case len(rep.Items) == 0:
+		_, _ = fmt.Fprintf(w, "transaction %s %s: nothing of it was left\n", rep.Txn, p.state(rep.State, false))
+	default:
+		_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s taken back\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"))
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// runFlags is what remit run is told.
+type runFlags struct {
+	place
+	roots, policies, roles []string
+	as, onAsk, atEnd       string
+	atomic, keepGoing      bool
+	json                   bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] SCRIPT.jsonl | -",
+		Short: "Run a script of calls, one a line",
+		Long: "Runs the calls of a script in a transaction. Each line is one JSON object:\n\n" +
+			`  {"tool":"file_write","args":{"path":"a.txt","content":"hi"}}` + "\n" +
+			`  {"parallel":[{"tool":…,"args":…},…]}      calls that run at once` + "\n" +
+			`  {"savepoint":"a"}, {"revert_to":"a"}      take back what came after` + "\n" +
+			`  {"commit":true}, {"revert":true}          end the transaction; a later call begins the next` + "\n\n" +
+			"Exit codes: 0 all done; 1 internal; 2 usage; 3 a call was denied; 4 a call waits for approval; 5 a call failed, was\n" +
+			"invalid or did not verify; 6 not everything could be taken back; 7 an outcome is unknown. The most serious one wins:\n" +
+			"1, 2, 7, 6, 5, 4, 3.",
+		Args: wantArgs(1, 1, "one script, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), f, args[0]) },
+	}
+	placeFlags(cmd, &f.place)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
+	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
+	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
+	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, prompt, or approve-unsafe, which approves everything in your name")
+	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
+	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
+	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step")
+	flags.BoolVar(&f.json, "json", false, "answer with one JSON object a line")
+	return cmd
+}
+
+func (f runFlags) check() error {
+	if !slices.Contains([]string{"commit", "revert", "keep"}, f.atEnd) {
+		return &problem{code: exitUsage, what: fmt.Sprintf("--at-end %q is not an end", f.atEnd), fix: "valid are commit, revert, keep"}
+	}
+	if f.atomic && f.keepGoing {
+		return usage("--atomic ends at the first line that is not done, and --keep-going does not: use one of them")
+	}
+	if f.as == "" {
+		return usage("--as is empty: somebody has to ask")
+	}
+	return nil
+}
+
+func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	in, closeScript, err := a.script(script)
+	if err != nil {
+		return err
+	}
+	defer closeScript()
+	rt, closeRuntime, err := a.runtime(ctx, &f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRuntime()) }()
+	session, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles})
+	if err != nil {
+		return err
+	}
+	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt), sum: newSummary()}
+	done := make(chan struct{})
+	defer close(done)
+	err = r.script(ctx, readLines(in, done))
+	a.code = worst(a.code, r.code)
+	return err
+}
+
+func (a *app) script(name string) (io.Reader, func(), error) {
+	if name == "-" {
+		return a.in, func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err == nil {
+		var info os.FileInfo
+		if info, err = f.Stat(); err == nil && info.IsDir() {
+			err = errors.New("it is a folder")
+		}
+	}
+	if err != nil {
+		return nil, nil, &problem{code: exitUsage, what: fmt.Sprintf("the script %q cannot be read", name), why: plainError(err)}
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+// runtime puts together what the flags say. The journal is opened last: a
+// command line that cannot be followed leaves no folder behind.
+func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() error, error) {
+	roots, folders, err := f.rootOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := loadPolicy(f.policies, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	approver, err := a.approver(f.onAsk)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.find(a); err != nil {
+		return nil, nil, err
+	}
+	if err := f.keepOut(folders); err != nil {
+		return nil, nil, err
+	}
+	journal, err := f.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	rt, err := a.newRuntime(journal, append(roots, agent.Policy(engine), agent.Approve(approver))...)
+	if err != nil {
+		err = &problem{code: exitUsage, what: "remit cannot start", why: strings.TrimPrefix(err.Error(), "agent: ")}
+		return nil, nil, errors.Join(err, journal.Close())
+	}
+	return rt, func() error { return errors.Join(rt.Close(), journal.Close()) }, nil
+}
+
+// newRuntime makes a runtime of this command's tools on a journal.
+func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime, error) {
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	opts = append(opts, agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
+	return agent.New(opts...)
+}
+
+// rootOptions are the workspace and the other roots, and their folders.
+func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err error) {
+	for _, r := range append([]string{"workspace=" + f.folder()}, f.roots...) {
+		name, dir, ok := strings.Cut(r, "=")
+		if !ok || name == "" || dir == "" {
+			return nil, nil, &problem{code: exitUsage, what: fmt.Sprintf("--root %q names no folder", r), fix: "write --root NAME=DIR"}
+		}
+		if dir, err = realFolder(dir); err != nil {
+			return nil, nil, err
+		}
+		opts, folders = append(opts, agent.Root(name, dir)), append(folders, dir)
+	}
+	return opts, folders, nil
+}
+
+func (a *app) teller(f *runFlags, rt *agent.Runtime) teller {
+	if f.json {
+		return newJSON(a.out)
+	}
+	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, tools: rt.Tools(), left: new(bool)}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// runner follows a script. Where there is no transaction, a line that needs one
+// begins it.
+type runner struct {
+	session *agent.Session
+	journal revert.Journal
+	how     runFlags
+	tell    teller
+	code    exitCode
+
+	tx    *agent.Txn // nil: none is open
+	marks []string   // its savepoints
+	sum   summary    // of the transaction, open or to come
+	told  bool       // a transaction ended and nothing came after it
+}
+
+// script runs the lines, and ends what they leave open. What went wrong with a
+// call is told and counted; the error is of the runtime itself.
+func (r *runner) script(ctx context.Context, lines <-chan line) error {
+	end := r.how.atEnd
+	for going := true; going; {
+		l, ok := next(ctx, lines)
+		if !ok {
+			break
+		}
+		var err error
+		going, err = r.line(ctx, l)
+		if err != nil {
+			return errors.Join(err, r.leave(ctx))
+		}
+	}
+	if ctx.Err() != nil {
+		// A script that did not come to its end was not meant to be committed.
+		if end == "commit" {
+			end = "keep"
+		}
+		r.code = worst(r.code, exitInternal)
+	}
+	return r.finish(ctx, end)
+}
+
+// leave tells of what stays open when the runtime itself cannot go on.
+func (r *runner) leave(ctx context.Context) error {
+	if r.tx == nil {
+		return nil
+	}
+	return r.finish(ctx, "keep")
+}
+
+// next waits for a line. A command that was told to end takes no other.
+func next(ctx context.Context, lines <-chan line) (line, bool) {
+	select {
+	case l, ok := <-lines:
+		return l, ok && ctx.Err() == nil
+	case <-ctx.Done():
+		return line{}, false
+	}
+}
+
+// line runs one line, and reports whether the script goes on.
+func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
+	if l.err != nil {
+		return false, fmt.Errorf("the script cannot be read on at line %d: %w", l.n, l.err)
+	}
+	r.told = false
+	s, err := l.step()
+	if err != nil {
+		return r.refuse(ctx, l.n, err)
+	}
+	if s.end != "" {
+		return true, r.finish(ctx, s.end)
+	}
+	if err := r.begin(ctx); err != nil {
+		return false, err
+	}
+	switch {
+	case s.savepoint != "":
+		err = r.savepoint(ctx, l.n, s.savepoint)
+	case s.revertTo != "":
+		err = r.revertTo(ctx, l.n, s.revertTo)
+	default:
+		return r.calls(ctx, l.n, s.calls)
+	}
+	var bad *stepError
+	if errors.As(err, &bad) {
+		return r.refuse(ctx, l.n, err)
+	}
+	return err == nil, err
+}
+
+func (l line) step() (step, error) {
+	if l.long {
+		return step{}, badStep("split it into several calls", "the line has more than %d MiB", lineLimit>>20)
+	}
+	return parseStep(l.text)
+}
+
+// refuse answers a line that is no step. It ends the script: what comes after
+// may rely on it.
+func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err error) {
+	p := &tool.Problem{What: fmt.Sprintf("line %d is not a step", n), Why: why.Error()}
+	var bad *stepError
+	if errors.As(why, &bad) {
+		p.Fix = bad.fix
+	}
+	if !r.how.keepGoing {
+		p.What += ", the script ends here"
+	}
+	text := fmt.Sprintf("Line %d is not a step: %v; %s.", n, why, p.Fix)
+	r.answer(n, call{}, tool.Outcome{Status: tool.StatusInvalid, Output: []byte("null"), Error: p, Text: text})
+	if r.how.atomic {
+		return false, r.finish(ctx, "revert")
+	}
+	return r.how.keepGoing, nil
+}
+
+func (r *runner) begin(ctx context.Context) (err error) {
+	if r.tx == nil {
+		r.tx, err = r.session.Begin(ctx)
+	}
+	return err
+}
+
+// calls runs the calls of one line at once, and answers in their order.
+func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, err error) {
+	outcomes := make([]tool.Outcome, len(calls))
+	var wait sync.WaitGroup
+	for i, c := range calls {
+		wait.Go(func() { outcomes[i] = invoke(ctx, r.tx, c) })
+	}
+	wait.Wait()
+	ok := true
+	for i, o := range outcomes {
+		r.answer(n, calls[i], o)
+		ok = ok && o.Status.OK()
+	}
+	if !ok && r.how.atomic {
+		return false, r.finish(ctx, "revert")
+	}
+	return true, nil
+}
+
+func invoke(ctx context.Context, tx *agent.Txn, c call) tool.Outcome {
+	o, err := tx.Invoke(ctx, c.tool, c.input())
+	if err != nil && o.Error == nil {
+		o.Error = &tool.Problem{What: "the call was not begun", Why: err.Error()}
+	}
+	if o.Output == nil {
+		o.Output = []byte("null")
+	}
+	return o
+}
+
+func (r *runner) answer(n int, c call, o tool.Outcome) {
+	r.sum.count(o)
+	r.code = worst(r.code, callCode(o))
+	r.tell.call(n, c, o)
+}
+
+func (r *runner) savepoint(ctx context.Context, n int, name string) error {
+	err := r.tx.Savepoint(ctx, name)
+	if errors.Is(err, tool.ErrInvalid) {
+		return badStep("choose a shorter name", "%v", err)
+	}
+	if err == nil {
+		r.marks = append(r.marks, name)
+		r.tell.mark(n, name)
+	}
+	return err
+}
+
+func (r *runner) revertTo(ctx context.Context, n int, name string) error {
+	if !slices.Contains(r.marks, name) {
+		return badStep(fmt.Sprintf("the savepoints of this transaction are %q", r.marks), "there is no savepoint %q", name)
+	}
+	rep, err := r.tx.RevertTo(ctx, name)
+	if err != nil && !errors.Is(err, agent.ErrPartial) {
+		return err
+	}
+	if !rep.Complete() {
+		r.code = worst(r.code, exitPartial)
+		r.sum.NotUndone = append(r.sum.NotUndone, rep.NotUndone()...)
+	}
+	r.tell.back(n, name, rep)
+	return nil
+}
+
+// finish ends the transaction by commit, revert or keep, and tells its summary.
+// At the end of a script nothing is ended twice.
+func (r *runner) finish(ctx context.Context, how string) error {
+	if r.told {
+		return nil
+	}
+	// The end is not given up half-way because somebody is in a hurry.
+	ctx = context.WithoutCancel(ctx)
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	err := r.endBy(ctx, how)
+	r.sum.Txn, r.sum.State = r.tx.ID(), r.state(ctx)
+	r.tell.end(r.sum)
+	r.tx, r.marks, r.sum, r.told = nil, nil, newSummary(), true
+	return err
+}
+
+func (r *runner) endBy(ctx context.Context, how string) error {
+	switch how {
+	case "commit":
+		return r.tx.Commit(ctx)
+	case "revert":
+		rep, err := r.tx.Revert(ctx)
+		if err != nil && !errors.Is(err, agent.ErrPartial) {
+			return err
+		}
+		r.sum.NotUndone = rep.NotUndone()
+		if !rep.Complete() {
+			r.code = worst(r.code, exitPartial)
+		}
+	}
+	return nil
+}
+
+// state is what the journal says. One that cannot be read has not told anybody
+// that the transaction ended.
+func (r *runner) state(ctx context.Context) revert.TxnState {
+	t, err := revert.Load(ctx, r.journal, r.tx.ID())
+	if err != nil {
+		return revert.Open
+	}
+	return t.State()
+}

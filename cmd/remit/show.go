@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
+		Args: wantArgs(1, 1, "the id of one call or transaction"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), &p, args[0], asJSON) },
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
+	return cmd
+}
+
+func (a *app) show(ctx context.Context, p *place, id string, asJSON bool) (err error) {
+	j, err := p.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	calls, err := a.callsOf(ctx, j, id)
+	if err != nil {
+		return err
+	}
+	for i, c := range calls {
+		if asJSON {
+			newJSON(a.out).write(c)
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(a.out)
+		}
+		a.paint().record(a.out, c)
+	}
+	return nil
+}
+
+// callsOf finds the call with an id, or those of the transaction with it: what
+// it did, or what it took back.
+func (a *app) callsOf(ctx context.Context, j revert.Journal, id string) ([]callRecord, error) {
+	tools, err := tool.NewRegistry(a.builtin()...)
+	if err != nil {
+		return nil, err
+	}
+	t, found, err := find(ctx, j, id)
+	if err != nil {
+		return nil, err
+	}
+	principal, err := principalOf(ctx, j, t.Session)
+	if err != nil {
+		return nil, err
+	}
+	var out []callRecord
+	for _, c := range found {
+		r, err := recordOf(c, principal, tools)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func find(ctx context.Context, j revert.Journal, id string) (*revert.Txn, []*revert.Call, error) {
+	t, c, err := revert.LoadCall(ctx, j, id)
+	if err == nil {
+		return t, []*revert.Call{c}, nil
+	}
+	if !errors.Is(err, revert.ErrNotFound) {
+		return nil, nil, err
+	}
+	if t, err = revert.Load(ctx, j, id); errors.Is(err, revert.ErrNotFound) {
+		return findUndo(ctx, j, id)
+	}
+	if err != nil || t.Undoes == "" {
+		return t, callsIn(t), err
+	}
+	subject, err := revert.Load(ctx, j, t.Undoes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return subject, undoneIn(subject, func(u *revert.Undo) bool { return u.Txn == id }), nil
+}
+
+func callsIn(t *revert.Txn) []*revert.Call {
+	if t == nil {
+		return nil
+	}
+	return t.Calls
+}
+
+// findUndo finds the call that the undo with an id took back.
+func findUndo(ctx context.Context, j revert.Journal, id string) (*revert.Txn, []*revert.Call, error) {
+	q := revert.Query{Call: id, Kinds: []revert.Kind{revert.KindReverting}, Limit: 1}
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return nil, nil, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if b, ok := rec.Body.(*revert.Reverting); ok {
+			t, c, err := revert.LoadCall(ctx, j, b.Of.Call)
+			return t, []*revert.Call{c}, err
+		}
+	}
+	return nil, nil, fmt.Errorf("%q: %w", id, revert.ErrNotFound)
+}
+
+func undoneIn(t *revert.Txn, is func(*revert.Undo) bool) []*revert.Call {
+	var out []*revert.Call
+	for _, c := range t.Calls {
+		if c.Undo != nil && is(c.Undo) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (p paint) record(w io.Writer, c callRecord) {
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.mark(tool.Status(c.Status)), p.bold(c.Call), printable(c.Tool), strings.ReplaceAll(c.Status, "_", " "))
+	row := func(name, text string) {
+		if text != "" {
+			_, _ = fmt.Fprintf(w, "  %s %s\n", p.faint(fmt.Sprintf("%-9s", name)), printable(text))
+		}
+	}
+	row("asked by", c.Principal)
+	row("in", c.Txn)
+	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
+	row("input", string(c.Input))
+	row("effect", effectWords(c))
+	for _, access := range c.Access {
+		row("touches", access.Action+" "+access.Resource)
+	}
+	if c.Decision != nil {
+		row("decision", c.Decision.Effect)
+		for _, r := range c.Decision.Reasons {
+			row("", withPlace("because "+r.Text, r.At))
+		}
+	}
+	if c.Approval != nil {
+		row("approved", "by "+c.Approval.By)
+	}
+	row("why", c.Why)
+	for _, ch := range c.Changes {
+		row("change", changeWord(ch.Kind)+" "+resourceWords(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
+	}
+	for _, v := range c.Verdicts {
+		row("verdict", strings.Join(append([]string{v.Verdict + " (" + v.Phase + ")"}, v.Findings...), "; "))
+	}
+	if c.Status == string(tool.StatusDone) {
+		row("output", clip(string(c.Output), 400))
+	}
+	p.undone(w, row, c.Undo)
+}
+
+func (p paint) undone(w io.Writer, row func(name, text string), u *undoRecord) {
+	if u == nil {
+		return
+	}
+	row("undo", u.Call+" in "+u.Txn+", cause: "+u.Cause)
+	for _, r := range u.Results {
+		mark := p.good("✓")
+		if !r.Outcome.Clean() {
+			mark = p.bad("✗")
+		}
+		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, undoWord(r.Outcome), resourceWords(r.Resource))
+		if r.Why != "" {
+			_, _ = fmt.Fprintf(w, ": %s", printable(r.Why))
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+}
+
+func effectWords(c callRecord) string {
+	if c.EffectClass == "" {
+		return ""
+	}
+	words := string(c.EffectClass)
+	if !c.Declared {
+		words += " (undeclared)"
+	}
+	return words + ", " + c.Confinement
+}
+
+func tokenWords(t *revert.Token) string {
+	if t == nil {
+		return "nothing"
+	}
+	return string(*t)
+}

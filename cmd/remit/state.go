@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// place says which workspace, and where its journal is kept.
+type place struct {
+	workspace, state string
+	given            []string // flags to repeat in a hint, so that it leads to the same journal
+}
+
+// placeFlags adds the flags that find a journal.
+func placeFlags(cmd *cobra.Command, p *place) {
+	cmd.Flags().StringVar(&p.workspace, "workspace", "", "workspace `DIR`; its root is named workspace (default: the current folder)")
+	cmd.Flags().StringVar(&p.state, "state", "", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
+}
+
+// folder returns the workspace as it was named.
+func (p *place) folder() string {
+	if p.workspace == "" {
+		return "."
+	}
+	return p.workspace
+}
+
+// find settles where the journal is.
+func (p *place) find(a *app) error {
+	if p.state != "" {
+		p.given = []string{"--state", p.state}
+		return nil
+	}
+	if p.workspace != "" {
+		p.given = []string{"--workspace", p.workspace}
+	}
+	folder, err := realFolder(p.folder())
+	if err != nil {
+		return err
+	}
+	home, err := stateHome(a.env)
+	if err != nil {
+		return err
+	}
+	p.state = filepath.Join(home, "remit", stateName(folder))
+	return nil
+}
+
+// realFolder is the one path of a folder, however it was named.
+func realFolder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(abs); err == nil && !info.IsDir() {
+			err = errors.New("it is not a folder")
+		}
+	}
+	if err != nil {
+		return "", &problem{code: exitUsage, what: fmt.Sprintf("the folder %q cannot be used", dir), why: plainError(err), fix: "name an existing folder"}
+	}
+	return abs, nil
+}
+
+// stateHome is the user's folder for state. A relative XDG_STATE_HOME is
+// ignored, as its specification says.
+func stateHome(env func(string) string) (string, error) {
+	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	if dir := env("LOCALAPPDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home := env("HOME")
+	if runtime.GOOS == "windows" {
+		home = env("USERPROFILE")
+	}
+	if !filepath.IsAbs(home) {
+		return "", &problem{code: exitUsage, what: "there is no home folder to keep the journal in", fix: "name a folder with --state"}
+	}
+	return filepath.Join(home, ".local", "state"), nil
+}
+
+// stateName tells folders of one name apart by a digest of their paths.
+func stateName(folder string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == filepath.Separator || r == ':' {
+			return -1
+		}
+		return r
+	}, filepath.Base(folder))
+	if name == "" {
+		name = "root"
+	}
+	digest := strings.TrimPrefix(string(canon.SumBytes([]byte(folder))), "sha256:")
+	return name + "-" + digest[:12]
+}
+
+// keepOut refuses a state folder inside a root, before it is made: calls could
+// change their own record, and the record would be in the way of the work.
+func (p *place) keepOut(roots []string) error {
+	dir, err := filepath.Abs(p.state)
+	if err != nil {
+		return err
+	}
+	for {
+		// A folder that is not there yet lies where the first one above it does.
+		if info, err := os.Stat(dir); err == nil {
+			for _, root := range roots {
+				if r, err := os.Stat(root); err == nil && os.SameFile(r, info) {
+					return &problem{
+						code: exitUsage, what: fmt.Sprintf("the state folder %s lies inside the root %s", p.state, root),
+						why: "calls could change their own journal", fix: "name another folder with --state",
+					}
+				}
+			}
+			if dir, err = filepath.EvalSymlinks(dir); err != nil {
+				return err
+			}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return nil
+		}
+		dir = up
+	}
+}
+
+// open opens the journal to write to.
+func (p *place) open(ctx context.Context) (revert.Journal, error) {
+	if info, err := os.Stat(p.state); err == nil && !info.IsDir() {
+		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the state %q is not a folder", p.state), fix: "name a folder with --state"}
+	}
+	j, err := sqlite.Open(ctx, p.state)
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// read opens the journal of a workspace where something may have been recorded.
+// One where nothing was is empty; looking at it leaves no folder behind.
+func (p *place) read(ctx context.Context, a *app) (revert.Journal, error) {
+	if err := p.find(a); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(p.state); errors.Is(err, os.ErrNotExist) {
+		return revert.Memory(), nil
+	}
+	return p.open(ctx)
+}
+
+// hint is a command that works on the same journal.
+func (p *place) hint(args ...string) string {
+	words := append([]string{"remit"}, args...)
+	for _, w := range p.given {
+		words = append(words, quoted(w))
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if word != "" && strings.IndexFunc(word, special) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func special(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,", r)
+}
