@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestMain makes the command available to scripts as remit, a process of its
+// own: with a clock and ids from a seed, tools that misbehave, and a way to die.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"remit": remitForTests})
+}
+
+func TestScripts(t *testing.T) {
+	update := flag.Lookup("update")
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: update != nil && update.Value.String() == "true",
+		Setup: func(e *testscript.Env) error {
+			state := e.WorkDir + ".state" // beside the workspace, never inside
+			e.Setenv("XDG_STATE_HOME", state)
+			e.Defer(func() { _ = os.RemoveAll(state) })
+			return nil
+		},
+		RequireExplicitExec: false,
+	})
+}
+
+var _ = flag.Bool("update", false, "rewrite what the scripts expect")
+
+// remitForTests is the command with everything that differs from run to run
+// replaced: an id becomes its kind and a number, in the order of appearance in
+// the whole script. Arguments that are such names become ids again.
+func remitForTests() {
+	names := loadNames(os.Getenv("WORK"))
+	args := os.Args[1:]
+	for i, a := range args {
+		args[i] = names.real(a)
+	}
+	out, errs := names.writer(os.Stdout), names.writer(os.Stderr)
+	code := run(context.Background(), args, world{
+		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(),
+		user: func() (string, error) { return "somebody", nil },
+		tty:  func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
+	})
+	if err := errors.Join(out.flush(), errs.flush()); err != nil {
+		panic(err)
+	}
+	if want := os.Getenv("EXIT"); want != "" && want != strconv.Itoa(code) {
+		_, _ = io.WriteString(os.Stderr, "the exit code is "+strconv.Itoa(code)+", want "+want+"\n")
+		os.Exit(99)
+	}
+	os.Exit(code)
+}
+
+// hostForTests kills the process at the nth time that it passes the scheduling
+// point which DIE names as id:n.
+func hostForTests() host.Host {
+	if os.Getenv("DIE") == "" {
+		return host.Real()
+	}
+	id, n, _ := strings.Cut(os.Getenv("DIE"), ":")
+	left, err := strconv.Atoi(n)
+	if err != nil {
+		panic(err)
+	}
+	var seed [8]byte
+	host.Real().Random(seed[:])
+	h := hosttest.New(uint64(seed[0]) | uint64(seed[1])<<8 | uint64(seed[2])<<16 | uint64(seed[3])<<24)
+	h.OnPoint = func(at string) error {
+		if at == id {
+			left--
+			if left == 0 {
+				die()
+			}
+		}
+		return nil
+	}
+	return h
+}
+
+// die ends the process as a power cut would: nothing after it runs.
+func die() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+type typed struct {
+	io.Reader
+	io.Writer
+}
+
+func (typed) Close() error { return nil }
+
+func terminalOf(text string) (io.ReadWriteCloser, error) {
+	if text == "" {
+		return nil, errors.New("there is none")
+	}
+	return typed{strings.NewReader(text + "\n"), os.Stderr}, nil
+}
+
+// toolsForTests are tools that a script can use to get each outcome.
+func toolsForTests() []tool.Tool {
+	text := func(out string, err error) tool.Execute {
+		return func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text(out), err
+		}
+	}
+	lost := errors.New("the connection broke")
+	var tools []tool.Tool
+	for _, s := range []tool.Spec{
+		{Name: "undeclared", Description: "Says nothing about its effects.", Execute: text("ran", nil)},
+		{Name: "send", Description: "Sends something.", EffectClass: revert.Pivot, Execute: text("sent", nil)},
+		{Name: "lose", Description: "Loses its connection.", EffectClass: revert.Pivot, Execute: text("", lost)},
+		{Name: "fail", Description: "Fails.", EffectClass: revert.Pure, Execute: text("", errors.New("no such thing"))},
+		{Name: "greet", Description: "Greets.", EffectClass: revert.Pure, Execute: text("hello", nil)},
+		{
+			Name: "login", Description: "Takes a password.", EffectClass: revert.Pure, Execute: text("in", nil),
+			Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string"}},"additionalProperties":false}`),
+			Hints: tool.Hints{Sensitive: []string{"password"}},
+		},
+		{
+			Name: "book", Description: "Books a table; giving it back fails.", EffectClass: revert.Compensable, Execute: text("booked", nil),
+			Revert: func(context.Context, tool.RevertContext) error { return errors.New("the restaurant is closed") }, UndoVersion: "1",
+		},
+	} {
+		made, err := tool.FromSpec(s)
+		if err != nil {
+			panic(err)
+		}
+		tools = append(tools, made)
+	}
+	return tools
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// place for a test: a workspace and a state beside it.
+func testPlace(t *testing.T) (workspace, state string) {
+	t.Helper()
+	dir := t.TempDir()
+	workspace = filepath.Join(dir, "workspace")
+	require.NoError(t, os.Mkdir(workspace, 0o755))
+	return workspace, filepath.Join(dir, "state")
+}
+
+func testWorld(in io.Reader, out, errs io.Writer) world {
+	return world{
+		in: in, out: out, err: errs, host: host.Real(),
+		env:  func(string) string { return "" },
+		user: func() (string, error) { return "", errors.New("nobody") },
+		tty:  func() (io.ReadWriteCloser, error) { return nil, errors.New("none") },
+	}
+}
+
+// TestInterrupt: what was not run to its end is not committed, and nothing of it
+// is lost.
+func TestInterrupt(t *testing.T) {
+	workspace, state := testPlace(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	scriptIn, script := io.Pipe()
+	answers, out := io.Pipe()
+	var errs bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"run", "--workspace", workspace, "--state", state, "--json", "-"}, testWorld(scriptIn, out, &errs))
+		_ = out.Close()
+	}()
+	lines := bufio.NewScanner(answers)
+	_, err := io.WriteString(script, `{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n")
+	require.NoError(t, err)
+	require.True(t, lines.Scan(), "an answer comes before the script ends")
+	require.Contains(t, lines.Text(), `"status":"done"`)
+	cancel()
+	require.True(t, lines.Scan())
+	var sum summary
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &sum))
+	require.Equal(t, "open", string(sum.State))
+	require.False(t, lines.Scan())
+	require.Equal(t, int(exitInternal), <-code)
+
+	var back bytes.Buffer
+	w := testWorld(nil, &back, &errs)
+	require.Equal(t, 0, run(t.Context(), []string{"revert", "--state", state, "--last"}, w), errs.String())
+	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
+}
+
+// TestReaderGone: the script is run to its end also when nobody reads on.
+func TestReaderGone(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	var script strings.Builder
+	for range 200 {
+		script.WriteString(`{"tool":"file_list","args":{}}` + "\n")
+	}
+	script.WriteString(`{"tool":"file_write","args":{"path":"last.txt","content":"x"}}`)
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := exec.Command(remit, "run", "--workspace", workspace, "--state", state, "--json", "-")
+	cmd.Stdin, cmd.Stdout = strings.NewReader(script.String()), write
+	require.NoError(t, cmd.Start())
+	require.NoError(t, errors.Join(read.Close(), write.Close()))
+	require.NoError(t, cmd.Wait())
+	require.FileExists(t, filepath.Join(workspace, "last.txt"))
+	out, err := exec.Command(remit, "log", "--state", state).Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "committed")
+}
+
+func TestPanicIsInternal(t *testing.T) {
+	var errs bytes.Buffer
+	w := testWorld(nil, io.Discard, &errs)
+	w.env = func(string) string { panic("of the world") }
+	require.Equal(t, int(exitInternal), run(t.Context(), []string{"log"}, w))
+	require.Contains(t, errs.String(), "of the world")
+}
+
+func TestDamagedJournal(t *testing.T) {
+	_, state := testPlace(t)
+	require.NoError(t, os.Mkdir(state, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.db"), []byte("not a database, but a text"), 0o600))
+	var errs bytes.Buffer
+	require.Equal(t, int(exitInternal), run(t.Context(), []string{"log", "--state", state}, testWorld(nil, io.Discard, &errs)))
+	require.Contains(t, errs.String(), "remit: ")
+}
+
+// TestColours: only on a terminal, and not where somebody asks for none.
+func TestColours(t *testing.T) {
+	for _, tt := range []struct {
+		terminal bool
+		noColour string
+		want     bool
+	}{{false, "", false}, {true, "", true}, {true, "1", false}} {
+		workspace, state := testPlace(t)
+		var out bytes.Buffer
+		w := testWorld(strings.NewReader(`{"tool":"file_list","args":{}}`), &out, io.Discard)
+		w.terminal = tt.terminal
+		w.env = func(name string) string {
+			if name == "NO_COLOR" {
+				return tt.noColour
+			}
+			return ""
+		}
+		require.Zero(t, run(t.Context(), []string{"run", "--workspace", workspace, "--state", state, "-"}, w))
+		require.Equal(t, tt.want, strings.Contains(out.String(), "\x1b["), out.String())
+	}
+}
+
+// TestPrintable: what tools and files say cannot steer a terminal.
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, ünïcödé ✓":       "plain, ünïcödé ✓",
+		"a\nb\r\nc":              "a b c",
+		"\x1b[2Jgone":            `\x1b[2Jgone`,
+		"right\u202eto left":     `right\u202eto left`,
+		"bell\a tab\t \x00 \xff": `bell\a tab\t \x00 ` + "\ufffd",
+	} {
+		require.Equal(t, want, printable(in))
+	}
+}
+
+func TestStateOfAWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "a", "site"), filepath.Join(dir, "b", "site")
+	require.NoError(t, errors.Join(os.MkdirAll(one, 0o755), os.MkdirAll(two, 0o755)))
+	home := filepath.Join(dir, "home")
+	env := func(name string) string {
+		return map[string]string{"HOME": home, "USERPROFILE": home, "XDG_STATE_HOME": "relative"}[name]
+	}
+	at := func(folder string) string {
+		p := place{workspace: folder}
+		require.NoError(t, p.find(&app{world: world{env: env}}))
+		return p.state
+	}
+	require.Equal(t, filepath.Join(home, ".local", "state", "remit"), filepath.Dir(at(one)))
+	require.True(t, strings.HasPrefix(filepath.Base(at(one)), "site-"), at(one))
+	require.NotEqual(t, at(one), at(two), "folders of one name")
+	require.NoError(t, os.Symlink(one, filepath.Join(dir, "link")))
+	require.Equal(t, at(one), at(filepath.Join(dir, "link")), "one folder by two names")
+}
+
+func TestLongLines(t *testing.T) {
+	text := "{}\n" + strings.Repeat("x", lineLimit+1) + "\n\n{\"last\":1}"
+	done := make(chan struct{})
+	defer close(done)
+	var got []line
+	for l := range readLines(strings.NewReader(text), done) {
+		got = append(got, l)
+	}
+	require.Len(t, got, 3)
+	require.Equal(t, "{}", string(got[0].text))
+	require.True(t, got[1].long)
+	require.Empty(t, got[1].text)
+	require.Equal(t, line{n: 4, text: []byte(`{"last":1}`)}, got[2])
+	_, err := got[1].step()
+	require.ErrorContains(t, err, "24 MiB")
+}
+
+func TestQuoted(t *testing.T) {
+	for in, want := range map[string]string{"": "''", "a/b-c.txt": "a/b-c.txt", "my files": "'my files'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'"} {
+		require.Equal(t, want, quoted(in))
+	}
+}
