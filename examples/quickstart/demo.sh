@@ -1,0 +1,64 @@
+#!/bin/sh
+# The quick start, shown and checked: sh demo.sh PATH-OF-REMIT
+# Works on a copy. Ends with 0 only when everything went as it says.
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: demo.sh PATH-OF-REMIT" >&2; exit 2; }
+case $1 in */*) remit=$1 ;; *) remit=$(command -v "$1") || remit=./$1 ;; esac
+[ -x "$remit" ] || { echo "demo: $remit cannot be run; build it: go build -o bin/remit ./cmd/remit" >&2; exit 2; }
+remit=$(cd "$(dirname "$remit")" && pwd)/$(basename "$remit")
+here=$(cd "$(dirname "$0")" && pwd)
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+cp -R "$here/workspace" "$tmp/workspace"
+cp "$here/policy.rego" "$here/policy_test.rego" "$here/script.jsonl" "$tmp"
+cd "$tmp"
+
+fail() { echo; echo "FAILED: $*" >&2; exit 1; }
+title() { printf '\n== %s\n' "$*"; }
+
+# Names, folders and bytes of everything in the workspace, as one number.
+digest() {
+	(cd workspace && find . | LC_ALL=C sort | while IFS= read -r f; do
+		if [ -f "$f" ]; then printf '%s ' "$f"; cksum <"$f"; else echo "$f/"; fi
+	done) | sum
+}
+if command -v sha256sum >/dev/null; then
+	sum() { sha256sum | cut -c1-16; }
+elif command -v shasum >/dev/null; then
+	sum() { shasum -a 256 | cut -c1-16; }
+else
+	sum() { cksum | tr ' ' '-'; }
+fi
+
+title "The workspace of a small bookshop"
+before=$(digest)
+(cd workspace && find . -type f | LC_ALL=C sort | sed 's|^\./|   |')
+echo "   digest $before"
+
+title "An agent makes five calls; policy.rego decides about each"
+code=0
+"$remit" run --workspace workspace --state state --policy policy.rego script.jsonl || code=$?
+# 5: a call did not verify. The denied one alone would be 3.
+[ "$code" -eq 5 ] || fail "remit run ended with $code, and 5 was to be expected"
+
+title "What was allowed is done, what went wrong is gone"
+after=$(digest)
+echo "   digest $after"
+[ "$after" != "$before" ] || fail "nothing was changed"
+grep -q '14:00' workspace/config/site.ini || fail "the edit is not there"
+grep -q 'Maintained by' workspace/config/site.ini || fail "the bad write was not taken back"
+sed 's/^/   /' workspace/config/site.ini
+
+title "Take all of it back: remit revert --last"
+"$remit" revert --workspace workspace --state state --last
+
+title "And now?"
+again=$(digest)
+echo "   before $before"
+echo "   now    $again"
+diff -r "$here/workspace" workspace || fail "the workspace is not as it was"
+[ "$again" = "$before" ] || fail "the workspace is not as it was"
+echo "   IDENTICAL"
