@@ -52,7 +52,7 @@ func (w world) Version(ctx context.Context, resource string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := where.look(ctx, path, nil)
+	s, err := where.look(ctx, path, hashing)
 	if err != nil {
 		return "", err
 	}

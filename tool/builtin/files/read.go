@@ -82,7 +82,11 @@ func listSpec() tool.Spec {
 			}
 			list := make([]entry, 0, len(found))
 			for _, e := range found {
-				list = append(list, entry{Name: e.Name, Type: e.Type, Size: e.Size})
+				line := entry{Name: e.Name, Type: e.Type}
+				if e.Type == "file" {
+					line.Size = e.Size
+				}
+				list = append(list, line)
 			}
 			data, err := canon.Marshal(list)
 			return tool.Result{JSON: data}, err

@@ -1,0 +1,152 @@
+package files_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/verify"
+
+	handle "github.com/remit-dev/remit/ctxperm/files"
+)
+
+func Example() {
+	for _, t := range files.Tools() {
+		fmt.Println(t.Name(), t.Class(), t.Spec().Confinement, t.CanVerify())
+	}
+	// Output:
+	// file_read pure handles false
+	// file_list pure handles false
+	// file_write reversible handles true
+	// file_edit reversible handles true
+	// file_delete reversible handles true
+}
+
+func session(t *testing.T) (dir string, tx *agent.Txn) {
+	dir = t.TempDir()
+	for name, content := range map[string]string{"a.txt": "one two one", "bin": "\xff\x00", "sub/c.txt": "see", ".env": "secret"} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o640))
+	}
+	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
+	s, err := rt.Session(context.Background(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	tx, err = s.Begin(context.Background())
+	require.NoError(t, err)
+	return dir, tx
+}
+
+func TestTools(t *testing.T) {
+	for _, tc := range []struct {
+		name, tool string
+		args       tool.Args
+		want       tool.Status
+		output     string // JSON, "" for not looked at
+		why        string
+	}{
+		{"read", "file_read", tool.Args{"path": "a.txt"}, tool.StatusDone, `"one two one"`, ""},
+		{"read a part", "file_read", tool.Args{"path": "a.txt", "offset": 4, "limit": 3}, tool.StatusDone, `"two"`, ""},
+		{"read past the end", "file_read", tool.Args{"path": "a.txt", "offset": 400}, tool.StatusDone, `""`, ""},
+		{"read bytes", "file_read", tool.Args{"path": "bin"}, tool.StatusDone, `"2 bytes that are no text"`, ""},
+		{"read nothing", "file_read", tool.Args{"path": "none"}, tool.StatusFailed, "", "no such file"},
+		{"read a directory", "file_read", tool.Args{"path": "sub"}, tool.StatusFailed, "", ""},
+		{"read a secret", "file_read", tool.Args{"path": ".env"}, tool.StatusDenied, "", "secrets"},
+		{"negative offset", "file_read", tool.Args{"path": "a.txt", "offset": -1}, tool.StatusInvalid, "", "offset"},
+		{"list", "file_list", tool.Args{}, tool.StatusDone, `[{"name":".env","size":6,"type":"file"},{"name":"a.txt","size":11,"type":"file"},{"name":"bin","size":2,"type":"file"},{"name":"sub","size":0,"type":"dir"}]`, ""},
+		{"list a directory", "file_list", tool.Args{"path": "sub"}, tool.StatusDone, `[{"name":"c.txt","size":3,"type":"file"}]`, ""},
+		{"list outside", "file_list", tool.Args{"path": ".."}, tool.StatusInvalid, "", ""},
+		{"write", "file_write", tool.Args{"path": "a.txt", "content": "new"}, tool.StatusDone, `"wrote 3 bytes"`, ""},
+		{"write what is there", "file_write", tool.Args{"path": "a.txt", "content": "one two one"}, tool.StatusDone, "", ""},
+		{"write without a directory", "file_write", tool.Args{"path": "none/a", "content": ""}, tool.StatusFailed, "", "no such file"},
+		{"write if absent", "file_write", tool.Args{"path": "a.txt", "content": "x", "if_absent": true}, tool.StatusFailed, "", "exists"},
+		{"bad mode", "file_write", tool.Args{"path": "x", "content": "", "mode": "999"}, tool.StatusInvalid, "", "mode"},
+		{"edit", "file_edit", tool.Args{"path": "a.txt", "old": "two", "new": "2"}, tool.StatusDone, "", ""},
+		{"edit all", "file_edit", tool.Args{"path": "a.txt", "old": "one", "new": "1", "all": true}, tool.StatusDone, "", ""},
+		{"edit what occurs twice", "file_edit", tool.Args{"path": "a.txt", "old": "one", "new": "1"}, tool.StatusFailed, "", ""},
+		{"edit what is not there", "file_edit", tool.Args{"path": "a.txt", "old": "three", "new": "3"}, tool.StatusFailed, "", ""},
+		{"edit nothing", "file_edit", tool.Args{"path": "a.txt", "old": "", "new": "3"}, tool.StatusInvalid, "", "old"},
+		{"delete", "file_delete", tool.Args{"path": "a.txt"}, tool.StatusDone, "", ""},
+		{"delete what is not there", "file_delete", tool.Args{"path": "none"}, tool.StatusFailed, "", "no such file"},
+		{"delete a full directory", "file_delete", tool.Args{"path": "sub"}, tool.StatusFailed, "", ""},
+		{"staging name", "file_write", tool.Args{"path": ".remit-stage-1", "content": ""}, tool.StatusFailed, "", "reserved"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, tx := session(t)
+			out, _ := tx.Invoke(context.Background(), tc.tool, tc.args)
+			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
+			if tc.output != "" {
+				require.JSONEq(t, tc.output, string(out.Output))
+			}
+			if tc.why != "" {
+				require.Contains(t, out.Error.Why, tc.why)
+			}
+		})
+	}
+}
+
+func TestModeAndContent(t *testing.T) {
+	dir, tx := session(t)
+	_, err := tx.Invoke(context.Background(), "file_write", tool.Args{"path": "run.sh", "content": "#!/bin/sh\n", "mode": "0750"})
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(dir, "run.sh"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o750), info.Mode())
+	_, err = tx.Invoke(context.Background(), "file_edit", tool.Args{"path": "a.txt", "old": "one", "new": "1", "all": true})
+	require.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(dir, "a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "1 two 1", string(data))
+}
+
+// TestVerifyLooksAtTheWorld: each Verify is asked about a world in which the
+// effect is there, and one in which it is not.
+func TestVerifyLooksAtTheWorld(t *testing.T) {
+	ctx := context.Background()
+	byName := map[string]tool.Tool{}
+	for _, tl := range files.Tools() {
+		byName[tl.Name()] = tl
+	}
+	for _, tc := range []struct {
+		tool, input   string
+		there, absent string // content of a.txt; "-" for no file
+	}{
+		{"file_write", `{"path":"a.txt","content":"new"}`, "new", "old"},
+		{"file_write", `{"path":"a.txt","content":"new"}`, "new", "-"},
+		{"file_delete", `{"path":"a.txt"}`, "-", "old"},
+	} {
+		t.Run(tc.tool, func(t *testing.T) {
+			for content, want := range map[string]verify.Is{tc.there: verify.IsApplied, tc.absent: verify.IsAbsent} {
+				dir := t.TempDir()
+				if content != "-" {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte(content), 0o600))
+				}
+				root, err := disk.OpenRoot(dir)
+				require.NoError(t, err)
+				world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), revert.Memory(), []string{"file://workspace/a.txt"}, nil)
+				v, ok := byName[tc.tool].Verifier().Get()
+				require.True(t, ok)
+				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), World: world})
+				require.Equal(t, want, got.Is(), "%s: %v", content, got.Findings())
+				require.Equal(t, verify.CannotTell, verify.Run(ctx, v, verify.Subject{Input: json.RawMessage(tc.input)}).Is(), "no world")
+				require.NoError(t, root.Close())
+			}
+		})
+	}
+}
