@@ -99,6 +99,8 @@ func (m *meddler) end(about string) {
 	}
 	for name := range m.w.tree() {
 		require.NotContains(m.w.t, name, files.StagePrefix, "%s at %s, %s", m.name, m.at, about)
+		// One change of theirs has always a place of its own.
+		require.NotContains(m.w.t, name, "remit-saved", "%s at %s, %s", m.name, m.at, about)
 	}
 }
 

@@ -1,0 +1,163 @@
+package files_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+)
+
+// storm is somebody who changes one file again and again while remit works on
+// it, and who remembers what must still be somewhere: each text that they wrote,
+// until they themselves overwrite or remove it.
+type storm struct {
+	w    *world
+	rng  *rand.Rand
+	path string
+	odds int // one point in so many
+	n    int
+	owed map[string]bool
+	log  []string
+}
+
+func (s *storm) point(id string) {
+	if s.rng.IntN(s.odds) != 0 {
+		return
+	}
+	s.n++
+	text := fmt.Sprintf("<%d>", s.n)
+	before, _ := os.ReadFile(s.path)
+	kind := []string{"replace", "append", "rewrite", "remove"}[s.rng.IntN(4)]
+	s.log = append(s.log, kind+" "+text+" at "+id)
+	switch kind {
+	case "replace":
+		other := filepath.Join(s.w.dir, "theirs.tmp")
+		require.NoError(s.w.t, os.WriteFile(other, []byte(text), 0o644))
+		require.NoError(s.w.t, os.Rename(other, s.path))
+	case "append":
+		f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+		require.NoError(s.w.t, err)
+		_, err = f.WriteString(text)
+		require.NoError(s.w.t, err)
+		require.NoError(s.w.t, f.Close())
+		before = nil
+	case "rewrite":
+		require.NoError(s.w.t, os.WriteFile(s.path, []byte(text), 0o644))
+	case "remove":
+		_ = os.Remove(s.path)
+		text = ""
+	}
+	maps.DeleteFunc(s.owed, func(owed string, _ bool) bool { return strings.Contains(string(before), owed) })
+	if text != "" {
+		s.owed[text] = true
+	}
+}
+
+// settle requires everything owed to be in the tree, or in a blob of the journal.
+func (s *storm) settle(about string) {
+	var all strings.Builder
+	for name, e := range s.w.tree() {
+		all.WriteString(e.data)
+		require.NotContains(s.w.t, name, "remit-stage", about)
+	}
+	for _, blob := range s.w.kept() {
+		all.WriteString(blob)
+	}
+	for _, text := range slices.Sorted(maps.Keys(s.owed)) {
+		require.Contains(s.w.t, all.String(), text, "%s: lost, after %q", about, s.log)
+	}
+}
+
+// stormy is the host of a process in the storm, which may die in it.
+func (w *world) stormy(s *storm) *hosttest.Host {
+	c := &crash{left: 1 << 30}
+	if s.rng.IntN(2) == 0 {
+		c.left = 1 + s.rng.IntN(60)
+	}
+	h := c.on(w.host())
+	dying := h.OnPoint
+	h.OnPoint = func(id string) error {
+		s.point(id)
+		return dying(id)
+	}
+	return h
+}
+
+// kept reads every blob that the journal's changes name.
+func (w *world) kept() []string {
+	w.t.Helper()
+	var out []string
+	add := func(c revert.Change) {
+		for _, ref := range c.Blobs {
+			r, err := w.journal.Open(w.t.Context(), ref)
+			require.NoError(w.t, err)
+			data, err := io.ReadAll(r)
+			require.NoError(w.t, err)
+			require.NoError(w.t, r.Close())
+			out = append(out, string(data))
+		}
+	}
+	for e, err := range w.journal.Entries(w.t.Context(), revert.Query{}) {
+		require.NoError(w.t, err)
+		r, err := revert.Unseal(e)
+		require.NoError(w.t, err)
+		switch b := r.Body.(type) {
+		case *revert.Changed:
+			add(b.Change)
+		case *revert.Reverting:
+			for _, step := range b.Steps {
+				add(step.Change)
+			}
+		}
+	}
+	return out
+}
+
+// TestStorm: a storm rages through an action, its death, its undo and the death
+// of that. Every run follows from its seed.
+func TestStorm(t *testing.T) {
+	if probe := newWorld(t).root.Features(); !probe.Exchange || !probe.Lease {
+		t.Skip("others lose bytes here, as the package says")
+	}
+	stormy := slices.DeleteFunc(actions(), func(a action) bool { return a.file != "a.txt" && a.file != "new.txt" })
+	runs := 3_000
+	if stride() == 1 {
+		runs = 100_000
+	}
+	conflicts, saved := 0, 0
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t)
+		w.furnish()
+		a := stormy[rng.IntN(len(stormy))]
+		s := &storm{w: w, rng: rng, path: filepath.Join(w.dir, a.file), odds: 1 + rng.IntN(20), owed: map[string]bool{}}
+		h := w.stormy(s)
+		_ = w.do(h, a.do)
+		for range 2 {
+			_, _ = w.reverter(w.stormy(s)).Revert(t.Context(), txn)
+		}
+		if len(w.revert().NotUndone()) > 0 {
+			conflicts++
+		}
+		for name := range w.tree() {
+			if strings.Contains(name, "remit-saved") {
+				saved++
+			}
+		}
+		s.settle(fmt.Sprintf("seed %d, %s", seed, a.name))
+		require.NoError(t, os.RemoveAll(w.dir))
+	}
+	t.Logf("%d conflicts, %d versions saved", conflicts, saved)
+	require.NotZero(t, conflicts)
+	require.NotZero(t, saved)
+}
