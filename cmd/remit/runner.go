@@ -190,6 +190,10 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	if err != nil && !errors.Is(err, agent.ErrPartial) {
 		return err
 	}
+	// The ones that were set after it went back with everything else.
+	for r.marks[len(r.marks)-1] != name {
+		r.marks = r.marks[:len(r.marks)-1]
+	}
 	if !rep.Complete() {
 		r.code = worst(r.code, exitPartial)
 		r.sum.NotUndone = append(r.sum.NotUndone, rep.NotUndone()...)
