@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 )
 
 // TestForeignModule builds a module that is not this one and that tries to

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -52,6 +54,9 @@ func TestOutcomes(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	pure, reversible, pivot := tool.Pure(), tool.Effect(revert.Reversible), tool.Effect(revert.Pivot)
 	handles := tool.Confined(tool.Handles)
+	raw, err := os.ReadFile("../docs/outcomes.md")
+	require.NoError(t, err)
+	documented := string(raw)
 	for _, tc := range []struct {
 		name string
 		run  execute
@@ -84,6 +89,8 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tl, err := tool.CreateWith("probe", "", nil, tc.run, tc.opts...)
+			require.NoError(t, err)
+			require.Contains(t, documented, documentedCase(tc.name, tl, tc.want))
 			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()))
 			out, err := begin(t, newSession(t, rt)).Invoke(context.Background(), "probe", "in")
 			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
@@ -96,6 +103,15 @@ func TestOutcomes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// documentedCase is how docs/outcomes.md begins the line of a case.
+func documentedCase(name string, tl tool.Tool, want tool.Status) string {
+	class := string(tl.Spec().EffectClass)
+	if class == "" {
+		class = "undeclared"
+	}
+	return fmt.Sprintf("| %s | %s | %s | `%s` | ", name, class, tl.Spec().Confinement, want)
 }
 
 func TestCancelledCall(t *testing.T) {
