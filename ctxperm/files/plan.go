@@ -129,7 +129,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 }
 
 func outcomeOf(err error) revert.UndoOutcome {
-	if elsewhere(err) {
+	if elsewhere(err) || errors.Is(err, ErrConflict) {
 		return revert.Conflict
 	}
 	return revert.UndoFailed

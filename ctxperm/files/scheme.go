@@ -76,6 +76,9 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
 	}
 	now, err := w.look(ctx, w.target, hashing)
+	if unreadable(err) {
+		return "", nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
 	}

@@ -92,7 +92,7 @@ func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 		return false, err
 	}
 	st, err := w.look(ctx, w.stage, hashing)
-	if errors.Is(err, fs.ErrPermission) {
+	if unreadable(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *swap) withdraw(ctx context.Context) error {
 	}
 	now, err := w.look(ctx, w.target, hashing)
 	switch {
-	case err != nil && !errors.Is(err, fs.ErrPermission):
+	case err != nil && !unreadable(err):
 		return err
 	case err == nil && !now.exists():
 		return w.putBack(ctx)

@@ -114,7 +114,8 @@ func hashing(r io.Reader) (string, error) {
 const looks = 16
 
 // look reads the state of a name, and the content of a file into the sink. It
-// never mixes two versions as long as writers change size or time.
+// never mixes two versions as long as writers change size or time; a file that
+// somebody keeps changing is ErrConflict.
 func (s site) look(ctx context.Context, name string, into sink) (state, error) {
 	var err error
 	for range looks {
@@ -126,7 +127,7 @@ func (s site) look(ctx context.Context, name string, into sink) (state, error) {
 			return st, err
 		}
 	}
-	return state{}, fmt.Errorf("%s changes while it is read: %w", name, err)
+	return state{}, conflict(name, "it changes while it is read")
 }
 
 func (s site) lookOnce(name string, into sink) (state, error) {

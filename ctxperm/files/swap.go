@@ -148,8 +148,8 @@ func (w *swap) displaced(ctx context.Context) (why string, err error) {
 		return "", err
 	}
 	st, err := w.look(ctx, w.stage, hashing)
-	if errors.Is(err, fs.ErrPermission) {
-		return "it cannot be read", nil
+	if unreadable(err) {
+		return "it cannot be read, or changes all the time", nil
 	}
 	if err != nil {
 		return "", err
@@ -225,6 +225,9 @@ func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) 
 		return false, err
 	}
 	st, err := w.look(ctx, w.stage, hashing)
+	if unreadable(err) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

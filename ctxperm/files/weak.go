@@ -139,7 +139,7 @@ func (w *swap) unmark(ctx context.Context) error {
 //	a part of the draft         remove it first     remove it, then pour again
 //	nothing                     remove draft, mark  pour again
 func (w *swap) settleWeakly(ctx context.Context) error {
-	_, err := w.lstat(ctx, w.draft)
+	whole, err := w.lstat(ctx, w.draft)
 	if missing(err) {
 		return w.unmark(ctx)
 	}
@@ -148,6 +148,9 @@ func (w *swap) settleWeakly(ctx context.Context) error {
 	}
 	now, err := w.look(ctx, w.target, hashing)
 	if err != nil {
+		return err
+	}
+	if err := w.pourTime(ctx, now, whole); err != nil {
 		return err
 	}
 	part, err := w.partial(now)
@@ -167,6 +170,18 @@ func (w *swap) settleWeakly(ctx context.Context) error {
 		}
 	}
 	return w.unmark(ctx)
+}
+
+// pourTime does what is left when only the time of the target is not yet that of
+// the draft.
+func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
+	if now.Type != typeFile || !now.Token().Same(w.post) || now.info.Mtime.Equal(whole.Mtime) {
+		return nil
+	}
+	if err := w.host.Point(ctx, "files.dress"); err != nil {
+		return err
+	}
+	return w.root.SetMtime(w.target, whole.Mtime)
 }
 
 // partial reports whether the target is what pour leaves when it dies: nothing

@@ -65,6 +65,13 @@ func (w world) Open(ctx context.Context, resource string) (io.ReadCloser, error)
 	if err != nil {
 		return nil, err
 	}
+	info, err := where.lstat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Type != disk.TypeFile { // a link would show another file's content
+		return nil, fmt.Errorf("%s is now of type %s: %w", resource, info.Type, disk.ErrType)
+	}
 	if err := where.host.Point(ctx, "files.open"); err != nil {
 		return nil, err
 	}

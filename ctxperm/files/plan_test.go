@@ -1,0 +1,300 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+)
+
+// changes runs an action and returns what it recorded.
+func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []revert.Change {
+	w.t.Helper()
+	c := w.begin(w.host())
+	require.NoError(w.t, act(w.t.Context(), w.files(c)))
+	c.Close()
+	return c.Changes()
+}
+
+func (w *world) scheme() revert.Scheme {
+	return files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, w.host())
+}
+
+func (w *world) plan(s revert.Scheme, changes []revert.Change) []revert.Step {
+	w.t.Helper()
+	steps, blobs, err := s.Plan(w.t.Context(), changes, w.journal)
+	require.NoError(w.t, err)
+	require.NoError(w.t, w.journal.Append(w.t.Context(), revert.Batch{Blobs: blobs}))
+	return steps
+}
+
+func (w *world) apply(s revert.Scheme, steps []revert.Step) (counters []revert.Change) {
+	w.t.Helper()
+	for _, step := range steps {
+		if step.Plan == revert.Restored {
+			res := s.Apply(w.t.Context(), step, w.journal)
+			require.Equal(w.t, revert.Restored, res.Outcome, res.Why)
+			require.Equal(w.t, step.Change.Post, res.Now)
+			counters = append(counters, step.Change)
+		}
+	}
+	return counters
+}
+
+// TestRedo: the changes of an undo are changes like any other, and taking them
+// back brings the first ones again, as often as one likes.
+func TestRedo(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		w := fresh()
+		before := w.tree()
+		done := w.changes(a.do)
+		after := w.tree()
+		s := w.scheme()
+		for range 2 {
+			done = w.apply(s, w.plan(s, done))
+			require.Equal(t, before, w.tree())
+			done = w.apply(s, w.plan(s, done))
+			require.Equal(t, after, w.tree())
+		}
+	})
+}
+
+// TestTwiceEqualsOnce: what is planned after an undo is to do nothing.
+func TestTwiceEqualsOnce(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		w := fresh()
+		done := w.changes(a.do)
+		s := w.scheme()
+		steps := w.plan(s, done)
+		w.apply(s, steps)
+		for _, step := range w.plan(s, done) {
+			require.Equal(t, revert.Already, step.Plan, step.Why)
+		}
+		for _, step := range steps {
+			require.Equal(t, revert.Conflict, s.Apply(t.Context(), step, w.journal).Outcome)
+		}
+	})
+}
+
+// TestConflicts: what somebody else changed is left alone, and the plan says what
+// is there.
+func TestConflicts(t *testing.T) {
+	write := func(ctx context.Context, f *files.Files) error {
+		return f.Write(ctx, "a.txt", []byte("ours"), files.WriteOptions{})
+	}
+	del := func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "a.txt") }
+	mkdir := func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "made", 0) }
+	link := func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "link") }
+	below := func(ctx context.Context, f *files.Files) error {
+		return f.Write(ctx, "dir/new", nil, files.WriteOptions{})
+	}
+	for _, c := range []struct {
+		name string
+		do   func(context.Context, *files.Files) error
+		then func(w *world, dir string) error
+		says string
+	}{
+		{"other content", write, func(_ *world, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o600)
+		}, "content differs"},
+		{"other bits", write, func(_ *world, dir string) error { return os.Chmod(filepath.Join(dir, "a.txt"), 0o600) }, "from 0640 to 0600"},
+		{"other attributes", write, func(w *world, dir string) error {
+			if !w.root.Features().Xattrs {
+				w.t.Skip("no attributes here")
+			}
+			setXattr(w.t, filepath.Join(dir, "a.txt"), "user.note", "theirs")
+			return nil
+		}, "attributes"},
+		{"deleted", write, func(_ *world, dir string) error { return os.Remove(filepath.Join(dir, "a.txt")) }, "was deleted"},
+		{"a directory", write, func(_ *world, dir string) error {
+			_ = os.Remove(filepath.Join(dir, "a.txt"))
+			return os.Mkdir(filepath.Join(dir, "a.txt"), 0o755)
+		}, "of type dir"},
+		{"made again", del, func(_ *world, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o600)
+		}, "made it again"},
+		{"made a directory", del, func(_ *world, dir string) error { return os.Mkdir(filepath.Join(dir, "a.txt"), 0o755) }, "a directory was made"},
+		{"another link", link, func(_ *world, dir string) error { return os.Symlink("a.txt", filepath.Join(dir, "link")) }, "made it again"},
+		{"a full directory", mkdir, func(_ *world, dir string) error {
+			for i := range 7 {
+				if err := os.Mkdir(filepath.Join(dir, "made", fmt.Sprint(i)), 0o755); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, `"0" "1" "2" "3" "4"] and 2 more`},
+		{"the folder is a link", below, func(_ *world, dir string) error {
+			if err := os.Rename(filepath.Join(dir, "dir"), filepath.Join(dir, "moved")); err != nil {
+				return err
+			}
+			return os.Symlink("moved", filepath.Join(dir, "dir"))
+		}, "symbolic link"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.furnish()
+			changes := w.changes(c.do)
+			require.NoError(t, c.then(w, w.dir))
+			before := w.tree()
+			steps := w.plan(w.scheme(), changes)
+			require.Len(t, steps, 1)
+			require.Equal(t, revert.Conflict, steps[0].Plan)
+			require.Contains(t, steps[0].Why, c.says)
+			require.Equal(t, before, w.tree())
+		})
+	}
+}
+
+// TestNoWay: what cannot be reached fails with a reason, and stops nothing else.
+func TestNoWay(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	changes := w.changes(actions()[3].do)
+	nowhere := files.Scheme(func(string) (disk.Root, bool) { return nil, false }, w.host())
+	token, err := nowhere.Settle(t.Context(), changes[0])
+	require.NoError(t, err)
+	require.False(t, token.Known())
+	odd := changes[0]
+	odd.N, odd.Resource, odd.Inverse = 2, "file://workspace/dir/b.txt", []byte(`{"stage":"../../a.txt"}`)
+	other := changes[0]
+	other.N, other.Resource = 3, "https://example.com/"
+	for _, c := range []struct {
+		s    revert.Scheme
+		of   revert.Change
+		says string
+	}{
+		{nowhere, changes[0], `root "workspace" is not open here`},
+		{w.scheme(), odd, "not a stage name"},
+		{w.scheme(), other, "not a file below a root"},
+	} {
+		steps := w.plan(c.s, []revert.Change{c.of})
+		require.Len(t, steps, 1)
+		require.Equal(t, revert.UndoFailed, steps[0].Plan)
+		require.Contains(t, steps[0].Why, c.says)
+		res := c.s.Apply(t.Context(), revert.Step{Plan: revert.Restored, Change: c.of}, w.journal)
+		require.Equal(t, revert.UndoFailed, res.Outcome)
+	}
+
+	restore := w.changes2(func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "dir/b.txt") })
+	require.NoError(t, os.RemoveAll(filepath.Join(w.dir, "dir")))
+	s := w.scheme()
+	steps := w.plan(s, restore)
+	require.Equal(t, revert.Restored, steps[0].Plan)
+	res := s.Apply(t.Context(), steps[0], w.journal)
+	require.Equal(t, revert.UndoFailed, res.Outcome)
+	require.Contains(t, res.Why, "its folder is not there")
+}
+
+// changes2 is changes for a second call.
+func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []revert.Change {
+	w.t.Helper()
+	h := hosttest.New(99)
+	c := w.call(h)
+	require.NoError(w.t, act(w.t.Context(), w.files(c)))
+	c.Close()
+	return c.Changes()
+}
+
+// TestBetweenTwoChanges: the call wrote twice, and somebody else wrote in
+// between. Their version comes back, and not the one from before them.
+func TestBetweenTwoChanges(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	changes := w.changes(func(ctx context.Context, f *files.Files) error {
+		for _, text := range []string{"1", "2"} {
+			if err := f.Write(ctx, "a.txt", []byte("ours "+text), files.WriteOptions{}); err != nil {
+				return err
+			}
+			if text == "1" {
+				w.put("a.txt", theirs, 0o640)
+			}
+		}
+		return nil
+	})
+	require.Len(t, changes, 2)
+	s := w.scheme()
+	steps := w.plan(s, changes)
+	require.Len(t, steps, 2)
+	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, []int{2}, steps[0].Of)
+	require.Equal(t, revert.Conflict, steps[1].Plan)
+	require.Equal(t, []int{1}, steps[1].Of)
+	w.apply(s, steps)
+	require.Equal(t, theirs, w.read("a.txt"))
+}
+
+// TestWrittenBack: a call that leaves what it found has changed the time of the
+// file, which comes back too.
+func TestWrittenBack(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	before := w.tree()
+	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
+		if err := f.Edit(ctx, "a.txt", "two", "2", false); err != nil {
+			return err
+		}
+		return f.Edit(ctx, "a.txt", "2", "two", false)
+	}))
+	require.NotEqual(t, before, w.tree())
+	require.Empty(t, w.revert().NotUndone())
+	require.Equal(t, before, w.tree())
+}
+
+// TestAnyCall: a call of any operations on few names, which may die, is taken
+// back as a whole, also by a process that may die.
+func TestAnyCall(t *testing.T) {
+	runs := 1_500
+	if stride() == 1 {
+		runs = 100_000
+	}
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		w := newWorld(t)
+		w.furnish()
+		w.root = []func() disk.Root{
+			func() disk.Root { return w.root },
+			func() disk.Root { return renamingRoot{w.root} },
+			func() disk.Root { return weakRoot{w.root} },
+		}[rng.IntN(3)]()
+		before := w.tree()
+		var log []string
+		c := &crash{left: 1 + rng.IntN(200)}
+		_ = w.do(c.on(w.host()), func(ctx context.Context, f *files.Files) error {
+			for range 1 + rng.IntN(12) {
+				log = append(log, anything(ctx, f, rng))
+			}
+			return nil
+		})
+		d := &crash{left: 1 + rng.IntN(300)}
+		_, _ = w.reverter(d.on(w.host())).Revert(t.Context(), txn)
+		rep := w.revert()
+		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
+		require.Equal(t, before, w.tree(), "seed %d: %q", seed, log)
+		require.NoError(t, os.RemoveAll(w.dir))
+	}
+}
+
+// anything does one operation and says which.
+func anything(ctx context.Context, f *files.Files, rng *rand.Rand) string {
+	names := []string{"a.txt", "dir", "dir/b.txt", "dir/empty", "dir/empty/x", "link", "new", "new/x"}
+	name, text := names[rng.IntN(len(names))], fmt.Sprint(rng.IntN(3))
+	switch rng.IntN(5) {
+	case 0:
+		return fmt.Sprint("mkdir ", name, f.Mkdir(ctx, name, 0))
+	case 1, 2:
+		return fmt.Sprint("delete ", name, f.Delete(ctx, name))
+	case 3:
+		return fmt.Sprint("edit ", name, f.Edit(ctx, name, "t", text, true))
+	default:
+		return fmt.Sprint("write ", name, f.Write(ctx, name, []byte(text), files.WriteOptions{MakeParents: rng.IntN(2) == 0}))
+	}
+}
