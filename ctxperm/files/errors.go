@@ -34,7 +34,9 @@ func occupied(err error) bool {
 
 // unreadable reports whether nobody can say which version a file is: what it is
 // then, is somebody else's.
-func unreadable(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrConflict) }
+func unreadable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrConflict)
+}
 
 // moving reports whether a file changed hands while it was looked at, so that
 // another look may succeed.

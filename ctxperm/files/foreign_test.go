@@ -157,7 +157,7 @@ func TestMeddledAction(t *testing.T) {
 func TestMeddledCrash(t *testing.T) {
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, more := 1, true; more; n++ {
-			for k := n%(stride()/4+1) + 1; ; k += stride()/4 + 1 {
+			for k := n%stride() + 1; ; k += stride() {
 				w := newWorld(t)
 				w.furnish()
 				m, c := w.meddler(d, a.file, n), &crash{left: n + k}
@@ -180,7 +180,7 @@ func TestMeddledCrash(t *testing.T) {
 func TestMeddledUndo(t *testing.T) {
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, more := 1, true; more; n++ {
-			for k := n%(stride()/4+1) + 1; ; k += stride()/4 + 1 {
+			for k := n%stride() + 1; ; k += stride() {
 				w := newWorld(t)
 				w.furnish()
 				require.NoError(t, w.do(w.host(), a.do))
@@ -204,7 +204,7 @@ func TestMeddledUndo(t *testing.T) {
 func TestMeddledRecovery(t *testing.T) {
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, first := 1, true; first; n++ {
-			for k, more := n%(stride()/4+1)+1, true; more; k += stride()/4 + 1 {
+			for k, more := n%stride()+1, true; more; k += stride() {
 				w := newWorld(t)
 				w.furnish()
 				c := &crash{left: n}

@@ -252,7 +252,7 @@ func TestWrittenBack(t *testing.T) {
 // TestAnyCall: a call of any operations on few names, which may die, is taken
 // back as a whole, also by a process that may die.
 func TestAnyCall(t *testing.T) {
-	runs := 1_500
+	runs := 800
 	if stride() == 1 {
 		runs = 100_000
 	}

@@ -130,7 +130,7 @@ func TestStorm(t *testing.T) {
 		t.Skip("others lose bytes here, as the package says")
 	}
 	stormy := slices.DeleteFunc(actions(), func(a action) bool { return a.file != "a.txt" && a.file != "new.txt" })
-	runs := 3_000
+	runs := 1_000
 	if stride() == 1 {
 		runs = 100_000
 	}
