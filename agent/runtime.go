@@ -31,6 +31,7 @@ type Runtime struct {
 	log      *slog.Logger
 	limits   tool.Limits
 	reverter *revert.Reverter
+	live     live
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -144,10 +145,13 @@ func (rt *Runtime) sessionRecord(p perm.Principal) (*revert.Session, error) {
 	return body, nil
 }
 
-// Revert takes a transaction of any session back: an open one whose owner is
-// gone, one of this runtime, or a committed one. A report that is not complete
-// comes with ErrPartial.
+// Revert takes a transaction of any session back: an open one of this runtime,
+// once its calls in flight have ended; an open one whose owner is gone; or one
+// that has committed. A report that is not complete comes with ErrPartial.
 func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error) {
+	if tx, ok := rt.live.get(txn); ok {
+		return tx.Revert(ctx)
+	}
 	rep, err := rt.reverter.Revert(ctx, txn)
 	return rep, partial(rep, err)
 }

@@ -50,7 +50,9 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	return newTxn(s, rec), nil
+	tx := newTxn(s, rec)
+	s.rt.live.add(tx)
+	return tx, nil
 }
 
 // Update runs fn in a transaction: committed when fn returns nil, reverted when
@@ -62,17 +64,26 @@ func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string
 		return "", err
 	}
 	tx.managed = true
+	// Ending the transaction is not given up because the caller went away: what
+	// fn returned decides.
+	ending := context.WithoutCancel(ctx)
+	returned := false
 	defer func() {
-		if p := recover(); p != nil {
-			_, _ = tx.revert(context.WithoutCancel(ctx))
-			panic(p)
+		if !returned { // a panic goes on after this, and so does runtime.Goexit
+			_, _ = tx.revert(ending)
 		}
 	}()
-	if err := fn(tx); err != nil {
-		_, back := tx.revert(context.WithoutCancel(ctx))
+	err = fn(tx)
+	returned = true
+	if err != nil {
+		_, back := tx.revert(ending)
 		return tx.ID(), errors.Join(err, back)
 	}
-	return tx.ID(), tx.commit(ctx)
+	if err := tx.commit(ending); err != nil {
+		_, back := tx.revert(ending)
+		return tx.ID(), errors.Join(err, back)
+	}
+	return tx.ID(), nil
 }
 
 // Revert takes back a transaction of this session, also after it committed. A

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
@@ -21,6 +23,7 @@ type Txn struct {
 	counts  *counts
 	managed bool
 	ended   bool // under turn
+	going   bool // being taken back, under turn: nothing else can be done with it any more
 	marks   []string
 }
 
@@ -45,19 +48,43 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 func (tx *Txn) Invoke(ctx context.Context, name string, input any) (tool.Outcome, error) {
 	leave, err := tx.turn.share(ctx)
 	if err != nil {
-		return tool.Outcome{Tool: name, Txn: tx.ID(), Status: tool.StatusCancelled}, err
+		return tx.refused(name, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
 	}
 	defer leave()
-	if tx.ended {
-		return tool.Outcome{Tool: name, Txn: tx.ID(), Status: tool.StatusInvalid}, fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+	if err := tx.usable(); err != nil {
+		return tx.refused(name, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 	}
 	out := tx.line.Run(ctx, tool.Request{Tool: name, Input: input})
 	return out, out.Err()
 }
 
+// refused is the outcome of a call that no line ever saw.
+func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
+	return tool.Outcome{
+		Tool: name, Txn: tx.ID(), Status: s, Changes: []tool.Change{}, Output: []byte("null"),
+		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()}, Text: "The call did not begin, and had no effect.",
+	}
+}
+
+// usable is called under turn.
+func (tx *Txn) usable() error {
+	switch {
+	case tx.ended:
+		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+	case tx.going:
+		return fmt.Errorf("transaction %s is being taken back and can only be reverted: %w", tx.ID(), ErrEnded)
+	case tx.line.Broken():
+		return fmt.Errorf("the journal does not hold all that transaction %s did, so it can only be reverted: %w", tx.ID(), ErrEnded)
+	}
+	return nil
+}
+
 // Savepoint names this point, for RevertTo. Setting a name again moves it.
 func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 	return tx.alone(ctx, func() error {
+		if err := tx.usable(); err != nil {
+			return err
+		}
 		if name == "" || len(name) > 64 {
 			return fmt.Errorf("a savepoint's name has 1 to 64 characters: %w", tool.ErrInvalid)
 		}
@@ -73,10 +100,16 @@ func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 // open. A report that is not complete comes with ErrPartial.
 func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, err error) {
 	err = tx.alone(ctx, func() error {
+		if err := tx.usable(); err != nil {
+			return err
+		}
 		if !slices.Contains(tx.marks, name) {
-			return fmt.Errorf("savepoint %q: %w; there are %q", name, revert.ErrNotFound, tx.marks)
+			return fmt.Errorf("there is no savepoint %q; there is %s: %w", name, listed(tx.marks), tool.ErrInvalid)
 		}
 		rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name)
+		if err == nil { // later savepoints went with what they stood behind
+			tx.marks = tx.marks[:lastIndex(tx.marks, name)+1]
+		}
 		return partial(rep, err)
 	})
 	return rep, err
@@ -102,10 +135,15 @@ func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 
 func (tx *Txn) commit(ctx context.Context) error {
 	return tx.alone(ctx, func() error {
+		if err := tx.usable(); err != nil {
+			return err
+		}
 		// Committed has a barrier: it is the point of no return, and whoever is
 		// told of it relies on it.
 		err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
-		tx.ended = err == nil
+		if err == nil {
+			tx.end()
+		}
 		return err
 	})
 }
@@ -113,11 +151,19 @@ func (tx *Txn) commit(ctx context.Context) error {
 func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 	err = tx.alone(ctx, func() error {
 		// Taking back is not given up half-way because its caller went away.
-		rep, err = tx.s.rt.reverter.Revert(context.WithoutCancel(ctx), tx.ID())
-		tx.ended = err == nil
+		tx.going = true
+		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID())
+		if err == nil {
+			tx.end()
+		}
 		return partial(rep, err)
 	})
 	return rep, err
+}
+
+func (tx *Txn) end() {
+	tx.ended = true
+	tx.s.rt.live.drop(tx.ID())
 }
 
 // alone runs fn with no call in flight.
@@ -131,6 +177,50 @@ func (tx *Txn) alone(ctx context.Context, fn func() error) error {
 		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
 	}
 	return fn()
+}
+
+func lastIndex(marks []string, name string) int {
+	for i := len(marks) - 1; i >= 0; i-- {
+		if marks[i] == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func listed(marks []string) string {
+	if len(marks) == 0 {
+		return "none"
+	}
+	return strings.Join(marks, ", ")
+}
+
+// live are the transactions that this runtime began and that have not ended.
+type live struct {
+	mu  sync.Mutex // never held across a wait
+	txn map[string]*Txn
+}
+
+func (l *live) add(tx *Txn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.txn == nil {
+		l.txn = map[string]*Txn{}
+	}
+	l.txn[tx.ID()] = tx
+}
+
+func (l *live) get(id string) (*Txn, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	tx, ok := l.txn[id]
+	return tx, ok
+}
+
+func (l *live) drop(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.txn, id)
 }
 
 // width is how many calls of one transaction run at once at most.

@@ -32,12 +32,18 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	if err != nil {
 		return Permit{}, err
 	}
+	given := false
+	defer func() {
+		if !given { // also when deciding panics: an operation left behind would keep the call from ending
+			op.Leave()
+		}
+	}()
 	for _, a := range accesses {
 		if err := tc.call.Authorize(ctx, a); err != nil {
-			op.Leave()
 			return Permit{}, err
 		}
 	}
+	given = true
 	return Permit{op: op, accesses: slices.Clone(accesses)}, nil
 }
 
@@ -55,16 +61,47 @@ func (p Permit) Covers(a perm.ResourceAccess) bool {
 // an action that changes something, and no other open transaction may hold it
 // (revert.ErrClaimed). After an error no effect may happen.
 func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...revert.Blob) ([]revert.Change, error) {
-	call := p.op.Call()
-	if call == nil {
-		return nil, ErrClosed
+	call, leave, err := p.op.Hold() // so that the call does not end between the check and the record
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	for _, c := range changes {
 		if !p.writes(c.Resource) {
 			return nil, fmt.Errorf("change of %s: %w: the permit was not given for it", c.Resource, ErrDenied)
 		}
 	}
 	return call.Intend(ctx, changes, blobs)
+}
+
+// Turn waits until no other call of the transaction changes a resource, and
+// keeps it so until the permit ends: what a handle reads of it in between is what
+// its change starts from. Taking the same resource twice waits for itself.
+func (p Permit) Turn(ctx context.Context, resource string) error {
+	call := p.op.Call()
+	if call == nil {
+		return ErrClosed
+	}
+	release, err := call.Config().Turns.Take(ctx, resource)
+	if err == nil {
+		p.op.Then(release)
+	}
+	return err
+}
+
+// Claim holds a resource for the transaction although nothing is changed, so
+// that no other one takes away what the call found there. It fails as Intend
+// does where another transaction holds it.
+func (p Permit) Claim(ctx context.Context, resource string) error {
+	call, leave, err := p.op.Hold()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if !p.writes(resource) {
+		return fmt.Errorf("claim on %s: %w: the permit was not given for it", resource, ErrDenied)
+	}
+	return call.Claim(ctx, resource)
 }
 
 // Keep takes content in that a change's way back needs; pass the blob to the
@@ -77,7 +114,8 @@ func (p Permit) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
 	return call.Config().Recorder.Journal().Keep(ctx, r)
 }
 
-// Landed notes the version that a change left, where Intend did not know it.
+// Landed notes the version that a change really left: one that Intend did not
+// know, or the version from before where the change came to nothing.
 func (p Permit) Landed(n int, post revert.Token) {
 	if call := p.op.Call(); call != nil {
 		call.Landed(n, post)

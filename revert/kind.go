@@ -17,6 +17,7 @@ const (
 	KindDenied     Kind = "denied"      // a call was denied; its code was never entered
 	KindStarted    Kind = "started"     // a call may have effects from now on
 	KindChanged    Kind = "changed"     // one effect is about to happen
+	KindLanded     Kind = "landed"      // versions that changes really left, of a call without a result
 	KindNoted      Kind = "noted"       // the tool noted something for its own undo
 	KindDone       Kind = "done"        // the call's code returned a result
 	KindFailed     Kind = "failed"      // the call ended, proven to have no effect left
@@ -36,7 +37,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindSession, KindBegun, KindAdopted, KindInvalid, KindDenied, KindStarted, KindChanged,
-		KindNoted, KindDone, KindFailed, KindUnknown, KindVerified, KindSavepoint, KindRevertedTo,
+		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindVerified, KindSavepoint, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
 	}
 }
@@ -48,7 +49,7 @@ type Body interface{ kind() Kind }
 // newBody returns an empty body to decode into.
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
-		&Session{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Started{}, &Changed{}, &Noted{},
+		&Session{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
 	} {
@@ -126,7 +127,8 @@ type Started struct {
 	Input       json.RawMessage `json:"input"` // canonical
 	InputDigest string          `json:"input_digest"`
 	Class       EffectClass     `json:"class"`
-	Declared    bool            `json:"declared"` // false: no class was declared
+	Declared    bool            `json:"declared"`          // false: no class was declared
+	Reverts     bool            `json:"reverts,omitempty"` // the tool declares a Revert, which taking the call back needs
 	Confinement string          `json:"confinement"`
 	Access      []Access        `json:"access"` // decided before the call
 	Right       []Access        `json:"right"`  // what taking it back may touch
@@ -143,6 +145,12 @@ type Approval struct {
 // Changed is one effect, durable before it happens.
 type Changed struct {
 	Change
+}
+
+// Landed says which versions changes really left, for a call that goes wrong and
+// so has no Done to say it.
+type Landed struct {
+	Posts []Post `json:"posts"`
 }
 
 // Noted is something a tool wants to know when it takes the call back.
@@ -249,6 +257,7 @@ func (*Invalid) kind() Kind    { return KindInvalid }
 func (*Denied) kind() Kind     { return KindDenied }
 func (*Started) kind() Kind    { return KindStarted }
 func (*Changed) kind() Kind    { return KindChanged }
+func (*Landed) kind() Kind     { return KindLanded }
 func (*Noted) kind() Kind      { return KindNoted }
 func (*Done) kind() Kind       { return KindDone }
 func (*Failed) kind() Kind     { return KindFailed }

@@ -24,8 +24,16 @@ type Recovery struct {
 	// OwnerGone lists the unfinished transactions whose owner is gone, oldest
 	// first. They stay open, with their claims, until somebody reverts them.
 	OwnerGone []string `json:"owner_gone"`
+	// Failed lists what could not be settled; the rest was.
+	Failed []Unsettled `json:"failed,omitempty"`
 	// Alive counts unfinished transactions that belong to living processes.
 	Alive int `json:"alive"`
+}
+
+// Unsettled is a transaction that recovery could not look at.
+type Unsettled struct {
+	Txn string `json:"txn"`
+	Why string `json:"why"`
 }
 
 // Recover settles the calls that dead processes left in flight, and nothing
@@ -37,6 +45,7 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 	if err != nil {
 		return rec, err
 	}
+	var failed error
 	for _, o := range open {
 		if err := context.Cause(ctx); err != nil {
 			return rec, err
@@ -53,10 +62,11 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 		settled, err := r.recoverTxn(ctx, o.Txn)
 		rec.Settled = append(rec.Settled, settled...)
 		if err != nil && !errors.Is(err, ErrNotOwner) && !errors.Is(err, ErrBusy) {
-			return rec, fmt.Errorf("recover transaction %s: %w", o.Txn, err)
+			rec.Failed = append(rec.Failed, Unsettled{Txn: o.Txn, Why: err.Error()})
+			failed = errors.Join(failed, fmt.Errorf("recover transaction %s: %w", o.Txn, err))
 		}
 	}
-	return rec, nil
+	return rec, failed
 }
 
 func (r *Reverter) recoverTxn(ctx context.Context, id string) ([]Settled, error) {
@@ -105,6 +115,9 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 		return nil, err
 	}
 	for _, c := range t.InFlight() {
+		if c.Phase == PhaseStarted && rec.Txn() != t.ID {
+			continue // its transaction has ended; nothing can be added to it
+		}
 		s, err := r.settleCall(ctx, w, rec, c)
 		if err != nil {
 			return out, fmt.Errorf("call %s: %w", c.Ref.Call, err)
@@ -136,16 +149,25 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	finding, why := w.probe(ctx, c)
 	switch {
 	case finding == Applied:
-		return r.end(ctx, rec, c, s, &Done{Recovered: true, Output: []byte("null"), OutputDigest: ""})
+		return r.found(ctx, rec, c, s, finding)
 	case finding == AbsentYet && untouched:
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
 	case finding == Partial && !c.Confined():
-		return r.end(ctx, rec, c, s, &Done{Recovered: true, Output: []byte("null"), OutputDigest: ""})
+		return r.found(ctx, rec, c, s, finding)
 	case c.Confined():
 		return r.withdraw(ctx, w, rec, c, s)
 	default:
 		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died and " + why})
 	}
+}
+
+// found ends a call whose effect, or a part of it, is there.
+func (r *Reverter) found(ctx context.Context, rec Recorder, c *Call, s Settled, f Finding) (Settled, error) {
+	s.As, s.Why = PhaseDone, "its effect is "+string(f)
+	return s, rec.Write(ctx, Write{Lines: []Line{
+		{Call: c.Ref.Call, Body: &Done{Recovered: true, Output: []byte("null")}},
+		{Call: c.Ref.Call, Body: &Verified{Phase: "recovery", Verdict: string(f), OK: f == Applied}},
+	}, Durable: true})
 }
 
 func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
@@ -210,9 +232,6 @@ func (w Ways) probe(ctx context.Context, c *Call) (Finding, string) {
 func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b Body) (Settled, error) {
 	lines := []Line{{Call: c.Ref.Call, Body: b}}
 	switch e := b.(type) {
-	case *Done:
-		s.As, s.Why = PhaseDone, "its effect is there"
-		lines = append(lines, Line{Call: c.Ref.Call, Body: &Verified{Phase: "recovery", Verdict: string(Applied), OK: true}})
 	case *Failed:
 		s.As, s.Why = PhaseFailed, e.Why
 	case *Unknown:

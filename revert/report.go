@@ -27,8 +27,9 @@ func (r Report) NotUndone() []Item {
 	return left
 }
 
-// Complete reports whether nothing is left.
-func (r Report) Complete() bool { return len(r.NotUndone()) == 0 }
+// Complete reports whether nothing is left. A report without a state, which
+// comes with an error, never is.
+func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
 
 // TakenBack says how much of a set of results is clean: all, some or none.
 func TakenBack(results []Result) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
@@ -12,16 +13,23 @@ import (
 // ErrBusy is returned when a transaction belongs to a process that is still alive.
 var ErrBusy = errors.New("it belongs to a living process")
 
+// ErrUndo is returned when an undo itself was to be taken back.
+var ErrUndo = errors.New("an undo cannot be taken back")
+
 // Reverter takes calls and transactions back and settles what a dead process
-// left behind. Its fields are set once; its methods are safe for concurrent use
-// on different transactions, and the journal's fences keep two reverters of one
-// transaction apart.
+// left behind. Its fields are set once; its methods are safe for concurrent use:
+// of two that take the same transaction back, here or in two processes, one is
+// refused.
 type Reverter struct {
 	Journal Journal
 	Host    host.Host
 	// Ways finds what is needed to take back the calls of one session: it may
 	// be one of another process, on other roots.
 	Ways func(ctx context.Context, session string) (Ways, error)
+
+	mu      sync.Mutex // never held across a wait
+	busy    map[string]bool
+	adopted map[string]bool // open transactions that this reverter took over
 }
 
 // Ways are the means of taking calls back.
@@ -35,10 +43,12 @@ type Ways struct {
 // attempt, so that a service can tell a repeat.
 func UndoKey(key string) string { return string(canon.Sum("remit/undo-key/v1", []byte(key))) }
 
-// Revert takes a whole transaction back: an open one that this opening of the
-// journal owns or whose owner is gone, or one that has committed, through a new
-// undo transaction. What conflicts, fails or is unknown is left alone and
-// listed; the rest is undone. Reverting again does nothing twice.
+// Revert takes a whole transaction back: an open one whose owner is gone, or one
+// that has committed, through a new undo transaction. What conflicts, fails or
+// is unknown is left alone and listed; the rest is undone. Reverting again does
+// nothing twice. An undo transaction that has not ended stands for the one that
+// it takes back. One that another goroutine or a living process works on, this
+// one included, is ErrBusy; its owner ends it by Abort.
 //
 // ctx ends the work between two calls; what is begun is finished.
 func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
@@ -46,18 +56,47 @@ func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	if t.Undoes != "" {
+		if t.End != "" {
+			return Report{}, fmt.Errorf("transaction %s took %s back: %w", id, t.Undoes, ErrUndo)
+		}
+		return r.Revert(ctx, t.Undoes)
+	}
+	leave, err := r.enter(id)
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
 	if t.End != "" {
 		return r.undo(ctx, t)
 	}
-	if t.Owner != r.Journal.Owner() {
-		if t, err = r.adopt(ctx, t); err != nil {
-			return Report{}, err
-		}
+	if t, err = r.adopt(ctx, t); err != nil {
+		return Report{}, err
 	}
 	return r.abort(ctx, t)
 }
 
-// RevertTo takes back what a transaction did after a savepoint; it stays open.
+// Abort takes an open transaction of this opening of the journal back. The
+// caller makes sure that none of its calls is running.
+func (r *Reverter) Abort(ctx context.Context, id string) (Report, error) {
+	leave, err := r.enter(id)
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
+	t, err := Load(ctx, r.Journal, id)
+	if err != nil {
+		return Report{}, err
+	}
+	if t.End != "" || t.Owner != r.Journal.Owner() {
+		return Report{}, fmt.Errorf("transaction %s: %w", id, ErrNotOwner)
+	}
+	return r.abort(ctx, t)
+}
+
+// RevertTo takes back what an open transaction of this opening did after a
+// savepoint; it stays open. The caller makes sure that none of its calls is
+// running.
 func (r *Reverter) RevertTo(ctx context.Context, id, savepoint string) (Report, error) {
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil {
@@ -70,7 +109,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint string) (Report, 
 	rec := r.recorder(t).In(t.ID)
 	items, err := r.takeBack(ctx, rec, t, at, "savepoint")
 	if err != nil {
-		return Report{Txn: id, State: Open, Items: items}, err
+		return Report{Txn: id, Items: items}, err
 	}
 	rep := Report{Txn: id, State: Open, Items: items}
 	err = rec.Write(ctx, Write{Lines: []Line{{Body: &RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
@@ -99,72 +138,97 @@ func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause strin
 func (r *Reverter) abort(ctx context.Context, t *Txn) (Report, error) {
 	rec := r.recorder(t).In(t.ID)
 	if err := r.settleCalls(ctx, rec, t); err != nil {
-		return Report{}, err
+		return Report{Txn: t.ID}, err
 	}
 	// Aborting needs no barrier of its own: the first reverting record makes it
 	// durable, and without one nothing was done.
 	if !t.Aborting {
 		if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Aborting{Why: "revert"}}}}); err != nil {
-			return Report{}, err
+			return Report{Txn: t.ID}, err
 		}
 	}
 	items, err := r.takeBack(ctx, rec, t, 0, "abort")
 	if err != nil {
-		return Report{}, err
+		return Report{Txn: t.ID, Items: items}, err
 	}
-	rep := Report{Txn: t.ID, State: RevertedState, Items: items}
-	if !rep.Complete() {
-		rep.State = RevertedPartial
-	}
+	rep := reportOf(t.ID, "", items)
 	end := Write{Lines: []Line{{Body: &Aborted{Complete: rep.Complete()}}}, End: true, Durable: true}
-	return rep, rec.Write(ctx, end)
+	if err := rec.Write(ctx, end); err != nil {
+		return Report{Txn: t.ID, Items: items}, err
+	}
+	return rep, nil
 }
 
 // undo takes an ended transaction back by an undo transaction: the unfinished
 // one of an earlier attempt whose process died, or a new one.
 func (r *Reverter) undo(ctx context.Context, t *Txn) (Report, error) {
-	rep := Report{Txn: t.ID, State: RevertedState, Items: []Item{}}
-	if len(t.Left()) == 0 {
-		return rep, nil
-	}
-	undo, err := r.beginUndo(ctx, t)
+	undo, found, err := r.unfinishedUndo(ctx, t)
 	if err != nil {
-		return Report{}, err
+		return Report{Txn: t.ID}, err
 	}
-	rep.Undo = undo.Txn()
-	if rep.Items, err = r.takeBack(ctx, undo, t, 0, "undo"); err != nil {
-		return rep, err
+	if !found {
+		if len(t.Left()) == 0 {
+			return reportOf(t.ID, "", []Item{}), nil
+		}
+		if undo, err = r.beginUndo(ctx, t); err != nil {
+			return Report{Txn: t.ID}, err
+		}
 	}
-	if !rep.Complete() {
+	items, err := r.takeBack(ctx, undo, t, 0, "undo")
+	if err != nil {
+		return Report{Txn: t.ID, Undo: undo.Txn(), Items: items}, err
+	}
+	rep := reportOf(t.ID, undo.Txn(), items)
+	if err := undo.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+		return Report{Txn: t.ID, Undo: undo.Txn(), Items: items}, err
+	}
+	return rep, nil
+}
+
+func reportOf(txn, undo string, items []Item) Report {
+	rep := Report{Txn: txn, Undo: undo, State: RevertedState, Items: items}
+	if len(rep.NotUndone()) > 0 {
 		rep.State = RevertedPartial
 	}
-	return rep, undo.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true})
+	return rep
+}
+
+// unfinishedUndo finds the undo transaction of an attempt that did not end, and
+// makes it this opening's own.
+func (r *Reverter) unfinishedUndo(ctx context.Context, t *Txn) (rec Recorder, found bool, err error) {
+	n := len(t.UndoneBy)
+	if n == 0 {
+		return rec, false, nil
+	}
+	last, err := Load(ctx, r.Journal, t.UndoneBy[n-1])
+	if err != nil || last.End != "" {
+		return rec, false, err
+	}
+	if last.Owner != r.Journal.Owner() {
+		if last, err = r.adopt(ctx, last); err != nil {
+			return rec, false, err
+		}
+	}
+	return r.recorder(last).In(last.ID), true, nil
 }
 
 func (r *Reverter) beginUndo(ctx context.Context, t *Txn) (Recorder, error) {
-	if n := len(t.UndoneBy); n > 0 {
-		last, err := Load(ctx, r.Journal, t.UndoneBy[n-1])
-		if err != nil {
-			return Recorder{}, err
-		}
-		if last.End == "" {
-			if last.Owner != r.Journal.Owner() {
-				if last, err = r.adopt(ctx, last); err != nil {
-					return Recorder{}, err
-				}
-			}
-			return r.recorder(last).In(last.ID), nil
-		}
-	}
 	id := host.NewID(r.Host, "t_")
 	rec := r.recorder(t).In(id)
 	owner := r.Journal.Owner()
-	// Both lines in one batch: an undo transaction that its subject does not
-	// know of could not be found again.
-	return rec, rec.Write(ctx, Write{
-		Lines: []Line{{Body: &Begun{Owner: owner, Undoes: t.ID}}, {Txn: t.ID, Body: &UndoneBy{Txn: id}}},
-		Take:  Take{To: Ownership{Txn: id, Owner: owner}}, Durable: true,
+	// All in one batch: an undo transaction that its subject does not know of
+	// could not be found again, and the claim keeps a second one away that was
+	// begun by a process which has not seen this one.
+	err := rec.Write(ctx, Write{
+		Lines:  []Line{{Body: &Begun{Owner: owner, Undoes: t.ID}}, {Txn: t.ID, Body: &UndoneBy{Txn: id}}},
+		Take:   Take{To: Ownership{Txn: id, Owner: owner}},
+		Claims: []string{"txn:" + t.ID}, Durable: true,
 	})
+	var held *ClaimedError
+	if errors.As(err, &held) && held.Resource == "txn:"+t.ID {
+		return rec, fmt.Errorf("transaction %s is being taken back by %s: %w", t.ID, held.Holder, ErrBusy)
+	}
+	return rec, err
 }
 
 // takeBack takes the calls from index at on back, newest first. A resource that
@@ -184,7 +248,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, t *Txn, at int, c
 			return items, err
 		}
 		var results []Result
-		if c.Phase == PhaseUnknown {
+		if c.unclear() {
 			results = freeze(c, frozen)
 		} else if results, err = r.takeBackCall(ctx, w, rec, c, cause, frozen); err != nil {
 			return items, err
@@ -196,8 +260,22 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, t *Txn, at int, c
 	return items, nil
 }
 
+// unclear reports whether nobody can say what the call did. Of a confined call
+// the versions tell, also where it ended unknown because something stood in the
+// way of taking it back.
+func (c *Call) unclear() bool {
+	switch c.Phase {
+	case PhaseUnknown:
+		return !c.Confined()
+	case PhaseStarted:
+		return true // its end could not be written
+	case PhaseInvalid, PhaseDenied, PhaseDone, PhaseFailed:
+	}
+	return false
+}
+
 func freeze(c *Call, frozen map[string]string) []Result {
-	why := "the outcome of call " + c.Ref.Call + " is unknown: look at it, then settle it"
+	why := "the outcome of call " + c.Ref.Call + " is unknown: look at what it may have touched"
 	out := []Result{{Resource: "tool://" + c.Tool.Name, Outcome: UndoUnknown, Why: why}}
 	for _, ch := range c.Changes {
 		frozen[ch.Resource] = c.Ref.Call
@@ -206,9 +284,30 @@ func freeze(c *Call, frozen map[string]string) []Result {
 	return out
 }
 
+// enter keeps two goroutines from taking the same transaction back.
+func (r *Reverter) enter(txn string) (leave func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.busy[txn] {
+		return nil, fmt.Errorf("transaction %s is being taken back already: %w", txn, ErrBusy)
+	}
+	if r.busy == nil {
+		r.busy = map[string]bool{}
+	}
+	r.busy[txn] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.busy, txn)
+	}, nil
+}
+
 // adopt makes this opening of the journal the owner of a transaction whose
 // owner is gone.
 func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
+	if r.took(t.ID) && t.Owner == r.Journal.Owner() {
+		return t, nil
+	}
 	alive, err := r.Journal.Alive(ctx, t.Owner)
 	if err != nil {
 		return nil, err
@@ -224,7 +323,20 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	if r.adopted == nil {
+		r.adopted = map[string]bool{}
+	}
+	r.adopted[t.ID] = true
+	r.mu.Unlock()
 	return Load(ctx, r.Journal, t.ID)
+}
+
+// took reports whether this reverter made the transaction its own.
+func (r *Reverter) took(txn string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.adopted[txn]
 }
 
 func (r *Reverter) recorder(t *Txn) Recorder { return NewRecorder(r.Journal, r.Host, t.Session) }

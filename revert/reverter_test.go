@@ -32,7 +32,7 @@ func TestRevertOpenTransaction(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"a", 9}, write{"b", nil}))
 	require.NoError(t, err)
 
-	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedState, rep.State)
 	require.True(t, rep.Complete())
@@ -57,14 +57,14 @@ func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 
-	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedState, rep.State)
 	require.NotEmpty(t, rep.Undo)
 	require.Equal(t, before(), w.values)
 
 	w.values["a"] = "later"
-	again, err := p.reverter.Revert(ctx, rec.Txn())
+	again, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Empty(t, again.Items, "a second revert has nothing to do")
 	require.Equal(t, "later", w.values["a"], "and touches nothing")
@@ -86,7 +86,7 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 	require.NoError(t, p.commit(ctx, rec))
 	w.values["a"] = "theirs"
 
-	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedPartial, rep.State)
 	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict, "b": revert.Restored}, outcomes(rep.Items))
@@ -96,7 +96,7 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 	require.Equal(t, revert.RevertedPartial, txn.State(), "a partial revert is never shown as success")
 
 	w.values["a"] = "8" // they put it back: what is left can now be undone
-	rep, err = p.reverter.Revert(ctx, rec.Txn())
+	rep, err = p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedState, rep.State)
 	require.Equal(t, before(), w.values)
@@ -126,7 +126,7 @@ func TestSecondWriterAndHeldResource(t *testing.T) {
 
 	_, err = p.call(ctx, two, put(write{"a", 8}))
 	require.NoError(t, err, "a committed transaction holds nothing")
-	rep, err := p.reverter.Revert(ctx, one.Txn())
+	rep, err := p.revert(ctx, one.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
 	require.Equal(t, "8", w.values["a"])
@@ -146,7 +146,7 @@ func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	// Claims a, but its effect has not happened yet.
 	require.NoError(t, two.Write(ctx, revert.Write{Claims: []string{"a"}, Durable: true, Lines: []revert.Line{{Body: &revert.Savepoint{Name: "x"}}}}))
 
-	rep, err := p.reverter.Revert(ctx, one.Txn())
+	rep, err := p.revert(ctx, one.Txn())
 	require.NoError(t, err)
 	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict, "b": revert.Restored}, outcomes(rep.Items))
 	require.Contains(t, rep.NotUndone()[0].Why, two.Txn())
@@ -171,7 +171,7 @@ func TestRevertToSavepoint(t *testing.T) {
 	_, err = p.reverter.RevertTo(ctx, rec.Txn(), "none")
 	require.ErrorIs(t, err, revert.ErrNotFound)
 
-	_, err = p.reverter.Revert(ctx, rec.Txn())
+	_, err = p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, before(), w.values)
 }
@@ -238,7 +238,7 @@ func TestEffectsOutsideHandles(t *testing.T) {
 			require.NoError(t, err)
 			_, err = p.call(ctx, rec, callSpec{class: tc.class, confinement: "trusted"})
 			require.NoError(t, err)
-			rep, err := p.reverter.Revert(ctx, rec.Txn())
+			rep, err := p.revert(ctx, rec.Txn())
 			require.NoError(t, err)
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, tc.want, rep.Items[0].Outcome)
@@ -266,7 +266,7 @@ func TestUnknownFreezesOnlyWhatItMayHaveTouched(t *testing.T) {
 	}
 	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Durable: true}))
 
-	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedPartial, rep.State)
 	require.Equal(t, map[string]revert.UndoOutcome{
@@ -290,7 +290,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 				return rec.Txn(), err
 			}
 		}
-		_, err = p.reverter.Revert(ctx, rec.Txn())
+		_, err = p.revert(ctx, rec.Txn())
 		return rec.Txn(), err
 	}
 	clean := newProcess(revert.MemoryStore(), &world{before()}, 1)
@@ -310,14 +310,14 @@ func TestCrashAtEveryPoint(t *testing.T) {
 				q := newProcess(open, w, 2)
 				q.dieAt(second)
 				_, _ = q.reverter.Recover(ctx)
-				_, _ = q.reverter.Revert(ctx, id)
+				_, _ = q.revert(ctx, id)
 				q.die(t)
 			}
 			r := newProcess(open, w, 3)
 			_, err = r.reverter.Recover(ctx)
 			require.NoError(t, err, "killed at point %d, then %d", first, second)
 			if id != "" && exists(ctx, r.journal, id) {
-				rep, err := r.reverter.Revert(ctx, id)
+				rep, err := r.revert(ctx, id)
 				require.NoError(t, err, "killed at point %d, then %d", first, second)
 				require.True(t, rep.Complete(), "killed at point %d, then %d: %+v", first, second, rep)
 			}

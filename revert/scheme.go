@@ -2,6 +2,7 @@ package revert
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
@@ -70,10 +71,14 @@ type Undoer interface {
 	// Revert. A reason is given for no.
 	CanUndo(ctx context.Context, c Call) (ok bool, why string)
 	// Undo runs it. What it does through handles is recorded by rec under
-	// undoCall. A nil error means that the effect is gone. It is called again
-	// with the same key after a crash.
+	// undoCall. A nil error means that the effect is gone, ErrUndoUnknown that
+	// nobody can tell. It is called again with the same key after a crash.
 	Undo(ctx context.Context, rec Recorder, c Call, undoCall, key string) error
 }
+
+// ErrUndoUnknown is what an Undoer returns when it cannot tell whether the effect
+// is gone.
+var ErrUndoUnknown = errors.New("it cannot be told whether the effect is gone")
 
 // Prober looks whether the effect of an interrupted call is there, by the
 // tool's own Verify. Package agent gives it.

@@ -86,7 +86,7 @@ func (c *Call) Left() bool {
 	if len(c.Changes) > 0 {
 		return true
 	}
-	return !c.Confined() && c.Class() != Pure
+	return c.Class() != Pure && (!c.Confined() || c.Started.Reverts)
 }
 
 // Verdict returns the newest look at the call's effect, ok false where nobody

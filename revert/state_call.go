@@ -51,6 +51,8 @@ func (c *Call) apply(r Record) error {
 			return fmt.Errorf("change %d of call %s, want %d", b.N, r.Call, len(c.Changes)+1)
 		}
 		c.Changes = append(c.Changes, b.Change)
+	case *Landed:
+		return c.setPosts(b.Posts)
 	case *Noted:
 		c.Notes[b.Key] = b.Value
 	case *Done:

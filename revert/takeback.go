@@ -16,13 +16,8 @@ import (
 // A crash after the first barrier repeats the whole: the versions of the
 // resources tell which steps are done, and the undo key tells the tool.
 func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, cause string, frozen map[string]string) ([]Result, error) {
-	if err := w.settleUndo(ctx, c); err != nil {
-		return nil, err
-	}
-	steps, blobs, err := r.plan(ctx, w, c, frozen)
-	if err != nil {
-		return nil, err
-	}
+	ctx = context.WithoutCancel(ctx) // half an undo is worse than a late one
+	steps, blobs := r.prepare(ctx, w, c, frozen)
 	undo, key := host.NewID(r.Host, "c_"), UndoKey(c.Started.Key)
 	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
 		undo = c.Undo.Call // an attempt that died goes on under its own id
@@ -42,6 +37,27 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 		return nil, err
 	}
 	return results, nil
+}
+
+// prepare plans, once what an earlier attempt left is in order. What cannot be
+// looked at is planned as failed, so that one bad resource does not keep the
+// others from being undone.
+func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, frozen map[string]string) ([]Step, []Blob) {
+	err := w.settleUndo(ctx, c)
+	if err == nil {
+		var steps []Step
+		var blobs []Blob
+		if steps, blobs, err = r.plan(ctx, w, c, frozen); err == nil {
+			return steps, blobs
+		}
+	}
+	steps := []Step{}
+	for _, ch := range c.Changes {
+		steps = append(steps, Step{
+			Of: []int{ch.N}, Plan: UndoFailed, Change: Change{Scheme: ch.Scheme, Resource: ch.Resource}, Why: err.Error(),
+		})
+	}
+	return steps, nil
 }
 
 // writeReverting makes the plan durable and claims what it touches. A resource
@@ -75,13 +91,22 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 		can, why = w.Undoer.CanUndo(ctx, *c)
 	}
 	switch {
+	case c.undoneOutside(res.Resource):
+		res.Outcome = Already // by an attempt that other resources kept from being complete
+		return []Result{res}
 	case can:
 		res.Outcome = Restored
 		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
 			res.Outcome, res.Why = UndoUnknown, err.Error()
 		} else if err := w.Undoer.Undo(ctx, rec, *c, undo, key); err != nil {
 			res.Outcome, res.Why = UndoFailed, err.Error()
+			if errors.Is(err, ErrUndoUnknown) {
+				res.Outcome = UndoUnknown
+			}
 		}
+		return []Result{res}
+	case c.Started.Reverts && !c.hadNoEffect():
+		res.Outcome, res.Why = UndoFailed, why
 		return []Result{res}
 	case c.Confined() || c.Class() == Pure:
 		return nil // its changes are all it did
@@ -93,6 +118,20 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 		return []Result{res}
 	}
 }
+
+// undoneOutside reports whether the tool's own Revert has already ended well.
+func (c *Call) undoneOutside(resource string) bool {
+	if c.Undo == nil || c.Undo.Reverted == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.Undo.Reverted.Results, func(r Result) bool {
+		return r.Resource == resource && r.Outcome.Clean()
+	})
+}
+
+// hadNoEffect reports whether the call ended with proof that there was nothing
+// but its changes to take back.
+func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Proof != "taken_back" }
 
 // plan asks each scheme, newest kind of change first, and freezes what a call
 // of unknown outcome may have touched.
@@ -142,6 +181,14 @@ func (r *Reverter) applyStep(ctx context.Context, w Ways, s Step) Result {
 func (w Ways) settleUndo(ctx context.Context, c *Call) error {
 	if c.Undo == nil || c.Undo.Reverted != nil {
 		return nil
+	}
+	for i := len(c.Undo.Changes) - 1; i >= 0; i-- { // what the tool's Revert was doing
+		ch := c.Undo.Changes[i]
+		if scheme, ok := w.scheme(ch.Scheme); ok {
+			if _, err := scheme.Settle(ctx, ch); err != nil {
+				return err
+			}
+		}
 	}
 	for _, s := range c.Undo.Reverting.Steps {
 		if s.Plan != Restored {

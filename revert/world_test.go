@@ -177,3 +177,12 @@ func (p *process) commit(ctx context.Context, rec revert.Recorder) error {
 func put(writes ...write) callSpec {
 	return callSpec{class: revert.Reversible, confinement: "handles", writes: writes}
 }
+
+// revert takes a transaction back as its owner or as somebody else.
+func (p *process) revert(ctx context.Context, id string) (revert.Report, error) {
+	t, err := revert.Load(ctx, p.journal, id)
+	if err == nil && t.End == "" && t.Owner == p.journal.Owner() {
+		return p.reverter.Abort(ctx, id)
+	}
+	return p.reverter.Revert(ctx, id)
+}

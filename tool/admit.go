@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -123,6 +124,7 @@ func (t *tool) ownAccesses(in canon.Value) (own []perm.ResourceAccess, err error
 	if own, err = t.spec.Access(in.Canonical()); err != nil {
 		return nil, err
 	}
+	own = slices.Clone(own) // the tool may go on using its slice
 	for i, a := range own {
 		r, err := perm.ParseResource(a.Resource)
 		if err != nil {
@@ -183,8 +185,14 @@ func (t *tool) checkParams(params []string) error {
 	}
 	properties, _ := doc.Get("properties")
 	for _, p := range params {
-		if _, ok := properties.Get(p); !ok {
+		argument, ok := properties.Get(p)
+		if !ok {
 			return fmt.Errorf("parameter {%s} is no argument of the tool", p)
+		}
+		// Anything but a string could not be filled in, and the access that it
+		// names would not be asked for.
+		if kind, _ := argument.Get("type"); kind.Text() != "string" {
+			return fmt.Errorf("parameter {%s} names an argument whose schema does not say \"type\": \"string\"", p)
 		}
 	}
 	return nil

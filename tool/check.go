@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -18,21 +19,26 @@ import (
 // anybody see the result.
 func (l *Line) verify(ctx context.Context, s settled) Outcome {
 	ctx = context.WithoutCancel(ctx)
+	// What is judged and shown is what was journaled, not what the tool holds.
+	s.result = cloneResult(s.output)
 	verdict, looked, broken := l.look(ctx, s)
 	out := l.outcome(s.permitted, StatusDone)
 	out.Changes = viewChanges(s.live.Changes())
 	out.Verdict = &Verdict{Is: verdict.Is().String(), Findings: verdict.Findings()}
 	if !looked {
-		out.Output, out.Result = s.result.Output(), cloneResult(s.output)
+		out.Output, out.Result = s.result.Output(), s.result
 		return *out.withText()
 	}
 	body := &revert.Verified{
 		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: verdict.Findings(),
 		Evidence: evidence(verdict),
 	}
-	// No barrier: a crash before this record is on disk means that the call
-	// was not seen by anybody, and recovery treats it as such.
+	// No barrier: a crash before this record is on disk leaves a call that is
+	// done and that nobody has seen; it shows as never verified.
 	err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.id, Body: body}}})
+	if err != nil {
+		l.broken.Store(true)
+	}
 	if err != nil && broken == "" {
 		broken = "the journal could not take the verdict: " + err.Error()
 	}
@@ -53,14 +59,21 @@ func (l *Line) look(ctx context.Context, s settled) (verdict verify.Verdict, loo
 	if spec.Verify != nil {
 		looked = true
 		timed, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
-		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, s.result.Output()))
+		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(s.result.Output())))
 		cancel()
 		if verdict.Is() != verify.IsApplied {
-			return verdict, true, fmt.Sprintf("the tool's Verify found the effect %s: %v", verdict.Is(), verdict.Findings())
+			return verdict, true, "the tool's Verify found: " + verdict.Is().String() + described(verdict)
 		}
 	}
 	asked, why := l.postconditions(ctx, s)
 	return verdict, looked || asked, why
+}
+
+func described(v verify.Verdict) string {
+	if len(v.Findings()) == 0 {
+		return ""
+	}
+	return ", because " + strings.Join(v.Findings(), "; ")
 }
 
 func (s settled) checkOutput() string {
@@ -93,7 +106,7 @@ func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broke
 			return true, err.Error()
 		}
 		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, s.result.Output(), changeFacts(s.live.Changes())
-		d, err := l.engine().Decide(ctx, req)
+		d, err := l.ask(ctx, req)
 		if err != nil {
 			return true, "the policy's postconditions could not be looked at: " + err.Error()
 		}
@@ -137,7 +150,7 @@ func (l *Line) verifyFailed(ctx context.Context, s settled, out *Outcome, broken
 	if out.TakenBack != "all" {
 		out.Error.Fix = "not all of it could be taken back; look at what is left and revert again"
 	}
-	return out.withText()
+	return out.withText().without(s.input)
 }
 
 func (l *Line) subject(i intended, output json.RawMessage) verify.Subject {

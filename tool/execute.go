@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
 )
 
 // executed is a call whose code returned a result and whose handles are
@@ -34,9 +35,12 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	ctx, cancel := l.p.Host.WithTimeout(ctx, limit, ErrTimeout)
 	defer cancel()
-	result, err := l.enter(ctx, i)
-	i.live.Close()
+	result, over, err := l.enter(ctx, i)
 	e := executed{intended: i, result: result}
+	if closed := l.close(ctx, i.live); closed != nil {
+		i.live.Abort(context.WithoutCancel(ctx))
+		return executed{}, l.failed(context.WithoutCancel(ctx), i, mishap{err: closed, going: true})
+	}
 	if refused := i.live.Refused(); refused != nil {
 		err = refused // whatever the tool made of it
 	}
@@ -49,9 +53,16 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	if err != nil {
 		i.live.Abort(settleCtx)
-		return executed{}, l.failed(settleCtx, i, err, context.Cause(ctx))
+		return executed{}, l.failed(settleCtx, i, mishap{err: err, cause: context.Cause(ctx), running: !over})
 	}
 	return e, nil
+}
+
+// close ends the call's permits. Operations in flight have a while to end.
+func (l *Line) close(ctx context.Context, live *line.Call) error {
+	grace, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.Grace, ErrTimeout)
+	defer cancel()
+	return live.Close(grace)
 }
 
 type returned struct {
@@ -60,10 +71,10 @@ type returned struct {
 }
 
 // enter runs the code on a goroutine of its own, so that a call whose code does
-// not return can still end.
-func (l *Line) enter(ctx context.Context, i intended) (Result, error) {
+// not return can still end; over says whether it returned.
+func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err error) {
 	if err := l.p.Host.Point(ctx, "tool.execute"); err != nil {
-		return Result{}, NoEffect(err)
+		return Result{}, true, NoEffect(err)
 	}
 	back := make(chan returned, 1)
 	go func() {
@@ -78,16 +89,19 @@ func (l *Line) enter(ctx context.Context, i intended) (Result, error) {
 	}()
 	select {
 	case r := <-back:
-		return r.result, r.err
+		return r.result, true, r.err
 	case <-ctx.Done():
 	}
-	// A result that came in time counts, whichever case select picked.
-	i.live.Close()
+	// Operations in flight see the end of ctx too and are waited for; a result
+	// that came in time counts, whichever case select picked.
+	if err := l.close(ctx, i.live); err != nil {
+		return Result{}, false, err
+	}
 	select {
 	case r := <-back:
-		return r.result, r.err
+		return r.result, true, r.err
 	default:
-		return Result{}, context.Cause(ctx)
+		return Result{}, false, context.Cause(ctx)
 	}
 }
 

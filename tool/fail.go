@@ -20,17 +20,26 @@ const (
 	provenProbe  proof = "probe"      // its Verify found the effect absent
 )
 
+// mishap is what went wrong with a call whose code was entered.
+type mishap struct {
+	err     error
+	cause   error // why its context ended, nil where it did not
+	running bool  // its code has not returned
+	going   bool  // an operation through a handle has not returned
+}
+
 // failed ends a call whose code was entered and went wrong. Its changes are
 // taken back where they are all that it can have done; where that cannot be
 // shown the outcome is unknown, and nothing is undone blindly.
-func (l *Line) failed(ctx context.Context, i intended, err, cause error) *Outcome {
-	status, stage := causeStatus(err, cause)
+func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
+	err := m.err
+	status, stage := causeStatus(err, m.cause)
 	out := l.outcome(i.permitted, status)
 	out.Stage, out.Changes = stage, viewChanges(i.live.Changes())
 	out.Error = &Problem{What: whatOf(status), Why: err.Error()}
-	p := l.prove(ctx, i, err)
+	p := l.prove(ctx, i, m)
 	if p != noProof && len(i.live.Changes()) > 0 {
-		results, tbErr := l.p.Reverter.TakeBack(ctx, l.p.Recorder, i.id, "failed")
+		results, tbErr := l.withdraw(ctx, i)
 		out.Undo, out.TakenBack = results, revert.TakenBack(results)
 		if tbErr != nil {
 			out.TakenBack = "none"
@@ -45,28 +54,45 @@ func (l *Line) failed(ctx context.Context, i intended, err, cause error) *Outcom
 		out.Error.What = "the effect of the call cannot be told"
 		out.Error.Fix = "look at what it may have touched; it is neither repeated nor undone by itself"
 		l.end(ctx, i, &out, &revert.Unknown{Status: string(StatusUnknown), Why: err.Error()})
-		return out.withText()
+		return out.withText().without(i.input)
 	}
 	l.end(ctx, i, &out, &revert.Failed{Status: string(status), Stage: stage, Why: err.Error(), Proof: string(p)})
-	return out.withText()
+	return out.withText().without(i.input)
 }
 
-func (l *Line) prove(ctx context.Context, i intended, err error) proof {
+// withdraw takes the changes of a failed call back. What only the call knew of
+// them goes first, without a barrier: the one of the taking back makes it
+// durable.
+func (l *Line) withdraw(ctx context.Context, i intended) ([]revert.Result, error) {
+	if posts := i.live.Posts(); len(posts) > 0 {
+		w := revert.Write{Lines: []revert.Line{{Call: i.id, Body: &revert.Landed{Posts: posts}}}}
+		if err := l.p.Recorder.Write(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	return l.p.Reverter.TakeBack(ctx, l.p.Recorder, i.id, "failed")
+}
+
+func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	var none *noEffectError
 	var blocked *blockedError
 	s := i.tool.t.spec
 	switch {
+	case m.going:
+		return noProof
 	case s.Confinement != Trusted:
 		if len(i.live.Changes()) == 0 {
 			return provenByTool
 		}
 		return provenBack
-	case errors.As(err, &none), errors.As(err, &blocked):
+	case errors.As(m.err, &none), errors.As(m.err, &blocked):
 		return provenByTool
 	case i.tool.Class() == revert.Pure:
 		return provenPure
+	case m.running: // what is absent now may be there in a moment
+		return noProof
 	}
-	if f, _ := l.probe(ctx, i.tool, i.subject(nil)); f == revert.AbsentYet {
+	if f, _ := l.probe(ctx, i.tool, l.subject(i, nil)); f == revert.AbsentYet {
 		return provenProbe
 	}
 	return noProof
@@ -82,6 +108,7 @@ func (l *Line) end(ctx context.Context, i intended, out *Outcome, b revert.Body)
 	w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: b})
 	if err := l.p.Recorder.Write(ctx, w); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
+		l.broken.Store(true)
 		if w.Durable && out.Status != StatusDenied {
 			out.Status = StatusUnknown
 		}

@@ -31,15 +31,16 @@ func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 		}
 	}
 	if err != nil {
-		// Nothing was executed, so the call failed without effect whatever
-		// became of the record; recovery finds the same.
+		// Nothing was executed, so the call failed without effect, whatever
+		// became of the record.
+		l.broken.Store(true)
 		out := l.outcome(p, StatusFailed)
 		out.Error = &Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
 		return intended{}, out.withText()
 	}
 	live := line.New(line.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Principal: l.p.Principal, Recorder: l.p.Recorder,
-		Gate: l.gate(p.admitted), Decided: p.exact, Roots: l.p.Roots, Started: started,
+		Gate: l.gate(p.admitted), Decided: p.exact, Roots: l.p.Roots, Started: started, Turns: l.turns,
 	})
 	return intended{permitted: p, live: live}, nil
 }
@@ -64,7 +65,7 @@ func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
 	s := p.tool.t.spec
 	return &revert.Started{
 		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest,
-		Class: p.tool.Class(), Declared: s.EffectClass != "", Confinement: string(s.Confinement),
+		Class: p.tool.Class(), Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
 		Access: decided, Right: right, Decision: decision, Approval: p.approval,
 	}, nil
 }
@@ -89,9 +90,10 @@ func (l *Line) gate(a admitted) line.Gate {
 			return err
 		}
 		if d.Effect() == perm.Ask {
-			_, err = l.approve(ctx, a, []perm.ResourceAccess{access}, d)
+			why := "somebody must approve it, and a call that runs cannot wait: " + reasonText(d)
+			return &line.DeniedError{Access: access, Stage: "approver", Decision: d, Why: why}
 		}
-		return err
+		return nil
 	}
 }
 

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -15,7 +16,13 @@ import (
 
 // Line is the straight line of a call for one transaction. Package agent makes
 // it; it is safe for concurrent use.
-type Line struct{ p Parts }
+type Line struct {
+	p     Parts
+	turns *line.Turns
+	// broken: a record that must not be missing could not be written. What the
+	// journal says of the transaction is then behind the world.
+	broken atomic.Bool
+}
 
 // Parts is what a line is made of. Only this module can make one that works.
 type Parts struct {
@@ -49,6 +56,7 @@ type Limits struct {
 	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
 	Verify  time.Duration // of a Verify; default 30 seconds
 	Undo    time.Duration // of a Revert; default 2 minutes
+	Grace   time.Duration // for operations in flight when a call has to end; default 30 seconds
 }
 
 // WithDefaults fills in what is zero.
@@ -67,6 +75,7 @@ func (l Limits) WithDefaults() Limits {
 	set(&l.Timeout, 2*time.Minute)
 	set(&l.Verify, 30*time.Second)
 	set(&l.Undo, 2*time.Minute)
+	set(&l.Grace, 30*time.Second)
 	return l
 }
 
@@ -76,7 +85,7 @@ func NewLine(p Parts) *Line {
 		return nil
 	}
 	p.Limits = p.Limits.WithDefaults()
-	return &Line{p: p}
+	return &Line{p: p, turns: line.NewTurns(p.Host)}
 }
 
 // Request asks for one call. Input is an Args, a json.RawMessage, or a string
@@ -99,9 +108,15 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 		req.ID = host.NewID(l.p.Host, "c_")
 	}
 	out := l.run(ctx, req)
-	l.p.Facts.Ended(req.Tool, out.Status)
+	if t, ok := l.p.Tools.Get(req.Tool); ok { // a name that a model made up is nothing to count
+		l.p.Facts.Ended(t.Name(), out.Status)
+	}
 	return out
 }
+
+// Broken reports whether a record that must not be missing could not be
+// written. The transaction can then only be reverted.
+func (l *Line) Broken() bool { return l.broken.Load() }
 
 func (l *Line) run(ctx context.Context, req Request) Outcome {
 	admitted, end := l.admit(ctx, req)

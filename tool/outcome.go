@@ -124,6 +124,9 @@ func (o Outcome) Err() error {
 func viewChanges(changes []revert.Change) []Change {
 	out := make([]Change, 0, len(changes))
 	for _, c := range changes {
+		if c.Pre.Same(c.Post) {
+			continue // it came to nothing
+		}
 		out = append(out, Change{Resource: c.Resource, Kind: c.Kind, Before: viewToken(c.Pre), After: viewToken(c.Post)})
 	}
 	return out

@@ -80,7 +80,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
-	d, err := l.engine().Decide(ctx, req)
+	d, err := l.ask(ctx, req)
 	switch {
 	case err != nil:
 		return deny("policy", perm.Decision{}, "the policy could not decide: "+err.Error())
@@ -99,6 +99,16 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 // after it is approved.
 func holds(d perm.Decision) bool {
 	return slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == "hold" })
+}
+
+// ask asks the engine; a panic of it is an error like any other.
+func (l *Line) ask(ctx context.Context, req perm.Request) (d perm.Decision, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d, err = perm.Decision{}, fmt.Errorf("the engine panicked (%T)", p)
+		}
+	}()
+	return l.engine().Decide(ctx, req)
 }
 
 func (l *Line) engine() perm.Engine {
@@ -120,9 +130,9 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 		batch.Count = 1
 	}
 	return perm.Request{
-		Principal: l.p.Principal, Session: l.p.Facts.Session(), Txn: l.p.Facts.Txn(),
+		Principal: l.p.Principal.Clone(), Session: l.p.Facts.Session(), Txn: l.p.Facts.Txn(),
 		Tool: perm.ToolFacts{
-			Name: s.Name, Version: s.Version, Tags: s.Tags, Digest: a.tool.t.digest,
+			Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: a.tool.t.digest,
 			Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: a.tool.CanRevert(),
 			Confinement: string(s.Confinement), Destination: string(s.Destination),
 		},
@@ -209,7 +219,11 @@ func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAcc
 		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.input), Accesses: slices.Clone(asked),
 		Reasons: d.Reasons(), Revision: d.Revision(),
 	}
-	ask.Digest = string(canon.Sum("remit/ask/v1", []byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)))
+	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
+	for _, access := range asked {
+		parts = append(parts, []byte(access.String()))
+	}
+	ask.Digest = string(canon.Sum("remit/ask/v1", parts...))
 	if err := l.p.Host.Point(ctx, "tool.approve"); err != nil {
 		return refuse("asking was interrupted: " + err.Error())
 	}
@@ -264,6 +278,7 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 	}
 	if err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
+		l.broken.Store(true)
 	}
 	return out.withText()
 }

@@ -22,6 +22,7 @@ func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
 	done := &revert.Done{Output: e.output, OutputDigest: string(canon.Sum("remit/output/v1", e.output)), Posts: e.live.Posts()}
 	w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: done})
 	if err := l.p.Recorder.Write(ctx, w); err != nil {
+		l.broken.Store(true)
 		out := l.outcome(e.permitted, StatusUnknown)
 		out.Changes = viewChanges(e.live.Changes())
 		out.Error = &Problem{

@@ -1,6 +1,10 @@
 package tool
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
 
 // outcome begins an outcome with what is known of a permitted call.
 func (l *Line) outcome(p permitted, s Status) Outcome {
@@ -50,27 +54,64 @@ func (o Outcome) why() string {
 	if o.Error == nil || o.Error.Why == "" {
 		return ""
 	}
-	return strings.TrimSuffix(o.Error.Why, ".") + "."
+	return sentence(o.Error.Why)
 }
 
 // reasons are the texts that the policy's author wrote, without their places:
 // a model has no use for file names.
 func (o Outcome) reasons() string {
-	if o.Stage != "policy" || o.Decision == nil || len(o.Decision.Reasons) == 0 {
-		return o.Stage + " refused it."
+	if o.Decision == nil || len(o.Decision.Reasons) == 0 || (o.Stage != "policy" && o.Stage != "approver") {
+		return "the " + o.Stage + " refused it."
 	}
 	var texts []string
 	for _, r := range o.Decision.Reasons {
 		texts = append(texts, r.Text)
 	}
-	return strings.Join(texts, "; ") + "."
+	return sentence(strings.Join(texts, "; "))
 }
 
 func (o Outcome) hints() string {
 	if o.Decision == nil || len(o.Decision.Hints) == 0 {
 		return ""
 	}
-	return " " + strings.Join(o.Decision.Hints, " ")
+	text := ""
+	for _, h := range o.Decision.Hints {
+		text += " " + sentence(h)
+	}
+	return text
+}
+
+// without takes the values of arguments out of the text for the model: each is
+// named instead.
+func (o *Outcome) without(input []byte) *Outcome {
+	v, err := canon.Parse(input, canon.DefaultLimits())
+	if err != nil {
+		return o
+	}
+	if v.Kind() == canon.String {
+		o.Text = unsaid(o.Text, "the input", v.Text())
+	}
+	for name, value := range v.Members() {
+		if value.Kind() == canon.String {
+			o.Text = unsaid(o.Text, name, value.Text())
+		}
+	}
+	return o
+}
+
+func unsaid(text, name, value string) string {
+	if len(value) < 2 { // any text holds it by chance
+		return text
+	}
+	return strings.ReplaceAll(text, value, "‹"+name+"›")
+}
+
+// sentence ends a text as one ends.
+func sentence(s string) string {
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") {
+		return s
+	}
+	return s + "."
 }
 
 func takenBackText(t string) string {

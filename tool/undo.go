@@ -58,7 +58,10 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key, tc: ctxperm.New(live),
 	}
 	err = runRevert(ctx, t.t.spec.Revert, rc)
-	live.Close()
+	if closed := l.close(ctx, live); closed != nil {
+		live.Abort(context.WithoutCancel(ctx))
+		return fmt.Errorf("%w: %w", revert.ErrUndoUnknown, closed)
+	}
 	if refused := live.Refused(); refused != nil && err == nil {
 		err = refused
 	}
@@ -69,13 +72,31 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 	return err
 }
 
-func runRevert(ctx context.Context, f Revert, rc RevertContext) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &panicError{p}
-		}
+// runRevert runs a tool's Revert on a goroutine of its own. One that does not
+// return in its time, or panics, leaves it unknown whether the effect is gone.
+func runRevert(ctx context.Context, f Revert, rc RevertContext) error {
+	back := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%w: %w", revert.ErrUndoUnknown, &panicError{p})
+			}
+			back <- err
+		}()
+		err = f(ctx, rc)
 	}()
-	return f(ctx, rc)
+	select {
+	case err := <-back:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-back: // in time, whichever case select picked
+		return err
+	default:
+		return fmt.Errorf("%w: the tool's Revert did not return in time", revert.ErrUndoUnknown)
+	}
 }
 
 func rightOf(c revert.Call) (perm.Set, error) {

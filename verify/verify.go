@@ -104,21 +104,31 @@ type World interface {
 // and answers CannotTell rather than guess.
 type Verifier func(ctx context.Context, s Subject) Verdict
 
-// Run calls a verifier; a panic is CannotTell, like no verifier at all.
-func Run(ctx context.Context, v Verifier, s Subject) (verdict Verdict) {
+// Run calls a verifier on a goroutine of its own. One that panics, or has not
+// answered when ctx ends, cannot tell, like no verifier at all.
+func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 	if v == nil {
 		return Verdict{}
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			verdict = Unclear(fmt.Sprintf("the verifier panicked (%T)", p))
-		}
+	answer := make(chan Verdict, 1)
+	go func() {
+		var verdict Verdict
+		defer func() {
+			if p := recover(); p != nil {
+				verdict = Unclear(fmt.Sprintf("the verifier panicked (%T)", p))
+			}
+			answer <- verdict
+		}()
+		verdict = v(ctx, s)
 	}()
-	verdict = v(ctx, s)
-	if ctx.Err() != nil {
-		return Unclear("the time for verifying was up")
+	select {
+	case verdict := <-answer:
+		if ctx.Err() == nil {
+			return verdict
+		}
+	case <-ctx.Done():
 	}
-	return verdict
+	return Unclear("the time for verifying was up")
 }
 
 // Output adapts a check of input against output. It answers only after a call:

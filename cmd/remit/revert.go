@@ -54,11 +54,12 @@ func (a *app) revert(ctx context.Context, p *place, id string, asJSON bool) erro
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
 			return err
 		}
-		if !rep.Complete() {
+		complete := id == "" || rep.Complete() // there may be nothing to take back
+		if !complete {
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, rep.Complete(), rep.NotUndone()})
+			newJSON(a.out).write(reverted{rep, complete, rep.NotUndone()})
 		} else {
 			a.paint().report(a.out, rep)
 		}

@@ -110,6 +110,12 @@ func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action)
 	if err != nil {
 		return ctxperm.Permit{}, "", err
 	}
+	if slices.ContainsFunc(actions, func(a perm.Action) bool { return !a.Observes() }) {
+		if err := p.Turn(ctx, text); err != nil {
+			p.End()
+			return ctxperm.Permit{}, "", err
+		}
+	}
 	if err := f.site.straight(ctx, path); err != nil {
 		p.End()
 		return ctxperm.Permit{}, "", refused(err)

@@ -188,7 +188,7 @@ func TestMeddledUndo(t *testing.T) {
 				h := c.on(w.host())
 				dying := h.OnPoint
 				h.OnPoint = func(id string) error { m.point(id); return dying(id) }
-				_, _ = w.reverter(h).Revert(t.Context(), txn)
+				_, _ = w.takeBack(t.Context(), h)
 				w.revert()
 				m.end("then died at " + strings.Join(c.trace, " "))
 				if more = m.done; !c.died {
@@ -211,7 +211,7 @@ func TestMeddledRecovery(t *testing.T) {
 				_ = w.do(c.on(w.host()), a.do)
 				m, h := w.meddler(d, a.file, k), w.host()
 				h.OnPoint = func(id string) error { m.point(id); return nil }
-				_, err := w.reverter(h).Revert(t.Context(), txn)
+				_, err := w.takeBack(t.Context(), h)
 				require.NoError(t, err)
 				w.revert()
 				m.end("after a death at " + strings.Join(c.trace, " "))

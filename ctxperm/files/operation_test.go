@@ -28,7 +28,7 @@ func TestOpen(t *testing.T) {
 	require.ErrorContains(t, err, "there is none")
 	c := w.call(w.host())
 	f := w.files(c)
-	c.Close()
+	require.NoError(t, c.Close(t.Context()))
 	_, err = f.ReadFile(t.Context(), "a.txt")
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 }
@@ -137,7 +137,7 @@ func TestAccesses(t *testing.T) {
 				require.ErrorIs(t, operations(w.files(c), "x/y z")[name](t.Context()), ctxperm.ErrDenied)
 				require.Empty(t, w.tree())
 				require.Empty(t, c.Changes())
-				c.Close() // would wait for a permit that was not ended
+				require.NoError(t, c.Close(t.Context())) // would wait for a permit that was not ended
 			}
 		})
 	}
@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 			require.Equal(t, before, w.tree())
 			require.Empty(t, call.Changes())
-			call.Close()
+			require.NoError(t, call.Close(t.Context()))
 		})
 	}
 }

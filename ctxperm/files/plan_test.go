@@ -21,7 +21,7 @@ func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []r
 	w.t.Helper()
 	c := w.begin(w.host())
 	require.NoError(w.t, act(w.t.Context(), w.files(c)))
-	c.Close()
+	require.NoError(w.t, c.Close(w.t.Context()))
 	return c.Changes()
 }
 
@@ -200,7 +200,7 @@ func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []
 	h := hosttest.New(99)
 	c := w.call(h)
 	require.NoError(w.t, act(w.t.Context(), w.files(c)))
-	c.Close()
+	require.NoError(w.t, c.Close(w.t.Context()))
 	return c.Changes()
 }
 
@@ -275,7 +275,7 @@ func TestAnyCall(t *testing.T) {
 			return nil
 		})
 		d := &crash{left: 1 + rng.IntN(300)}
-		_, _ = w.reverter(d.on(w.host())).Revert(t.Context(), txn)
+		_, _ = w.takeBack(t.Context(), d.on(w.host()))
 		rep := w.revert()
 		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
 		require.Equal(t, before, w.tree(), "seed %d: %q", seed, log)

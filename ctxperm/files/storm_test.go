@@ -144,7 +144,7 @@ func TestStorm(t *testing.T) {
 		h := w.stormy(s)
 		_ = w.do(h, a.do)
 		for range 2 {
-			_, _ = w.reverter(w.stormy(s)).Revert(t.Context(), txn)
+			_, _ = w.takeBack(t.Context(), w.stormy(s))
 		}
 		if len(w.revert().NotUndone()) > 0 {
 			conflicts++

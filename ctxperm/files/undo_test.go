@@ -86,7 +86,7 @@ func TestCrashOfUndo(t *testing.T) {
 				before := w.tree()
 				c, d := &crash{left: n}, &crash{left: m}
 				_ = w.do(c.on(w.host()), a.do)
-				_, _ = w.reverter(d.on(w.host())).Revert(t.Context(), txn)
+				_, _ = w.takeBack(t.Context(), d.on(w.host()))
 				rep := w.revert()
 				states++
 				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
@@ -111,8 +111,8 @@ func TestCrashOfRecovery(t *testing.T) {
 				before := w.tree()
 				require.NoError(t, w.do(w.host(), a.do))
 				c, d := &crash{left: n}, &crash{left: m}
-				_, _ = w.reverter(c.on(w.host())).Revert(t.Context(), txn)
-				_, _ = w.reverter(d.on(w.host())).Revert(t.Context(), txn)
+				_, _ = w.takeBack(t.Context(), c.on(w.host()))
+				_, _ = w.takeBack(t.Context(), d.on(w.host()))
 				rep := w.revert()
 				states++
 				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)

@@ -131,7 +131,7 @@ func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.File
 	c := w.begin(h)
 	h.OnPoint = on
 	err := act(w.t.Context(), w.files(c))
-	c.Close()
+	require.NoError(w.t, c.Close(w.t.Context()))
 	lines := []revert.Line{}
 	if s := c.Pending(); s != nil {
 		lines = append(lines, revert.Line{Call: c.Config().ID, Body: s})
@@ -151,10 +151,20 @@ func (w *world) reverter(h host.Host) *revert.Reverter {
 	}}
 }
 
+// takeBack takes the transaction back as the process that h is the world of:
+// all of them share one opening of the journal, which never dies.
+func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error) {
+	r := w.reverter(h)
+	if t, err := revert.Load(ctx, w.journal, txn); err == nil && t.End == "" {
+		return r.Abort(ctx, txn)
+	}
+	return r.Revert(ctx, txn)
+}
+
 // revert takes everything back in a new process.
 func (w *world) revert() revert.Report {
 	w.t.Helper()
-	rep, err := w.reverter(w.host()).Revert(w.t.Context(), txn)
+	rep, err := w.takeBack(w.t.Context(), w.host())
 	require.NoError(w.t, err)
 	return rep
 }

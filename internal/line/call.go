@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
@@ -41,6 +40,7 @@ type Config struct {
 	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
 	Roots     map[string]disk.Root
 	Started   *revert.Started // not yet written; nil when it is
+	Turns     *Turns          // of the transaction; nil: nobody else is there
 	Progress  func(done, total float64, message string)
 }
 
@@ -59,6 +59,7 @@ type Call struct {
 	refused  *DeniedError
 	inflight int
 	closed   bool
+	cut      bool // closed while operations were in flight
 	idle     chan struct{}
 }
 
@@ -78,12 +79,18 @@ func (c *Call) Config() Config { return c.cfg }
 // Op is one operation in flight. While it is, its call does not end.
 type Op struct {
 	call *Call
-	over atomic.Bool
+	over bool     // under call.mu
+	then []func() // run when it is over; under call.mu
 }
 
 // Call returns the operation's call, nil once the operation is over.
 func (o *Op) Call() *Call {
-	if o == nil || o.over.Load() {
+	if o == nil {
+		return nil
+	}
+	o.call.mu.Lock()
+	defer o.call.mu.Unlock()
+	if o.over || o.call.cut {
 		return nil
 	}
 	return o.call
@@ -91,9 +98,41 @@ func (o *Op) Call() *Call {
 
 // Leave ends the operation; only the first time counts.
 func (o *Op) Leave() {
-	if o != nil && o.over.CompareAndSwap(false, true) {
+	if o == nil {
+		return
+	}
+	o.call.mu.Lock()
+	then := o.then
+	o.then = nil
+	if !o.over {
+		o.over = true
 		o.call.leave()
 	}
+	o.call.mu.Unlock()
+	for i := len(then) - 1; i >= 0; i-- {
+		then[i]()
+	}
+}
+
+// Then runs f when the operation is over.
+func (o *Op) Then(f func()) {
+	o.call.mu.Lock()
+	defer o.call.mu.Unlock()
+	o.then = append(o.then, f)
+}
+
+// Hold begins an operation inside another one, which may then end before it.
+func (o *Op) Hold() (c *Call, leave func(), err error) {
+	if o == nil {
+		return nil, nil, ErrClosed
+	}
+	o.call.mu.Lock()
+	defer o.call.mu.Unlock()
+	if o.over || o.call.cut {
+		return nil, nil, ErrClosed
+	}
+	o.call.inflight++
+	return o.call, (&Op{call: o.call}).Leave, nil
 }
 
 // Enter begins an operation, which must Leave. It fails with ErrClosed once the
@@ -114,18 +153,18 @@ func (c *Call) Enter(ctx context.Context) (*Op, error) {
 	return &Op{call: c}, nil
 }
 
+// leave is called with the lock held.
 func (c *Call) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.inflight--
 	if c.closed && c.inflight == 0 {
 		close(c.idle)
 	}
 }
 
-// Close refuses new operations and waits for those in flight, however long they
-// take: before they are over nobody can say what the call did.
-func (c *Call) Close() {
+// Close refuses new operations and waits for those in flight: before they are
+// over nobody can say what the call did. When ctx ends first they are cut off,
+// and the error says that what they still do cannot be told.
+func (c *Call) Close(ctx context.Context) error {
 	c.mu.Lock()
 	first := !c.closed
 	c.closed = true
@@ -133,7 +172,40 @@ func (c *Call) Close() {
 		close(c.idle)
 	}
 	c.mu.Unlock()
-	<-c.idle
+	select {
+	case <-c.idle:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-c.idle: // in time, whichever case select picked
+		return nil
+	default:
+	}
+	c.mu.Lock()
+	c.cut = true
+	c.mu.Unlock()
+	// A record that is being written now still stands before the call's end;
+	// none may follow it.
+	if err := c.writes.Lock(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	c.writes.Unlock()
+	return ErrInFlight
+}
+
+// order takes the turn to write a record of the call, unless it was cut off.
+func (c *Call) order(ctx context.Context) error {
+	if err := c.writes.Lock(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		c.writes.Unlock()
+		return ErrClosed
+	}
+	return nil
 }
 
 // Authorize decides an exact access: one that was decided before the call is
@@ -180,7 +252,7 @@ func (c *Call) Root(name string) (disk.Root, bool) {
 // resources for the transaction. Only after it returned nil may their effects
 // begin. What was not yet written of the call's start goes with them.
 func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []revert.Blob) ([]revert.Change, error) {
-	if err := c.writes.Lock(ctx); err != nil {
+	if err := c.order(ctx); err != nil {
 		return nil, err
 	}
 	defer c.writes.Unlock()
@@ -206,21 +278,32 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 	return out, nil
 }
 
+// Claim holds a resource for the transaction without a change of it: what the
+// call found there is what it relies on. No barrier: a claim only has to outlive
+// the process together with what was recorded before it.
+func (c *Call) Claim(ctx context.Context, resource string) error {
+	return c.write(ctx, revert.Write{Claims: []string{resource}})
+}
+
 // Note records something for the call's own undo, durable when it returns.
 func (c *Call) Note(ctx context.Context, key string, value any) error {
 	raw, err := canon.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("note %q: %w", key, err)
 	}
-	if err := c.writes.Lock(ctx); err != nil {
+	line := revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}}
+	return c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true})
+}
+
+// write appends to the call's records, behind its start.
+func (c *Call) write(ctx context.Context, w revert.Write) error {
+	if err := c.order(ctx); err != nil {
 		return err
 	}
 	defer c.writes.Unlock()
-	w := revert.Write{Durable: true}
 	if s := c.pending(); s != nil {
-		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: s})
+		w.Lines = append([]revert.Line{{Call: c.cfg.ID, Body: s}}, w.Lines...)
 	}
-	w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}})
 	if err := c.cfg.Recorder.Write(ctx, w); err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ var (
 	ErrDenied = errors.New("denied")
 	// ErrClosed: the call has ended, or never began.
 	ErrClosed = errors.New("the call has ended; its context and permits reach nothing any more")
+	// ErrInFlight: the call ended while an operation of it was still going on.
+	ErrInFlight = errors.New("an operation was still going on when the call had to end")
 	// ErrInvalid: refused before anybody was asked.
 	ErrInvalid = errors.New("invalid")
 )

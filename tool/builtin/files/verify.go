@@ -42,11 +42,11 @@ func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err != nil {
 		return verify.Unclear("the content from before cannot be read: " + err.Error())
 	}
-	n := 1
-	if in.All {
-		n = -1
+	want, err := handle.Replace(was, in.Old, in.New, in.All)
+	if err != nil {
+		return verify.Unclear(err.Error())
 	}
-	return compare(ctx, s, in.Path, bytes.Replace(was, []byte(in.Old), []byte(in.New), n))
+	return compare(ctx, s, in.Path, want)
 }
 
 // verifyDelete looks whether the file is gone.
