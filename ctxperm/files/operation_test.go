@@ -288,6 +288,12 @@ func TestWriting(t *testing.T) {
 		require.Equal(t, map[string]string{"user.note": "kept"}, w.tree()["a.txt"].xattrs)
 	}
 
+	require.NoError(t, f.Write(ctx, "a.txt", nil, files.WriteOptions{}))
+	require.Equal(t, fs.FileMode(0o640), w.tree()["a.txt"].mode)
+	if w.root.Features().Xattrs {
+		require.Equal(t, map[string]string{"user.note": "kept"}, w.tree()["a.txt"].xattrs)
+	}
+
 	require.NoError(t, f.Write(ctx, "p/q/r", nil, files.WriteOptions{MakeParents: true}))
 	require.Equal(t, fs.FileMode(0o644), w.tree()["p/q/r"].mode)
 	require.Equal(t, fs.ModeDir|0o755, w.tree()["p/q"].mode)

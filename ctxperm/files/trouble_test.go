@@ -1,0 +1,133 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+)
+
+var errDisk = errors.New("the disk gives up")
+
+// TestDiskTrouble: from some point on the disk fails, but the process lives and
+// its journal works, so that the call gets an end. Once the disk is well again,
+// taking the call back puts everything in order.
+func TestDiskTrouble(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		for n, more := 1, true; more; n++ {
+			w := fresh()
+			before := w.tree()
+			left := n
+			more = false
+			h := w.host()
+			h.OnPoint = func(id string) error {
+				if strings.HasPrefix(id, "files.") {
+					if left--; left <= 0 {
+						more = true
+						return errDisk
+					}
+				}
+				return nil
+			}
+			err := w.do(h, a.do)
+			require.Equal(t, more, err != nil)
+			if more {
+				require.ErrorIs(t, err, errDisk)
+				require.NotErrorIs(t, err, files.ErrConflict)
+			}
+			require.Empty(t, w.revert().NotUndone())
+			require.Equal(t, before, w.tree())
+		}
+	})
+}
+
+// TestShortTrouble: a single step fails. The operation cleans up after itself,
+// and the file is as it was or, where only the last sync failed, as it should be.
+func TestShortTrouble(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *world) {
+		for n, more := 1, true; more; n++ {
+			w := fresh()
+			left := n
+			more = false
+			h := w.host()
+			h.OnPoint = func(id string) error {
+				if strings.HasPrefix(id, "files.") {
+					if left--; left == 0 {
+						more = true
+						return errDisk
+					}
+				}
+				return nil
+			}
+			_ = w.do(h, a.do)
+			for name := range w.tree() {
+				require.NotContains(t, name, files.StagePrefix)
+			}
+		}
+	})
+}
+
+// at does something the first time that a point is passed, and something else
+// the second time.
+func at(id string, deeds ...func()) func(string) error {
+	return func(passed string) error {
+		if passed == id && len(deeds) > 0 {
+			deed := deeds[0]
+			deeds = deeds[1:]
+			deed()
+		}
+		return nil
+	}
+}
+
+// TestCopyOfOurs: before the exchange somebody replaces the file, and before it
+// is given back they put a copy of what we wrote in its place. The copy is
+// theirs, and the newest.
+func TestCopyOfOurs(t *testing.T) {
+	w := newWorld(t)
+	if !w.root.Features().Exchange {
+		t.Skip("nothing is exchanged here")
+	}
+	w.furnish()
+	replace := func(text string) func() {
+		return func() {
+			w.put("tmp", text, 0o640)
+			require.NoError(t, os.Rename(filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "a.txt")))
+			if w.root.Features().Xattrs {
+				setXattr(t, filepath.Join(w.dir, "a.txt"), "user.note", "kept")
+			}
+		}
+	}
+	h := w.host()
+	h.OnPoint = at("files.exchange", replace(theirs), replace("ours"))
+	err := w.do(h, func(ctx context.Context, f *files.Files) error {
+		return f.Write(ctx, "a.txt", []byte("ours"), files.WriteOptions{})
+	})
+	require.ErrorIs(t, err, files.ErrConflict)
+	require.ErrorContains(t, err, "remit-saved")
+	require.Equal(t, "ours", w.read("a.txt"))
+	require.True(t, w.wrote())
+	w.revert()
+	require.Equal(t, "ours", w.read("a.txt"), "a conflict has no effect that could be taken back")
+}
+
+// TestFilledWhileDeleted: a directory that was empty is not when it is removed.
+func TestFilledWhileDeleted(t *testing.T) {
+	w := newWorld(t)
+	if !w.root.Features().NoReplace {
+		t.Skip("nothing is renamed here")
+	}
+	w.furnish()
+	h := w.host()
+	h.OnPoint = at("files.rename", func() { w.put("dir/empty/theirs", theirs, 0o600) })
+	err := w.do(h, func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "dir/empty") })
+	require.ErrorIs(t, err, files.ErrConflict)
+	require.ErrorContains(t, err, "not empty")
+	require.Equal(t, theirs, w.read("dir/empty/theirs"))
+}
