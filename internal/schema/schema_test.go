@@ -62,10 +62,14 @@ func TestValidateTexts(t *testing.T) {
 		"empty":         {`{}`, `argument "mode" is missing; argument "path" is missing, want a string`},
 		"wrong type":    {`{"path":12345,"mode":"read"}`, `argument "path" is a number, want a string`},
 		"null":          {`{"path":null,"mode":"read"}`, `argument "path" is null, want a string`},
-		"unknown, near": {with(`"cuont":1`),
-			`argument "cuont" is not known, did you mean "count"? known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"`},
-		"unknown, far": {with(`"zzz":1`),
-			`argument "zzz" is not known, known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"`},
+		"unknown, near": {
+			with(`"cuont":1`),
+			`argument "cuont" is not known, did you mean "count"? known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"`,
+		},
+		"unknown, far": {
+			with(`"zzz":1`),
+			`argument "zzz" is not known, known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"`,
+		},
 		"case":           {`{"Path":"a","path":"b","mode":"read"}`, `argument "Path" differs only in case from "path", names are exact`},
 		"case alone":     {`{"PATH":"a","mode":"read"}`, `argument "PATH" differs only in case from "path", names are exact; argument "path" is missing, want a string`},
 		"case, inside":   {with(`"edits":[{"text":"x","Line":1}]`), `argument "edits[0].Line" differs only in case from "line", names are exact`},
@@ -102,11 +106,13 @@ func TestValidateTexts(t *testing.T) {
 		"contains":       {with(`"some":[1]`), `argument "some" has no item of the wanted form, want at least 1`},
 		"few contained":  {with(`"more":["a"]`), `argument "more" has too few items of the wanted form, want at least 2`},
 		"many contained": {with(`"more":["a","b","c","d"]`), `argument "more" has too many items of the wanted form, want at most 3`},
-		"five at most": {`{"a1":1,"a2":1,"a3":1,"mode":"x","path":1,"count":"x","kind":1}`,
+		"five at most": {
+			`{"a1":1,"a2":1,"a3":1,"mode":"x","path":1,"count":"x","kind":1}`,
 			`argument "a1" is not known, known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"; ` +
 				`argument "a2" is not known, known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"; ` +
 				`argument "a3" is not known, known: "count", "edits", "headers", "kind", "mode", "more", "never", "not", "path", "ratio", "some", "target", "what"; ` +
-				`argument "count" is a string, want an integer; argument "kind" has another value, want "file"; and 3 more`},
+				`argument "count" is a string, want an integer; argument "kind" has another value, want "file"; and 3 more`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // maps inside the validator must not show
