@@ -63,7 +63,7 @@ func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
 func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
 	w, _, err := s.swap(c)
 	if err != nil {
-		return "", nil //nolint:nilerr // Plan reports it for this resource; others must go on
+		return "", nil // Plan reports it for this resource; others must go on
 	}
 	err = w.straight(ctx, w.target)
 	if elsewhere(err) {
