@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 
@@ -26,11 +25,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	rt, err := agent.New(agent.Tools(upper, vague), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	rt, err := agent.New(agent.Tools(upper, vague), agent.Log(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		panic(err)
 	}
-	defer rt.Close()
+	defer func() { _ = rt.Close() }()
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
 	if err != nil {
 		panic(err)

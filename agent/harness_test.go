@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,7 +23,7 @@ func allowAll() perm.Engine {
 }
 
 func quiet() agent.Option {
-	return agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return agent.Log(slog.New(slog.DiscardHandler))
 }
 
 func newRuntime(t *testing.T, opts ...agent.Option) *agent.Runtime {

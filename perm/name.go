@@ -14,7 +14,8 @@ func parseHostPort(kind Kind, text string, wild bool) (segment, uint16, error) {
 	if strings.Contains(text, "@") {
 		return segment{}, 0, errUser()
 	}
-	host, port, hasPort := text, "", false
+	var host, port string
+	var hasPort bool
 	if strings.HasPrefix(text, "[") {
 		end := strings.LastIndexByte(text, ']')
 		if end < 0 {

@@ -27,7 +27,7 @@ func (r BlobRef) Check() error {
 // and the blob names what went in there; making that durable is spill's side.
 // A context that ends stops the reading between two pieces.
 func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (Blob, error) {
-	r = readerUntil{ctx, r}
+	r = readerUntil{func() error { return context.Cause(ctx) }, r}
 	start, err := io.ReadAll(io.LimitReader(r, InlineMax+1))
 	if err != nil {
 		return Blob{}, fmt.Errorf("keep: %w", err)
@@ -48,14 +48,15 @@ func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (
 	return StoredBlob(BlobRef{Digest: string(sum.Digest()), Size: sum.Size()}), nil
 }
 
+// readerUntil reads until the context that ended names has ended.
 type readerUntil struct {
-	ctx context.Context
-	r   io.Reader
+	ended func() error
+	r     io.Reader
 }
 
 func (r readerUntil) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
+	if err := r.ended(); err != nil {
+		return 0, err
 	}
 	return r.r.Read(p)
 }

@@ -21,7 +21,7 @@ func TestMemory(t *testing.T) {
 func ExampleMemory() {
 	ctx := context.Background()
 	journal := revert.Memory()
-	defer journal.Close()
+	defer func() { _ = journal.Close() }()
 
 	began, err := revert.Seal(revert.Record{
 		Header: revert.Header{Kind: revert.KindBegun, Txn: "t_1", At: time.Unix(0, 0)},

@@ -35,7 +35,6 @@ type need struct {
 	access  perm.ResourceAccess
 	pattern perm.Pattern
 	params  []string
-	bounded bool // holds a wildcard: only a bound
 }
 
 // nameOK is stricter than every provider's rule, so that no name is ever mapped

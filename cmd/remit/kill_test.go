@@ -46,7 +46,7 @@ func (h *killingHost) Point(ctx context.Context, id string) error {
 	defer h.mu.Unlock()
 	h.seen++
 	if h.trace != nil {
-		fmt.Fprintln(h.trace, id)
+		_, _ = fmt.Fprintln(h.trace, id)
 	}
 	if h.at > 0 && h.seen == h.at {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// ErrConflict: somebody else changed the file at the same time. What they wrote
+// ErrConflict says that somebody else changed the file at the same time. What they wrote
 // is there; the operation had no effect.
 var ErrConflict = errors.New("somebody else changed it at the same time")
 

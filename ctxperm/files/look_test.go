@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/verify"
 )
 
 func contentOf(t *testing.T) func(r io.ReadCloser, err error) string {
@@ -44,7 +43,7 @@ func TestWorld(t *testing.T) {
 		}
 		return f.Write(ctx, "new.txt", []byte("new"), files.WriteOptions{})
 	})
-	var world verify.World = files.World(func(string) (disk.Root, bool) { return w.root, true }, w.host(), w.journal,
+	world := files.World(func(string) (disk.Root, bool) { return w.root, true }, w.host(), w.journal,
 		[]string{"file://workspace/run.sh", "file://workspace/none", "file://workspace/dir"}, changes)
 	ctx, content := t.Context(), contentOf(t)
 

@@ -92,7 +92,7 @@ func (c chain) nothing(o revert.UndoOutcome, why string) revert.Step {
 func (p *plan) no(o revert.UndoOutcome, why string) {
 	p.step = p.nothing(o, why)
 	p.step.Change.Pre = ""
-	if p.site.root != nil {
+	if p.root != nil {
 		p.step.Change.Pre = p.now.Token()
 	}
 }
@@ -119,7 +119,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 	}
 	p.site = w.site
 	switch now := p.now.Token(); {
-	case p.pre().Same(now) && !(p.left(now) && p.touched()):
+	case p.pre().Same(now) && (!p.left(now) || !p.touched()):
 		p.no(revert.Already, "")
 	case p.left(now):
 		p.step = revert.Step{Of: p.numbers(), Plan: revert.Restored}

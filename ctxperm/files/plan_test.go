@@ -279,7 +279,7 @@ func TestAnyCall(t *testing.T) {
 		rep := w.revert()
 		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
 		require.Equal(t, before, w.tree(), "seed %d: %q", seed, log)
-		require.NoError(t, os.RemoveAll(w.dir))
+		w.end()
 	}
 }
 

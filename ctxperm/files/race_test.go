@@ -104,7 +104,7 @@ func TestRacingWriter(t *testing.T) {
 		for _, text := range wrote {
 			require.Contains(t, all.String(), text)
 		}
-		require.NoError(t, os.RemoveAll(w.dir))
+		w.end()
 	}
 	t.Logf("%v", outcomes)
 }

@@ -155,7 +155,7 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		s.settle(fmt.Sprintf("seed %d, %s", seed, a.name))
-		require.NoError(t, os.RemoveAll(w.dir))
+		w.end()
 	}
 	t.Logf("%d conflicts, %d versions saved", conflicts, saved)
 	require.NotZero(t, conflicts)

@@ -32,6 +32,7 @@ type world struct {
 	seed    uint64
 	asked   []perm.ResourceAccess
 	gate    line.Gate
+	end     func() // gives folder and root back; at the latest the end of the test does
 }
 
 func newWorld(t *testing.T) *world {
@@ -39,11 +40,12 @@ func newWorld(t *testing.T) *world {
 	dir := folder(t)
 	root, err := disk.OpenRoot(dir)
 	require.NoError(t, err)
-	t.Cleanup(func() {
+	w := &world{t: t, dir: dir, root: root, journal: revert.Memory()}
+	w.end = func() {
 		_ = root.Close()
 		_ = os.RemoveAll(dir)
-	})
-	w := &world{t: t, dir: dir, root: root, journal: revert.Memory()}
+	}
+	t.Cleanup(w.end)
 	w.gate = func(_ context.Context, a perm.ResourceAccess) error {
 		w.asked = append(w.asked, a)
 		return nil

@@ -52,7 +52,7 @@ func run(ctx context.Context, dir string) error {
 		}
 		_, err = tx.Invoke(ctx, "file_write", tool.Args{"path": ".git/config", "content": "no"})
 		if !errors.Is(err, tool.ErrDenied) {
-			return fmt.Errorf("the policy let a write to .git through: %v", err)
+			return fmt.Errorf("the policy let a write to .git through: %w", err)
 		}
 		fmt.Println(err)
 		return nil

@@ -78,7 +78,9 @@ func TestValueSharesNothing(t *testing.T) {
 	v, err := canon.Parse(data, canon.DefaultLimits())
 	require.NoError(t, err)
 	copy(data, strings.Repeat("x", len(data)))
-	v.Any().(map[string]any)["a"] = "changed"
+	mine, ok := v.Any().(map[string]any)
+	require.True(t, ok)
+	mine["a"] = "changed"
 	out := v.Canonical()
 	out[2] = 'z'
 	require.Equal(t, `{"a":"text"}`, string(v.Canonical()))

@@ -15,12 +15,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	root, err := disk.OpenRoot(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 
 	file, err := root.Create("note.txt", 0o640)
 	if err != nil {

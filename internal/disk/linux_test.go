@@ -45,7 +45,7 @@ func TestSpecialFilesAreNeverOpened(t *testing.T) {
 		t.Chdir(dir)
 		socket, err := net.Listen("unix", "socket")
 		require.NoError(t, err)
-		defer socket.Close()
+		defer func() { _ = socket.Close() }()
 		special := []string{"fifo", "to-fifo", "socket"}
 		if unix.Mknod(filepath.Join(dir, "null"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) == nil {
 			special = append(special, "null")

@@ -87,7 +87,7 @@ func readThrough(r disk.Root) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	content, _ := io.ReadAll(f)
 	return string(content)
 }

@@ -75,6 +75,7 @@ func (r *linuxRoot) unpin(name string, pin *os.File, info Info) (*os.File, error
 			return nil, ErrBusy
 		}
 		return file, err
+	case TypeLink, TypeOther:
 	}
 	return nil, ErrType
 }

@@ -24,7 +24,7 @@ func TestRealClockIsPlainUTC(t *testing.T) {
 	require.NoError(t, err)
 	var again time.Time
 	require.NoError(t, again.UnmarshalText(text))
-	require.True(t, now == again, "what is written compares like what was read")
+	require.Equal(t, now, again, "what is written compares like what was read")
 }
 
 func TestRealPointIgnoresAnEndedContext(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrSecondCommit: a call has at most one handle that commits by itself, since
+// ErrSecondCommit says that a call has at most one handle that commits by itself, since
 // two could not be made to agree.
 var ErrSecondCommit = errors.New("another handle of this call already commits by itself")
 

@@ -43,7 +43,7 @@ func testBlobs(t *testing.T, s store) {
 		for _, size := range []int{10, revert.InlineMax + 1} {
 			data := content(size, 3)
 			ref := revert.BlobRef{Digest: digest(data), Size: int64(size)}
-			refused(t, j, revert.ErrNotFound, revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}})
+			_ = refused(t, j, revert.ErrNotFound, revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}})
 			_, err := j.Open(t.Context(), ref)
 			require.ErrorIs(t, err, revert.ErrNotFound)
 		}

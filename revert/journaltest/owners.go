@@ -13,22 +13,22 @@ func testOwners(t *testing.T, s store) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
 		require.Equal(t, []revert.Ownership{own}, unfinished(t, j))
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Take: revert.Take{To: own}, Fence: own})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Take: revert.Take{To: own}, Fence: own})
 		end(t, j, own)
 		require.Empty(t, unfinished(t, j))
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Take: revert.Take{To: own}, Fence: own})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Take: revert.Take{To: own}, Fence: own})
 	})
 
 	t.Run("a fence lets only the owner of an unfinished transaction in", func(t *testing.T) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
 		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("t", 1), Fence: own}))
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: revert.Ownership{Txn: "t", Owner: "somebody"}})
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: revert.Ownership{Txn: "t"}})
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: revert.Ownership{Txn: "u", Owner: own.Owner}})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: revert.Ownership{Txn: "t", Owner: "somebody"}})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: revert.Ownership{Txn: "t"}})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: revert.Ownership{Txn: "u", Owner: own.Owner}})
 		end(t, j, own)
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: own})
-		refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: own, End: true})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: own})
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Fence: own, End: true})
 	})
 
 	t.Run("an adopted transaction is lost to its earlier owner", func(t *testing.T) {
@@ -39,8 +39,8 @@ func testOwners(t *testing.T, s store) {
 		take := revert.Take{From: first.Owner, To: second}
 		require.NoError(t, b.Append(t.Context(), revert.Batch{Take: take, Fence: second, Entries: numbered("t", 1), Durable: true}))
 		require.Equal(t, []revert.Ownership{second}, unfinished(t, a))
-		refused(t, a, revert.ErrNotOwner, revert.Batch{Fence: first})
-		refused(t, b, revert.ErrNotOwner, revert.Batch{Take: take, Fence: second}) // the race was lost
+		_ = refused(t, a, revert.ErrNotOwner, revert.Batch{Fence: first})
+		_ = refused(t, b, revert.ErrNotOwner, revert.Batch{Take: take, Fence: second}) // the race was lost
 		begin(t, a, "u")
 		u := revert.Ownership{Txn: "u", Owner: a.Owner()}
 		refusedClaim(t, a, revert.Batch{Fence: u, Claims: []string{"r"}}, "r", "t")
@@ -53,14 +53,14 @@ func testOwners(t *testing.T, s store) {
 		end(t, j, own)
 		for _, txn := range []string{"t", "never"} {
 			to := revert.Ownership{Txn: txn, Owner: "b"}
-			refused(t, j, revert.ErrNotOwner, revert.Batch{Take: revert.Take{From: own.Owner, To: to}, Fence: to})
+			_ = refused(t, j, revert.ErrNotOwner, revert.Batch{Take: revert.Take{From: own.Owner, To: to}, Fence: to})
 		}
 	})
 
 	t.Run("a refused fence undoes the take beside it", func(t *testing.T) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
-		refused(t, j, revert.ErrNotOwner, revert.Batch{
+		_ = refused(t, j, revert.ErrNotOwner, revert.Batch{
 			Take:  revert.Take{To: revert.Ownership{Txn: "u", Owner: j.Owner()}},
 			Fence: revert.Ownership{Txn: "t", Owner: "somebody"},
 		})

@@ -61,7 +61,7 @@ func TestReadersDoNotWaitForAWriter(t *testing.T) {
 func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}))
 	release := holdWrites(t, dir)
 	defer release()
@@ -91,7 +91,7 @@ func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 	dir := t.TempDir()
 	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyLimit(30*time.Millisecond))
 	require.NoError(t, err)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	release := holdWrites(t, dir)
 	defer release()
 	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}), "another process has been writing for 30ms")
@@ -106,7 +106,7 @@ func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 func TestNeighbours(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	own := revert.Ownership{Txn: "t", Owner: j.Owner()}
 	require.NoError(t, j.Append(t.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
 	release := holdWrites(t, dir)
@@ -169,7 +169,7 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	require.NoError(t, <-waiting)
 	require.NoError(t, <-closed)
 	j = open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	require.Equal(t, 1, count(t, j))
 }
 

@@ -30,7 +30,7 @@ func TestDamagedEntriesAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			j := open(t, dir)
-			defer j.Close()
+			defer func() { _ = j.Close() }()
 			for i := range 3 {
 				e := journaltest.Entry(revert.Header{Session: "s_1", Txn: "t_1", Call: fmt.Sprint("c_", i+1)}, "tool")
 				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}}))
@@ -66,7 +66,7 @@ func TestDamagedPagesAreDamage(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, data, 0o600))
 
 	j = open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	for _, err := range j.Entries(t.Context(), revert.Query{}) {
 		require.ErrorIs(t, err, revert.ErrDamaged)
 	}
@@ -77,7 +77,7 @@ func TestDamagedBlobs(t *testing.T) {
 	t.Run("in a row", func(t *testing.T) {
 		dir := t.TempDir()
 		j := open(t, dir)
-		defer j.Close()
+		defer func() { _ = j.Close() }()
 		blob, err := j.Keep(t.Context(), strings.NewReader("content"))
 		require.NoError(t, err)
 		require.NoError(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{blob}, Durable: true}))
@@ -90,7 +90,7 @@ func TestDamagedBlobs(t *testing.T) {
 	t.Run("in a file, until it is kept again", func(t *testing.T) {
 		dir := t.TempDir()
 		j := open(t, dir)
-		defer j.Close()
+		defer func() { _ = j.Close() }()
 		ref := keepLarge(t, j, 'x')
 		file := blobFile(dir, ref)
 		whole, err := os.ReadFile(file)
@@ -102,7 +102,7 @@ func TestDamagedBlobs(t *testing.T) {
 		require.Equal(t, ref, keepLarge(t, j, 'x'))
 		r, err := j.Open(t.Context(), ref)
 		require.NoError(t, err)
-		defer r.Close()
+		defer func() { _ = r.Close() }()
 		again, err := io.ReadAll(r)
 		require.NoError(t, err)
 		require.Equal(t, whole, again)
@@ -122,7 +122,7 @@ func requireDamagedBlob(t *testing.T, j revert.Journal, ref revert.BlobRef) {
 func TestLargeBlobIsOneFile(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	for range 3 {
 		ref := keepLarge(t, j, 'x')
 		require.FileExists(t, blobFile(dir, ref))

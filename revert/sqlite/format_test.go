@@ -20,7 +20,7 @@ func foreign(t *testing.T, file string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
 	require.NoError(t, err)
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	for _, s := range statements {
 		_, err := db.Exec(s)
 		require.NoError(t, err, s)
@@ -106,7 +106,7 @@ func TestOpenRefusesAnotherJournalMode(t *testing.T) {
 	require.NoError(t, open(t, dir).Close())
 	foreign(t, filepath.Join(dir, "journal.db"), "PRAGMA journal_mode = DELETE")
 	j := open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Durable: true}), "journal mode")
 }
 

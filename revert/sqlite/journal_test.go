@@ -22,7 +22,7 @@ func TestJournal(t *testing.T) {
 
 func TestDurableAppendsAreSynced(t *testing.T) {
 	j := open(t, t.TempDir())
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	for _, durable := range []bool{true, false, false, true, true, false, true} {
 		for _, entries := range [][]revert.Entry{one("t"), append(one("t"), one("t")...)} {
 			require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: entries, Durable: durable}))
@@ -48,7 +48,7 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	first, err := sqlite.Open(ctx, dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	defer second.Close()
+	defer func() { _ = second.Close() }()
 	for e, err := range second.Entries(ctx, revert.Query{}) {
 		fmt.Println(e.Pos, e.Header.Kind, e.Header.Call, err)
 	}

@@ -59,7 +59,7 @@ func TestAnIOErrorPoisons(t *testing.T) {
 	require.NoError(t, c.cmd.Wait())
 	require.NotEmpty(t, c.stored)
 	j := open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	requireAllStored(t, j, c.stored)
 	adoptAll(t, j, c.owner)
 }

@@ -146,7 +146,7 @@ func TestKilledProcessLosesNothingItAcknowledged(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, seed))
 	dir := t.TempDir()
 	survivor := open(t, dir)
-	defer survivor.Close()
+	defer func() { _ = survivor.Close() }()
 	stored := map[string]int{}
 	for round := range kills {
 		c := startChild(t, dir, fmt.Sprint("k", round), "append")
@@ -245,7 +245,7 @@ func TestProcessesAppendSideBySide(t *testing.T) {
 	}
 	require.Len(t, stored, len(children)*childCallers)
 	j := open(t, dir)
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	requireAllStored(t, j, stored)
 	left, err := j.Unfinished(t.Context())
 	require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestLockFileStaysWhileATransactionNamesIt(t *testing.T) {
 
 func TestOwnersOfOtherJournalsAreNoPaths(t *testing.T) {
 	j := open(t, t.TempDir())
-	defer j.Close()
+	defer func() { _ = j.Close() }()
 	for _, owner := range []string{"", "o_", "memory-1", "../owners/x", "o_../x", "o_a/b"} {
 		_, err := j.Alive(t.Context(), owner)
 		require.ErrorContains(t, err, "not an owner", owner)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -43,7 +42,7 @@ func session(t *testing.T) (dir string, tx *agent.Txn) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o640))
 	}
-	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Log(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	s, err := rt.Session(context.Background(), perm.Principal{ID: "coder"})
