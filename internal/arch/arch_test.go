@@ -65,6 +65,12 @@ func TestTree(t *testing.T) {
 			}
 			return locks(s.fset, s.file)
 		}},
+		{"seams", func(s source) []string {
+			if s.file == nil || s.isTest() || !mustBeFreeOfLocks(s.dir()) {
+				return nil
+			}
+			return seams(s.fset, s.file)
+		}},
 		{"words", func(s source) []string { return words(s.path, s.text) }},
 	} {
 		t.Run(rule.name, func(t *testing.T) {

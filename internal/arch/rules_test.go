@@ -106,6 +106,11 @@ func TestCodeRules(t *testing.T) {
 		{"renamed", locks, "import s \"sync\"\nvar mu s.Mutex", "x.go:3:8: sync.Mutex without the comment"},
 		{"pledged", locks, "import \"sync\"\nvar mu sync.Mutex // never held across a wait: only copies a map", ""},
 		{"pledged elsewhere", locks, "import \"sync\"\n// never held across a wait\n\nvar mu sync.Mutex", "x.go:5:8"},
+		{"clock", seams, "import \"time\"\nvar now = time.Now()", "x.go:3:11: time.Now; the host gives it"},
+		{"timer", seams, "import \"context\"\nvar f = context.WithTimeout", "x.go:3:9: context.WithTimeout"},
+		{"randomness", seams, "import \"math/rand/v2\"\nvar n = rand.IntN(2)", "x.go:3:9: rand.IntN"},
+		{"a duration", seams, "import \"time\"\nvar d = time.Second", ""},
+		{"another time", seams, "import \"example.com/time\"\nvar now = time.Now()", ""},
 		{"another sync", locks, "import \"example.com/other/sync\"\nvar mu sync.Mutex", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -57,6 +57,49 @@ func locks(fset *token.FileSet, file *ast.File) (broken []string) {
 	return broken
 }
 
+// outside are the functions that take from the operating system what runtime code must be given by its host: a run could
+// not be repeated with them.
+var outside = map[string][]string{
+	"time":         {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"context":      {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
+	"math/rand":    {""},
+	"math/rand/v2": {""},
+	"crypto/rand":  {""},
+}
+
+// seams: clock, randomness and timers of runtime code come from its host. The empty name forbids the whole package.
+func seams(fset *token.FileSet, file *ast.File) (broken []string) {
+	forbidden := map[string]map[string]bool{} // by the file's name of the package
+	for path, names := range outside {
+		local := importName(file, path)
+		if local == "" {
+			continue
+		}
+		if local == "v2" {
+			local = "rand"
+		}
+		forbidden[local] = map[string]bool{}
+		for _, name := range names {
+			forbidden[local][name] = true
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if !ok || x.Obj != nil {
+			return true
+		}
+		if names := forbidden[x.Name]; names[""] || names[sel.Sel.Name] {
+			broken = append(broken, fmt.Sprintf("%s: %s.%s; the host gives it", fset.Position(sel.Pos()), x.Name, sel.Sel.Name))
+		}
+		return true
+	})
+	return broken
+}
+
 // importName is the name that a file has for an imported package, or empty.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
