@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -50,7 +51,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 
 func (l *Line) unknownTool(name string) error {
 	why := fmt.Sprintf("there is no tool %q", name)
-	if near := l.p.Tools.nearest(name); near != "" {
+	if near := nearest.Name(name, l.p.Tools.Names()); near != "" {
 		return fmt.Errorf("%s; did you mean %q?", why, near)
 	}
 	return fmt.Errorf("%s; there are: %s", why, strings.Join(l.p.Tools.Names(), ", "))

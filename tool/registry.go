@@ -67,34 +67,3 @@ func (r Registry) undo(name, undoVersion string) (Tool, bool) {
 	}
 	return t, true
 }
-
-// nearest suggests a name for one that does not exist.
-func (r Registry) nearest(name string) string {
-	best, distance := "", 4
-	for _, n := range r.names {
-		if d := editDistance(name, n); d < distance {
-			best, distance = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's, by rows.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
-}

@@ -39,6 +39,7 @@ var siblings = [][2]string{
 	{"internal/host", "internal/disk"},
 	{"internal/host/hosttest", "internal/disk"},
 	{"internal/schema", "internal/canon"},
+	{"internal/schema", "internal/nearest"},
 }
 
 // owner says who may import a package, in code and, besides those, in tests.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/internal/nearest"
 )
 
 const fixEmpty = "begin the file with package remit, or remove it"
@@ -43,7 +45,7 @@ func fixFunction(name string) string {
 
 // fixName suggests the closest name, or lists what there is.
 func fixName(name string, known []string) string {
-	if c := closest(name, known); c != "" {
+	if c := nearest.Name(name, known); c != "" {
 		return "did you mean " + c + "?"
 	}
 	return "there is " + strings.Join(known, ", ")
@@ -63,38 +65,4 @@ func plain(v ast.Value) string {
 		return string(s)
 	}
 	return v.String()
-}
-
-// closest returns the known name that is a slip of the pen away from name, ""
-// when none is.
-func closest(name string, known []string) string {
-	best, found := len(name)/3+2, ""
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), k); d < best {
-			best, found = d, k
-		}
-	}
-	return found
-}
-
-// distance counts the insertions, removals and replacements that make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			above := row[j]
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(above+1, row[j-1]+1, diagonal+cost)
-			diagonal = above
-		}
-	}
-	return row[len(b)]
 }
