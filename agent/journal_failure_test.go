@@ -1,0 +1,302 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/verify"
+)
+
+// store is a journal that is opened by one process after the other.
+type store struct {
+	mem    revert.Journal
+	mu     sync.Mutex // never held across a wait
+	living map[string]bool
+	opened int
+}
+
+func newStore() *store { return &store{mem: revert.Memory(), living: map[string]bool{}} }
+
+// open is an opening whose Append fails where fails says so.
+func (s *store) open(fails func(revert.Batch) bool) *opening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	o := &opening{Journal: s.mem, store: s, owner: fmt.Sprint("process ", s.opened), fails: fails}
+	s.living[o.owner] = true
+	return o
+}
+
+type opening struct {
+	revert.Journal
+	store *store
+	owner string
+	fails func(revert.Batch) bool
+}
+
+func (o *opening) Owner() string { return o.owner }
+
+func (o *opening) Alive(_ context.Context, owner string) (bool, error) {
+	o.store.mu.Lock()
+	defer o.store.mu.Unlock()
+	return o.store.living[owner], nil
+}
+
+func (o *opening) Append(ctx context.Context, b revert.Batch) error {
+	o.store.mu.Lock()
+	fail := o.fails != nil && o.fails(b)
+	o.store.mu.Unlock()
+	if fail {
+		return errDisk
+	}
+	return o.Journal.Append(ctx, b)
+}
+
+func (o *opening) Close() error {
+	o.store.mu.Lock()
+	defer o.store.mu.Unlock()
+	delete(o.store.living, o.owner)
+	return nil
+}
+
+var errDisk = errors.New("the disk is full")
+
+func holdsKind(b revert.Batch, k revert.Kind) bool {
+	return slices.ContainsFunc(b.Entries, func(e revert.Entry) bool { return e.Header.Kind == k })
+}
+
+// nth fails at the n-th of the batches that match, and at all later ones too
+// where it is stuck. The function says whether it has failed.
+func nth(n int, stuck bool, match func(revert.Batch) bool) (fails func(revert.Batch) bool, failed func() bool) {
+	seen, hit := 0, false
+	return func(b revert.Batch) bool {
+		if hit {
+			return stuck
+		}
+		if match(b) {
+			seen++
+		}
+		hit = seen == n
+		return hit
+	}, func() bool { return hit }
+}
+
+func everything(revert.Batch) bool { return true }
+
+func ofKind(k revert.Kind) func(revert.Batch) bool {
+	return func(b revert.Batch) bool { return holdsKind(b, k) }
+}
+
+// till is a service outside the runtime: what was booked there by which call, and
+// by which keys it was given back.
+type till struct {
+	mu     sync.Mutex // never held across a wait
+	booked map[string]int
+	given  map[string][]string
+}
+
+func newTill() *till { return &till{booked: map[string]int{}, given: map[string][]string{}} }
+
+func (b *till) tool(t *testing.T) tool.Tool {
+	tl, err := tool.CreateWith("pay", "", nil, func(_ context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.booked[tc.Call().Key]++
+		return "paid", nil
+	}, tool.Effect(revert.Compensable), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.given[rc.Key] = append(b.given[rc.Key], rc.UndoKey)
+		return nil
+	}))
+	return mustTool(t, tl, err)
+}
+
+// sweepTools are tools that end each in another way.
+func sweepTools(t *testing.T, b *till) []tool.Tool {
+	fails, err := tool.CreateWith("fails", "", anyWrite(), puts("b.txt", returns("", errors.New("boom"))), confined()...)
+	require.NoError(t, err)
+	wrong, err := tool.CreateWith("wrong", "", anyWrite(), puts("w.txt", returns("", nil)), append(confined(), says(verify.Absent()))...)
+	require.NoError(t, err)
+	pure, err := tool.Create("pure", "", func(context.Context, string) (string, error) { return "p", nil }, tool.Pure())
+	require.NoError(t, err)
+	return append(files.Tools(), fails, wrong, pure, b.tool(t))
+}
+
+// work is a transaction that meets every kind of record, and its end.
+func work(t *testing.T, s *agent.Session, j revert.Journal, commit bool) (txn string) {
+	ctx := t.Context()
+	tx, err := s.Begin(ctx)
+	if err != nil {
+		return ""
+	}
+	call := func(name string, input any) {
+		out, err := tx.Invoke(ctx, name, input)
+		require.Equal(t, out.Status.OK(), err == nil)
+		if out.Status.OK() {
+			_, c, err := revert.LoadCall(ctx, j, out.Call)
+			require.NoError(t, err)
+			require.NotNil(t, c.Done, "%s is shown as done", name)
+		}
+	}
+	call("file_write", tool.Args{"path": "a.txt", "content": "new"})
+	call("pay", "x")
+	call("pure", "x")
+	call("fails", "x")
+	call("wrong", "x")
+	call("file_write", tool.Args{"path": "../x", "content": "x"})
+	_ = tx.Savepoint(ctx, "here")
+	call("file_edit", tool.Args{"path": "a.txt", "old": "new", "new": "newer"})
+	call("pay", "y")
+	_, _ = tx.RevertTo(ctx, "here")
+	call("file_delete", tool.Args{"path": "sub/c.txt"})
+	if commit {
+		err = tx.Commit(ctx)
+	} else {
+		_, err = tx.Revert(ctx)
+	}
+	loaded, lerr := revert.Load(ctx, j, tx.ID())
+	if err == nil {
+		require.NoError(t, lerr)
+		require.NotEqual(t, revert.Open, loaded.State())
+	}
+	return tx.ID()
+}
+
+// TestJournalFailsAtEachAppend: whichever record cannot be written, once or from
+// then on, nothing is shown that is not on the journal, and the next process
+// brings everything back to what it was.
+func TestJournalFailsAtEachAppend(t *testing.T) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		t.Setenv("TMPDIR", "/dev/shm") // no power is lost here, so nothing need last
+	}
+	for _, commit := range []bool{true, false} {
+		for _, stuck := range []bool{false, true} {
+			n := 1
+			for ; sweep(t, n, commit, stuck); n++ {
+				require.Less(t, n, 100)
+			}
+			require.Greater(t, n, 25)
+		}
+	}
+}
+
+func sweep(t *testing.T, n int, commit, stuck bool) (hit bool) {
+	ctx, at := t.Context(), fmt.Sprintf("append %d, commit %v, stuck %v", n, commit, stuck)
+	dir, s, b := workspace(t), newStore(), newTill()
+	before, tools := tree(t, dir), sweepTools(t, b)
+	fails, failed := nth(n, stuck, everything)
+	j := s.open(fails)
+	rt := newRuntime(t, agent.Tools(tools...), agent.Root("workspace", dir), agent.Journal(j), agent.Policy(allowAll()))
+	session, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+	if err != nil {
+		require.True(t, failed(), at)
+		return true
+	}
+	id := work(t, session, s.mem, commit)
+	require.NoError(t, j.Close())
+
+	next := newRuntime(t, agent.Tools(tools...), agent.Root("workspace", dir), agent.Journal(s.open(nil)), agent.Policy(allowAll()))
+	_, err = next.Recover(ctx)
+	require.NoError(t, err, at)
+	if id == "" {
+		return true
+	}
+	txn, err := revert.Load(ctx, s.mem, id)
+	require.NoError(t, err, at)
+	if txn.End == "" {
+		require.Empty(t, txn.InFlight(), at)
+	}
+	rep, err := next.Revert(ctx, id)
+	if err != nil {
+		require.ErrorIs(t, err, agent.ErrPartial, at)
+	}
+	require.Equal(t, before, tree(t, dir), "%s: %+v", at, rep)
+	open, err := s.mem.Unfinished(ctx)
+	require.NoError(t, err)
+	require.Empty(t, open, at)
+	for key, times := range b.booked {
+		require.Equal(t, 1, times, at)
+		require.False(t, rep.State == revert.RevertedState && b.given[key] == nil, "%s: %+v", at, rep)
+	}
+	for key, keys := range b.given {
+		require.Contains(t, b.booked, key, at)
+		require.Len(t, slices.Compact(keys), 1, "%s: each attempt has the same key", at)
+	}
+	return failed()
+}
+
+// TestRecordThatIsMissing: where the end of a call could not be written its
+// transaction is good for nothing but to be reverted.
+func TestRecordThatIsMissing(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		run  execute
+		opts []tool.Option
+		kind revert.Kind
+		want revert.TxnState
+	}{
+		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), revert.KindDone, revert.RevertedState},
+		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(revert.Pivot)}, revert.KindDone, revert.RevertedPartial},
+		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), revert.KindFailed, revert.RevertedState},
+		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(revert.Pivot)}, revert.KindFailed, revert.RevertedPartial},
+		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), revert.KindVerified, revert.RevertedState},
+		{"start", returns("ok", nil), []tool.Option{tool.Effect(revert.Pivot)}, revert.KindStarted, revert.RevertedState},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, dir := t.Context(), workspace(t)
+			before := tree(t, dir)
+			fails, _ := nth(1, false, ofKind(tc.kind))
+			tl, err := tool.CreateWith("probe", "", anyWrite(), tc.run, tc.opts...)
+			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)), agent.Policy(allowAll()))
+			tx := begin(t, newSession(t, rt))
+			require.NoError(t, tx.Savepoint(ctx, "here"))
+			_, err = tx.Invoke(ctx, "probe", "in")
+			require.Error(t, err)
+			for range 2 { // the journal works again, and that changes nothing
+				_, err = tx.Invoke(ctx, "probe", "in")
+				require.ErrorIs(t, err, agent.ErrEnded)
+				_, err = tx.RevertTo(ctx, "here")
+				require.ErrorIs(t, err, agent.ErrEnded)
+				require.ErrorIs(t, tx.Savepoint(ctx, "there"), agent.ErrEnded)
+				require.ErrorIs(t, tx.Commit(ctx), agent.ErrEnded)
+			}
+			rep, _ := tx.Revert(ctx)
+			require.Equal(t, tc.want, rep.State, "%+v", rep)
+			require.Equal(t, before, tree(t, dir))
+		})
+	}
+}
+
+// TestRevertThatStoppedHalfWay: after it the transaction can only be reverted,
+// and is.
+func TestRevertThatStoppedHalfWay(t *testing.T) {
+	ctx, dir := t.Context(), workspace(t)
+	before := tree(t, dir)
+	fails, _ := nth(2, false, ofKind(revert.KindReverting))
+	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)))
+	tx := begin(t, newSession(t, rt))
+	change(t, tx)
+	rep, err := tx.Revert(ctx)
+	require.ErrorIs(t, err, errDisk)
+	require.False(t, rep.Complete())
+	_, err = tx.Invoke(ctx, "file_read", tool.Args{"path": "a.txt"})
+	require.ErrorIs(t, err, agent.ErrEnded)
+	require.ErrorIs(t, tx.Commit(ctx), agent.ErrEnded)
+	_, err = tx.Revert(ctx)
+	require.NoError(t, err)
+	require.Equal(t, before, tree(t, dir))
+}
