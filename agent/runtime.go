@@ -156,6 +156,13 @@ func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error
 	return rep, partial(rep, err)
 }
 
+// Redo brings back what taking an ended transaction back removed, by the same
+// rules: what somebody changed since is left alone. It can be reverted again.
+func (rt *Runtime) Redo(ctx context.Context, txn string) (revert.Report, error) {
+	rep, err := rt.reverter.Redo(ctx, txn)
+	return rep, partial(rep, err)
+}
+
 // Recover settles the calls that dead processes left in flight, and nothing
 // else. It may be run at any time, also beside living processes.
 func (rt *Runtime) Recover(ctx context.Context) (revert.Recovery, error) {

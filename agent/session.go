@@ -89,14 +89,27 @@ func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string
 // Revert takes back a transaction of this session, also after it committed. A
 // report that is not complete comes with ErrPartial.
 func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error) {
-	t, err := revert.Load(ctx, s.rt.journal, txn)
-	if err != nil {
+	if err := s.owns(ctx, txn); err != nil {
 		return revert.Report{}, err
 	}
-	if t.Session != s.id {
-		return revert.Report{}, fmt.Errorf("transaction %s of this session: %w", txn, revert.ErrNotFound)
-	}
 	return s.rt.Revert(ctx, txn)
+}
+
+// Redo brings back a transaction of this session that was taken back; see
+// Runtime.Redo.
+func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
+	if err := s.owns(ctx, txn); err != nil {
+		return revert.Report{}, err
+	}
+	return s.rt.Redo(ctx, txn)
+}
+
+func (s *Session) owns(ctx context.Context, txn string) error {
+	t, err := revert.Load(ctx, s.rt.journal, txn)
+	if err == nil && t.Session != s.id {
+		err = fmt.Errorf("transaction %s of this session: %w", txn, revert.ErrNotFound)
+	}
+	return err
 }
 
 func partial(rep revert.Report, err error) error {

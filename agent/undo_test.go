@@ -116,6 +116,27 @@ func TestEveryWayBack(t *testing.T) {
 	}
 }
 
+func TestUndoOfTheUndo(t *testing.T) {
+	ctx := context.Background()
+	dir := workspace(t)
+	before := tree(t, dir)
+	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	s := newSession(t, rt)
+	tx := begin(t, s)
+	change(t, tx)
+	require.NoError(t, tx.Commit(ctx))
+	changed := tree(t, dir)
+	for range 2 {
+		_, err := s.Revert(ctx, tx.ID())
+		require.NoError(t, err)
+		require.Equal(t, before, tree(t, dir))
+		rep, err := s.Redo(ctx, tx.ID())
+		require.NoError(t, err)
+		require.Equal(t, revert.CommittedState, rep.State)
+		require.Equal(t, changed, tree(t, dir), "content, modes and times are those that the transaction left")
+	}
+}
+
 func TestForeignChangeSurvivesRevert(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)

@@ -30,7 +30,7 @@ const (
 	KindCommitted  Kind = "committed"   // the transaction ended, its effects stay
 	KindAborting   Kind = "aborting"    // the transaction is being taken back
 	KindAborted    Kind = "aborted"     // the transaction ended, taken back as far as listed
-	KindUndoneBy   Kind = "undone_by"   // a committed transaction is being taken back by another
+	KindUndoneBy   Kind = "undone_by"   // an ended transaction is being taken back, or brought back, by another
 )
 
 // Kinds lists every kind.
@@ -77,7 +77,8 @@ type Root struct {
 // Begun begins a transaction.
 type Begun struct {
 	Owner  string `json:"owner"`
-	Undoes string `json:"undoes,omitempty"` // the committed transaction that this one takes back
+	Undoes string `json:"undoes,omitempty"` // the ended transaction that this one takes back
+	Redoes string `json:"redoes,omitempty"` // the reverted transaction whose effects this one brings back
 }
 
 // Adopted gives an unfinished transaction a new owner.
@@ -213,7 +214,7 @@ type RevertedTo struct {
 type Reverting struct {
 	Of    CallRef `json:"of"`
 	Key   string  `json:"key"`   // revert key
-	Cause string  `json:"cause"` // failed, verify_failed, savepoint, abort, undo, recovery
+	Cause string  `json:"cause"` // failed, verify_failed, savepoint, abort, undo, recovery, redo
 	Steps []Step  `json:"steps"`
 }
 
@@ -244,8 +245,8 @@ type Aborted struct {
 	Complete bool `json:"complete"`
 }
 
-// UndoneBy stands in a committed transaction and names the one that takes it
-// back.
+// UndoneBy stands in an ended transaction and names the one that takes it back,
+// or brings it back.
 type UndoneBy struct {
 	Txn string `json:"txn"`
 }

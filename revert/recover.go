@@ -86,12 +86,12 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) ([]Settled, error)
 }
 
 // subject is the transaction whose calls t works on: itself, or the one that it
-// takes back.
+// takes back or brings back.
 func (r *Reverter) subject(ctx context.Context, t *Txn) (*Txn, error) {
-	if t.Undoes == "" {
-		return t, nil
+	if about := t.Undoes + t.Redoes; about != "" {
+		return Load(ctx, r.Journal, about)
 	}
-	return Load(ctx, r.Journal, t.Undoes)
+	return t, nil
 }
 
 func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error {
@@ -133,6 +133,11 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 // anything else is unknown, and is neither repeated nor undone.
 func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
+	if c.Redo != nil {
+		results, err := r.redoCall(ctx, w, rec, c)
+		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
+		return s, err
+	}
 	if c.Undo != nil && c.Undo.Reverted == nil {
 		return r.finishUndo(ctx, w, rec, c, s)
 	}

@@ -13,8 +13,9 @@ import (
 // ErrBusy is returned when a transaction belongs to a process that is still alive.
 var ErrBusy = errors.New("it belongs to a living process")
 
-// ErrUndo is returned when an undo itself was to be taken back.
-var ErrUndo = errors.New("an undo cannot be taken back")
+// ErrUndo is returned when a transaction that took another one back, or brought
+// it back, was itself to be taken back.
+var ErrUndo = errors.New("revert or redo that one instead")
 
 // Reverter takes calls and transactions back and settles what a dead process
 // left behind. Its fields are set once; its methods are safe for concurrent use:
@@ -56,11 +57,11 @@ func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if t.Undoes != "" {
+	if about := t.Undoes + t.Redoes; about != "" { // at most one of them is set
 		if t.End != "" {
-			return Report{}, fmt.Errorf("transaction %s took %s back: %w", id, t.Undoes, ErrUndo)
+			return Report{}, fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
 		}
-		return r.Revert(ctx, t.Undoes)
+		return r.Revert(ctx, about)
 	}
 	leave, err := r.enter(id)
 	if err != nil {
@@ -162,15 +163,19 @@ func (r *Reverter) abort(ctx context.Context, t *Txn) (Report, error) {
 // undo takes an ended transaction back by an undo transaction: the unfinished
 // one of an earlier attempt whose process died, or a new one.
 func (r *Reverter) undo(ctx context.Context, t *Txn) (Report, error) {
-	undo, found, err := r.unfinishedUndo(ctx, t)
+	undo, found, err := r.unfinished(ctx, t)
+	if err == nil && found != nil && found.Redoes != "" {
+		t, err = r.endLink(ctx, undo, t)
+		found = nil
+	}
 	if err != nil {
 		return Report{Txn: t.ID}, err
 	}
-	if !found {
+	if found == nil {
 		if len(t.Left()) == 0 {
 			return reportOf(t.ID, "", []Item{}), nil
 		}
-		if undo, err = r.beginUndo(ctx, t); err != nil {
+		if undo, err = r.beginLink(ctx, t, &Begun{Undoes: t.ID}); err != nil {
 			return Report{Txn: t.ID}, err
 		}
 	}
@@ -191,44 +196,6 @@ func reportOf(txn, undo string, items []Item) Report {
 		rep.State = RevertedPartial
 	}
 	return rep
-}
-
-// unfinishedUndo finds the undo transaction of an attempt that did not end, and
-// makes it this opening's own.
-func (r *Reverter) unfinishedUndo(ctx context.Context, t *Txn) (rec Recorder, found bool, err error) {
-	n := len(t.UndoneBy)
-	if n == 0 {
-		return rec, false, nil
-	}
-	last, err := Load(ctx, r.Journal, t.UndoneBy[n-1])
-	if err != nil || last.End != "" {
-		return rec, false, err
-	}
-	if last.Owner != r.Journal.Owner() {
-		if last, err = r.adopt(ctx, last); err != nil {
-			return rec, false, err
-		}
-	}
-	return r.recorder(last).In(last.ID), true, nil
-}
-
-func (r *Reverter) beginUndo(ctx context.Context, t *Txn) (Recorder, error) {
-	id := host.NewID(r.Host, "t_")
-	rec := r.recorder(t).In(id)
-	owner := r.Journal.Owner()
-	// All in one batch: an undo transaction that its subject does not know of
-	// could not be found again, and the claim keeps a second one away that was
-	// begun by a process which has not seen this one.
-	err := rec.Write(ctx, Write{
-		Lines:  []Line{{Body: &Begun{Owner: owner, Undoes: t.ID}}, {Txn: t.ID, Body: &UndoneBy{Txn: id}}},
-		Take:   Take{To: Ownership{Txn: id, Owner: owner}},
-		Claims: []string{"txn:" + t.ID}, Durable: true,
-	})
-	var held *ClaimedError
-	if errors.As(err, &held) && held.Resource == "txn:"+t.ID {
-		return rec, fmt.Errorf("transaction %s is being taken back by %s: %w", t.ID, held.Holder, ErrBusy)
-	}
-	return rec, err
 }
 
 // takeBack takes the calls from index at on back, newest first. A resource that

@@ -331,3 +331,115 @@ func exists(ctx context.Context, j revert.Journal, txn string) bool {
 	_, err := revert.Load(ctx, j, txn)
 	return !errors.Is(err, revert.ErrNotFound)
 }
+
+func after() map[string]string { return map[string]string{"a": "9", "c": "8"} }
+
+// changed runs a transaction that turns before into after, and ends it.
+func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string {
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	for _, c := range []callSpec{put(write{"a", 7}, write{"c", 8}), put(write{"a", 9}, write{"b", nil})} {
+		_, err := p.call(ctx, rec, c)
+		require.NoError(t, err)
+	}
+	require.Equal(t, after(), p.world.values)
+	if commit {
+		require.NoError(t, p.commit(ctx, rec))
+		_, err = p.reverter.Revert(ctx, rec.Txn())
+	} else {
+		_, err = p.reverter.Abort(ctx, rec.Txn())
+	}
+	require.NoError(t, err)
+	require.Equal(t, before(), p.world.values)
+	return rec.Txn()
+}
+
+func TestRedo(t *testing.T) {
+	ctx := context.Background()
+	for _, commit := range []bool{true, false} {
+		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+		id := p.changed(t, ctx, commit)
+		for range 3 {
+			rep, err := p.reverter.Redo(ctx, id)
+			require.NoError(t, err)
+			require.True(t, rep.Complete())
+			require.Equal(t, after(), p.world.values)
+			txn, err := revert.Load(ctx, p.journal, id)
+			require.NoError(t, err)
+			require.Equal(t, revert.CommittedState, txn.State())
+			again, err := p.reverter.Redo(ctx, id)
+			require.NoError(t, err)
+			require.Empty(t, again.Items, "twice equals once")
+			_, err = p.reverter.Revert(ctx, rep.Undo)
+			require.ErrorIs(t, err, revert.ErrUndo)
+
+			back, err := p.reverter.Revert(ctx, id)
+			require.NoError(t, err)
+			require.Equal(t, revert.RevertedState, back.State)
+			require.Equal(t, before(), p.world.values)
+		}
+		open, err := p.journal.Unfinished(ctx)
+		require.NoError(t, err)
+		require.Empty(t, open)
+	}
+}
+
+func TestRedoLeavesForeignChangesAlone(t *testing.T) {
+	ctx := context.Background()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	id := p.changed(t, ctx, true)
+	p.world.values["b"] = "theirs"
+	rep, err := p.reverter.Redo(ctx, id)
+	require.NoError(t, err)
+	require.False(t, rep.Complete())
+	require.Equal(t, map[string]string{"a": "9", "b": "theirs", "c": "8"}, p.world.values)
+	_, err = p.reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.world.values)
+}
+
+// TestCrashOfRedo kills a redo at each of its scheduling points, and then the
+// one that follows. Recover and redo, and everything is back; recover and
+// revert, and nothing is.
+func TestCrashOfRedo(t *testing.T) {
+	ctx := context.Background()
+	probe := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	id := probe.changed(t, ctx, true)
+	total := probe.points(func() { _, _ = probe.reverter.Redo(ctx, id) })
+	require.Greater(t, total, 6)
+	for first := range total {
+		for second := -1; second < total; second++ {
+			for _, forward := range []bool{true, false} {
+				open, w := revert.MemoryStore(), &world{maps.Clone(before())}
+				p := newProcess(open, w, 1)
+				id := p.changed(t, ctx, true)
+				p.dieAt(first)
+				_, err := p.reverter.Redo(ctx, id)
+				require.ErrorIs(t, err, errDead)
+				p.die(t)
+				if second >= 0 {
+					q := newProcess(open, w, 2)
+					q.dieAt(second)
+					_, _ = q.reverter.Recover(ctx)
+					_, _ = q.reverter.Redo(ctx, id)
+					q.die(t)
+				}
+				r := newProcess(open, w, 3)
+				_, err = r.reverter.Recover(ctx)
+				require.NoError(t, err, "%d, %d", first, second)
+				want := before()
+				if forward {
+					want = after()
+					_, err = r.reverter.Redo(ctx, id)
+				} else {
+					_, err = r.reverter.Revert(ctx, id)
+				}
+				require.NoError(t, err, "%d, %d", first, second)
+				require.Equal(t, want, w.values, "killed at point %d, then %d", first, second)
+				left, err := r.journal.Unfinished(ctx)
+				require.NoError(t, err)
+				require.Empty(t, left, "killed at point %d, then %d", first, second)
+			}
+		}
+	}
+}

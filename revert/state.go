@@ -37,7 +37,8 @@ type Call struct {
 	Failed   *Failed
 	Unknown  *Unknown
 	Verified []Verified
-	Undo     *Undo // the newest taking back, nil where there was none
+	Undo     *Undo // the newest taking back, nil where there was none, or it was taken back itself
+	Redo     *Undo // a taking back of Undo that has no end
 }
 
 // Undo is one taking back of a call.
@@ -116,12 +117,15 @@ type Txn struct {
 	Owner      string
 	Began      time.Time
 	Undoes     string // set: an undo transaction
+	Redoes     string // set: a transaction that takes an undo back
 	Calls      []*Call
 	Savepoints []Mark
 	UndoneBy   []string // undo transactions, oldest first
 	Aborting   bool
 	End        Kind // committed, aborted, or empty while open
 	complete   bool // of an abort
+	redone     bool // the newest of UndoneBy brought it back
+	redoing    bool // while the stream of one that does is read
 
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
@@ -139,7 +143,7 @@ func (t *Txn) State() TxnState {
 	switch {
 	case t.End == "":
 		return Open
-	case t.End == KindCommitted && len(t.UndoneBy) == 0:
+	case t.redone, t.End == KindCommitted && len(t.UndoneBy) == 0:
 		return CommittedState
 	case t.End == KindAborted && t.complete:
 		return RevertedState
@@ -166,7 +170,7 @@ func (t *Txn) Left() []*Call {
 func (t *Txn) InFlight() []*Call {
 	var open []*Call
 	for _, c := range t.Calls {
-		if c.Phase == PhaseStarted || (c.Undo != nil && c.Undo.Reverted == nil) {
+		if c.Phase == PhaseStarted || c.Redo != nil || (c.Undo != nil && c.Undo.Reverted == nil) {
 			open = append(open, c)
 		}
 	}
@@ -236,6 +240,7 @@ func (t *Txn) apply(_ Entry, r Record) error {
 			return fmt.Errorf("transaction %s began twice", t.ID)
 		}
 		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
+		t.Redoes = begun.Redoes
 		return nil
 	}
 	if t.Owner == "" {
@@ -281,6 +286,10 @@ func (t *Txn) dropMarks(name string) {
 // takes calls of this one back.
 func (t *Txn) applyUndo(_ Entry, r Record) error {
 	switch b := r.Body.(type) {
+	case *Begun:
+		t.redoing = b.Redoes == t.ID
+	case *Committed:
+		t.redone = t.redoing
 	case *Reverting:
 		if b.Of.Txn != t.ID {
 			t.undos[r.Call] = &Undo{} // a call of the transaction that this one undoes
@@ -290,8 +299,13 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		if !ok {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
-		c.Undo = &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b}
-		t.undos[r.Call] = c.Undo
+		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b}
+		if b.Cause == CauseRedo {
+			c.Redo = u
+		} else {
+			c.Undo = u
+		}
+		t.undos[r.Call] = u
 	case *Reverted:
 		if b.Of.Txn != t.ID {
 			return nil
@@ -301,6 +315,10 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 			return fmt.Errorf("call %s reverted without reverting", b.Of.Call)
 		}
 		u.Reverted = b
+		if c := t.byID[b.Of.Call]; u.Reverting.Cause == CauseRedo {
+			// From here on the versions tell, as before the undo.
+			c.Undo, c.Redo = nil, nil
+		}
 	case *Changed:
 		if u, ok := t.undos[r.Call]; ok {
 			u.Changes = append(u.Changes, b.Change)

@@ -47,7 +47,7 @@ func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, frozen map[stri
 	if err == nil {
 		var steps []Step
 		var blobs []Blob
-		if steps, blobs, err = r.plan(ctx, w, c, frozen); err == nil {
+		if steps, blobs, err = r.plan(ctx, w, c.Changes, frozen); err == nil {
 			return steps, blobs
 		}
 	}
@@ -135,11 +135,11 @@ func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Pr
 
 // plan asks each scheme, newest kind of change first, and freezes what a call
 // of unknown outcome may have touched.
-func (r *Reverter) plan(ctx context.Context, w Ways, c *Call, frozen map[string]string) ([]Step, []Blob, error) {
+func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, frozen map[string]string) ([]Step, []Blob, error) {
 	steps, blobs := []Step{}, []Blob{}
-	for _, name := range schemesOf(c.Changes) {
+	for _, name := range schemesOf(changes) {
 		var own []Change
-		for _, ch := range c.Changes {
+		for _, ch := range changes {
 			if ch.Scheme == name {
 				own = append(own, ch)
 			}
@@ -182,25 +182,36 @@ func (w Ways) settleUndo(ctx context.Context, c *Call) error {
 	if c.Undo == nil || c.Undo.Reverted != nil {
 		return nil
 	}
-	for i := len(c.Undo.Changes) - 1; i >= 0; i-- { // what the tool's Revert was doing
-		ch := c.Undo.Changes[i]
-		if scheme, ok := w.scheme(ch.Scheme); ok {
-			if _, err := scheme.Settle(ctx, ch); err != nil {
-				return err
-			}
+	return w.settleSteps(ctx, c.Undo)
+}
+
+func (w Ways) settleSteps(ctx context.Context, u *Undo) error {
+	if u == nil {
+		return nil
+	}
+	for i := len(u.Changes) - 1; i >= 0; i-- { // what the tool's Revert was doing
+		if err := w.settleChange(ctx, u.Changes[i]); err != nil {
+			return err
 		}
 	}
-	for _, s := range c.Undo.Reverting.Steps {
+	for _, s := range u.Reverting.Steps {
 		if s.Plan != Restored {
 			continue
 		}
-		if scheme, ok := w.scheme(s.Change.Scheme); ok {
-			if _, err := scheme.Settle(ctx, s.Change); err != nil {
-				return err
-			}
+		if err := w.settleChange(ctx, s.Change); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (w Ways) settleChange(ctx context.Context, c Change) error {
+	scheme, ok := w.scheme(c.Scheme)
+	if !ok {
+		return nil
+	}
+	_, err := scheme.Settle(ctx, c)
+	return err
 }
 
 func (w Ways) scheme(name string) (Scheme, bool) {

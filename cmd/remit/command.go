@@ -70,7 +70,7 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err.Error()) })
 	root.AddCommand(
-		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.recoverCommand(),
+		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.redoCommand(), a.recoverCommand(),
 		a.toolsCommand(), a.policyCommand(), a.versionCommand(),
 	)
 	return root

@@ -78,6 +78,9 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 	if r.Undoes != "" {
 		_, _ = fmt.Fprintf(w, "  takes back %s", r.Undoes)
 	}
+	if r.Redoes != "" {
+		_, _ = fmt.Fprintf(w, "  brings back %s", r.Redoes)
+	}
 	if len(r.UndoneBy) > 0 {
 		_, _ = fmt.Fprintf(w, "  taken back by %s", strings.Join(r.UndoneBy, ", "))
 	}

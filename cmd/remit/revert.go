@@ -24,11 +24,27 @@ func (a *app) revertCommand() *cobra.Command {
 			if last == (len(args) == 1) {
 				return usage("name one transaction, or give --last")
 			}
-			return a.revert(cmd.Context(), &p, append(args, "")[0], asJSON)
+			return a.revert(cmd.Context(), &p, append(args, "")[0], asJSON, (*agent.Runtime).Revert)
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+func (a *app) redoCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "redo TXN", Short: "Bring back a transaction that was taken back",
+		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.",
+		Args: wantArgs(1, 1, "the id of one transaction"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.revert(cmd.Context(), &p, args[0], asJSON, (*agent.Runtime).Redo)
+		},
+	}
+	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -41,7 +57,8 @@ type reverted struct {
 	NotUndone []revert.Item `json:"not_undone"`
 }
 
-func (a *app) revert(ctx context.Context, p *place, id string, asJSON bool) error {
+// revert does one direction of undo: there or back.
+func (a *app) revert(ctx context.Context, p *place, id string, asJSON bool, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
 		var err error
@@ -49,7 +66,7 @@ func (a *app) revert(ctx context.Context, p *place, id string, asJSON bool) erro
 			id, err = lastTxn(ctx, rt.Journal())
 		}
 		if err == nil && id != "" {
-			rep, err = rt.Revert(ctx, id)
+			rep, err = do(rt, ctx, id)
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
 			return err
@@ -96,7 +113,7 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 		if err != nil {
 			return err
 		}
-		if t.Undoes != "" || len(t.Left()) == 0 {
+		if t.Undoes+t.Redoes != "" || len(t.Left()) == 0 {
 			return nil
 		}
 		found = id
@@ -124,10 +141,14 @@ func (p paint) report(w io.Writer, rep revert.Report) {
 		}
 	}
 	clean := len(rep.Items) - len(rep.NotUndone())
+	did, nothing := "taken back", "nothing of it was left"
+	if rep.State == revert.CommittedState {
+		did, nothing = "brought back", "nothing of it was taken back"
+	}
 	switch {
 	case len(rep.Items) == 0:
-		_, _ = fmt.Fprintf(w, "transaction %s %s: nothing of it was left\n", rep.Txn, p.state(rep.State, false))
+		_, _ = fmt.Fprintf(w, "transaction %s %s: %s\n", rep.Txn, p.state(rep.State, false), nothing)
 	default:
-		_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s taken back\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"))
+		_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s %s\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
 	}
 }

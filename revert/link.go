@@ -1,0 +1,63 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// A link is a transaction that works on another one that has ended: it takes it
+// back, or brings it back. Both streams name the other.
+
+// unfinished finds the link of an attempt that did not end, and makes it this
+// opening's own. It returns an empty Txn where there is none.
+func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found *Txn, err error) {
+	n := len(t.UndoneBy)
+	if n == 0 {
+		return rec, nil, nil
+	}
+	last, err := Load(ctx, r.Journal, t.UndoneBy[n-1])
+	if err != nil || last.End != "" {
+		return rec, nil, err
+	}
+	if last.Owner != r.Journal.Owner() {
+		if last, err = r.adopt(ctx, last); err != nil {
+			return rec, nil, err
+		}
+	}
+	return r.recorder(last).In(last.ID), last, nil
+}
+
+// beginLink begins a transaction that works on t; b says what for.
+func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, error) {
+	id := host.NewID(r.Host, "t_")
+	rec := r.recorder(t).In(id)
+	b.Owner = r.Journal.Owner()
+	// All in one batch: a link that its subject does not know of could not be
+	// found again, and the claim keeps a second one away that was begun by a
+	// process which has not seen this one.
+	err := rec.Write(ctx, Write{
+		Lines:  []Line{{Body: b}, {Txn: t.ID, Body: &UndoneBy{Txn: id}}},
+		Take:   Take{To: Ownership{Txn: id, Owner: b.Owner}},
+		Claims: []string{"txn:" + t.ID}, Durable: true,
+	})
+	var held *ClaimedError
+	if errors.As(err, &held) && held.Resource == "txn:"+t.ID {
+		return rec, fmt.Errorf("%s works on transaction %s: %w", held.Holder, t.ID, ErrBusy)
+	}
+	return rec, err
+}
+
+// endLink finishes what an interrupted link was doing and ends it. It returns its
+// subject as it is then.
+func (r *Reverter) endLink(ctx context.Context, rec Recorder, t *Txn) (*Txn, error) {
+	if _, err := r.settle(ctx, rec, t); err != nil {
+		return t, err
+	}
+	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+		return t, err
+	}
+	return Load(ctx, r.Journal, t.ID)
+}

@@ -1,0 +1,146 @@
+package revert
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// CauseRedo is the cause of a Reverting that takes an undo back.
+const CauseRedo = "redo"
+
+// Redo brings back what taking a transaction back had removed: an undo is itself
+// made of changes, and this takes those back, oldest call first, by the same
+// rules. What a tool's own Revert did cannot be done again and is reported as
+// failed. Afterwards the transaction can be reverted once more.
+func (r *Reverter) Redo(ctx context.Context, id string) (Report, error) {
+	t, err := Load(ctx, r.Journal, id)
+	if err != nil {
+		return Report{}, err
+	}
+	if about := t.Undoes + t.Redoes; about != "" {
+		return Report{}, fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
+	}
+	leave, err := r.enter(id)
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
+	if t.End == "" {
+		return Report{}, fmt.Errorf("transaction %s has not ended: %w", id, ErrBusy)
+	}
+	rec, found, err := r.unfinished(ctx, t)
+	if err != nil {
+		return Report{Txn: id}, err
+	}
+	if found != nil && found.Undoes != "" {
+		if t, err = r.endLink(ctx, rec, t); err != nil {
+			return Report{Txn: id}, err
+		}
+		found = nil
+	}
+	return r.redo(ctx, t, rec, found != nil)
+}
+
+func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, going bool) (Report, error) {
+	rep := Report{Txn: t.ID, Items: []Item{}}
+	if !going {
+		if len(t.undone()) == 0 {
+			rep.State = t.State()
+			return rep, nil
+		}
+		var err error
+		if rec, err = r.beginLink(ctx, t, &Begun{Redoes: t.ID}); err != nil {
+			return rep, err
+		}
+	}
+	w, err := r.Ways(ctx, t.Session)
+	if err != nil {
+		return rep, err
+	}
+	for _, c := range t.undone() {
+		if err := context.Cause(ctx); err != nil {
+			return rep, err
+		}
+		results, err := r.redoCall(ctx, w, rec, c)
+		if err != nil {
+			return rep, err
+		}
+		for _, res := range results {
+			rep.Items = append(rep.Items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
+		}
+	}
+	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+		return rep, err
+	}
+	rep.Undo, rep.State = rec.Txn(), CommittedState
+	return rep, nil
+}
+
+// redoCall takes the undo of one call back. The order of writes is that of
+// takeBackCall, and so is what a crash does to it.
+func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call) ([]Result, error) {
+	ctx = context.WithoutCancel(ctx)
+	if err := w.settleSteps(ctx, c.Redo); err != nil {
+		return nil, err
+	}
+	steps, blobs, err := r.plan(ctx, w, c.Undo.did(), nil)
+	if err != nil {
+		return nil, err
+	}
+	id := host.NewID(r.Host, "c_")
+	if c.Redo != nil {
+		id = c.Redo.Call
+	}
+	key := UndoKey(c.Undo.Reverting.Key)
+	reverting := &Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, Steps: steps}
+	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
+		return nil, err
+	}
+	results := []Result{}
+	if outside := "tool://" + c.Tool.Name; c.undoneOutside(outside) {
+		results = append(results, Result{Resource: outside, Outcome: UndoFailed, Why: "what the tool's Revert did is not done again; call the tool"})
+	}
+	for _, s := range reverting.Steps {
+		results = append(results, r.applyStep(ctx, w, s))
+	}
+	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
+	return results, rec.Write(ctx, Write{Lines: []Line{{Call: id, Body: end}}, Durable: true})
+}
+
+// did lists the changes that an undo made, numbered anew.
+func (u *Undo) did() []Change {
+	clean := map[string]bool{}
+	if u.Reverted != nil {
+		for _, r := range u.Reverted.Results {
+			clean[r.Resource] = r.Outcome == Restored
+		}
+	}
+	var out []Change
+	for _, s := range u.Reverting.Steps {
+		if s.Plan == Restored && clean[s.Change.Resource] {
+			s.Change.N = len(out) + 1
+			out = append(out, s.Change)
+		}
+	}
+	return out
+}
+
+// undone lists the calls that were taken back with their transaction, oldest
+// first. What a failed call took back by itself stays so.
+func (t *Txn) undone() []*Call {
+	var out []*Call
+	for _, c := range t.Calls {
+		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.byPerson() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// byPerson reports whether somebody asked for the transaction to be undone:
+// anything else belongs to what the transaction did.
+func (u *Undo) byPerson() bool {
+	return u.Reverting.Cause == "abort" || u.Reverting.Cause == "undo"
+}
