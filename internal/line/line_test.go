@@ -1,0 +1,234 @@
+package line_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+const resource = "file://workspace/a.txt"
+
+// newCall opens a call of a transaction that has begun.
+func newCall(t *testing.T, h host.Host) *line.Call {
+	j := revert.Memory()
+	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
+	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
+	return line.New(line.Config{
+		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: line.NewTurns(h),
+		Gate:    func(context.Context, perm.ResourceAccess) error { return nil },
+		Started: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
+	})
+}
+
+func kinds(t *testing.T, c *line.Call) (all []revert.Kind) {
+	for e, err := range c.Config().Recorder.Journal().Entries(t.Context(), revert.Query{Call: "c_1"}) {
+		require.NoError(t, err)
+		all = append(all, e.Header.Kind)
+	}
+	return all
+}
+
+func changes() []revert.Change {
+	return []revert.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
+}
+
+func TestZeroOpReachesNothing(t *testing.T) {
+	var op *line.Op
+	require.Nil(t, op.Call())
+	op.Leave()
+	_, _, err := op.Hold()
+	require.ErrorIs(t, err, line.ErrClosed)
+	var c *line.Call
+	_, err = c.Enter(t.Context())
+	require.ErrorIs(t, err, line.ErrClosed)
+}
+
+// TestCloseWaitsForOperations: also for one that another operation holds open
+// after its own end.
+func TestCloseWaitsForOperations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCall(t, hosttest.New(1))
+		op, err := c.Enter(t.Context())
+		require.NoError(t, err)
+		same, leave, err := op.Hold()
+		require.NoError(t, err)
+		require.Same(t, c, same)
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close(t.Context()) }()
+		synctest.Wait()
+		_, err = c.Enter(t.Context())
+		require.ErrorIs(t, err, line.ErrClosed, "nothing new begins")
+		op.Leave()
+		op.Leave()
+		require.Nil(t, op.Call())
+		_, _, err = op.Hold()
+		require.ErrorIs(t, err, line.ErrClosed)
+		synctest.Wait()
+		require.Empty(t, closed)
+		_, err = c.Intend(t.Context(), changes(), nil)
+		require.NoError(t, err, "what is held may still be recorded")
+		leave()
+		leave()
+		require.NoError(t, <-closed)
+		require.NoError(t, c.Close(t.Context()), "twice is once")
+	})
+}
+
+// TestCutOff: an operation that does not end in time reaches nothing after it:
+// no record follows the one that ends the call.
+func TestCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCall(t, hosttest.New(1))
+		op, err := c.Enter(t.Context())
+		require.NoError(t, err)
+		held, leave, err := op.Hold()
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(t, c.Close(ctx), line.ErrInFlight)
+		require.Equal(t, time.Minute, time.Since(began))
+
+		require.Nil(t, op.Call())
+		_, _, err = op.Hold()
+		require.ErrorIs(t, err, line.ErrClosed)
+		_, err = held.Intend(t.Context(), changes(), nil)
+		require.ErrorIs(t, err, line.ErrClosed)
+		require.ErrorIs(t, held.Note(t.Context(), "key", 1), line.ErrClosed)
+		require.ErrorIs(t, held.Claim(t.Context(), resource), line.ErrClosed)
+		require.Empty(t, kinds(t, c))
+		require.Empty(t, c.Changes())
+		leave()
+		op.Leave()
+		require.NoError(t, c.Close(t.Context()), "in the end it is idle")
+	})
+}
+
+// TestCutOffWaitsForARecord: a record that is being written when the time is up
+// stands before the end of the call.
+func TestCutOffWaitsForARecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hosttest.New(1)
+		c := newCall(t, h)
+		release := make(chan struct{})
+		h.OnPoint = func(id string) error {
+			if id == "journal.append.started.changed" {
+				<-release
+			}
+			return nil
+		}
+		op, err := c.Enter(t.Context())
+		require.NoError(t, err)
+		intended, closed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := op.Call().Intend(t.Context(), changes(), nil)
+			intended <- err
+		}()
+		synctest.Wait()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		go func() { closed <- c.Close(ended) }()
+		synctest.Wait()
+		require.Empty(t, closed)
+		close(release)
+		require.ErrorIs(t, <-closed, line.ErrInFlight)
+		require.NoError(t, <-intended)
+		require.Len(t, c.Changes(), 1)
+		require.Nil(t, c.Pending())
+		require.Equal(t, []revert.Kind{revert.KindStarted, revert.KindChanged}, kinds(t, c))
+	})
+}
+
+// TestStartGoesWithTheFirstRecord: whichever it is, and again where it failed.
+func TestStartGoesWithTheFirstRecord(t *testing.T) {
+	boom := errors.New("boom")
+	for name, write := range map[string]func(context.Context, *line.Call) error{
+		"change": func(ctx context.Context, c *line.Call) error {
+			_, err := c.Intend(ctx, changes(), nil)
+			return err
+		},
+		"note":  func(ctx context.Context, c *line.Call) error { return c.Note(ctx, "key", 1) },
+		"claim": func(ctx context.Context, c *line.Call) error { return c.Claim(ctx, resource) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hosttest.New(1)
+			c := newCall(t, h)
+			h.OnPoint = func(string) error { return boom }
+			require.ErrorIs(t, write(t.Context(), c), boom)
+			require.NotNil(t, c.Pending())
+			h.OnPoint = nil
+			for range 2 {
+				require.NoError(t, write(t.Context(), c))
+				require.Nil(t, c.Pending())
+			}
+			all := kinds(t, c)
+			require.Equal(t, 0, slices.Index(all, revert.KindStarted))
+			require.NotContains(t, all[1:], revert.KindStarted)
+		})
+	}
+}
+
+// TestTurnsAreTaken: one after the other for one resource, side by side for two.
+func TestTurnsAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := line.NewTurns(hosttest.New(1))
+		first, err := turns.Take(t.Context(), "a")
+		require.NoError(t, err)
+		other, err := turns.Take(t.Context(), "b")
+		require.NoError(t, err)
+		order := make(chan int, 3)
+		for i := range 3 {
+			go func() {
+				release, err := turns.Take(t.Context(), "a")
+				require.NoError(t, err)
+				order <- i
+				release()
+				release()
+			}()
+			synctest.Wait()
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = turns.Take(impatient, "a")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Empty(t, order)
+		first()
+		synctest.Wait()
+		require.Equal(t, []int{0, 1, 2}, []int{<-order, <-order, <-order})
+		other()
+		var nobody *line.Turns
+		release, err := nobody.Take(t.Context(), "a")
+		require.NoError(t, err)
+		release()
+	})
+}
+
+// TestThen: what an operation took is given back with it, newest first, once.
+func TestThen(t *testing.T) {
+	c := newCall(t, hosttest.New(1))
+	op, err := c.Enter(t.Context())
+	require.NoError(t, err)
+	var order []int
+	for i := range 3 {
+		op.Then(func() { order = append(order, i) })
+	}
+	op.Leave()
+	op.Leave()
+	require.Equal(t, []int{2, 1, 0}, order)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.Enter(ended)
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,69 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+func does(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+	return tool.Text("ok"), nil
+}
+
+// TestNeedIsFilledInByAString: a need whose argument may be anything else would
+// not be asked for when it is.
+func TestNeedIsFilledInByAString(t *testing.T) {
+	for argument, ok := range map[string]bool{
+		`{"type":"string"}`:                          true,
+		`{"type":"string","const":"a"}`:              true,
+		`{"type":"integer"}`:                         false,
+		`{"type":["string","integer"]}`:              false,
+		`{"type":["string"]}`:                        false,
+		`{"enum":["a",5]}`:                           false,
+		`{"type":"array","items":{"type":"string"}}`: false,
+	} {
+		t.Run(argument, func(t *testing.T) {
+			spec := tool.Spec{
+				Name: "remove", Execute: does,
+				Input: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"id":` + argument + `},"required":["id"]}`),
+				Needs: []perm.ResourceAccess{perm.Access(perm.Delete, "file://workspace/items/{id}")},
+			}
+			_, err := tool.FromSpec(spec)
+			if ok {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "{id}")
+			spec.Needs = []perm.ResourceAccess{perm.Access(perm.Delete, "file://workspace/items/*")}
+			_, err = tool.FromSpec(spec)
+			require.NoError(t, err, "without the parameter it is asked for as it is needed")
+		})
+	}
+}
+
+// TestNoGoFunctionIsSandboxed: nothing would keep it to its accesses, so no
+// constructor takes the claim.
+func TestNoGoFunctionIsSandboxed(t *testing.T) {
+	for confinement, ok := range map[tool.Confinement]bool{"": true, tool.Trusted: true, tool.Handles: true, tool.Sandbox: false, "vm": false} {
+		_, err := tool.FromSpec(tool.Spec{Name: "shell", Execute: does, Confinement: confinement})
+		require.Equal(t, ok, err == nil, "%q: %v", confinement, err)
+	}
+	_, err := tool.Create("shell", "", func(context.Context, string) (string, error) { return "", nil }, tool.Confined(tool.Sandbox))
+	require.ErrorContains(t, err, "sandbox")
+	fine, err := tool.FromSpec(tool.Spec{Name: "shell", Execute: does})
+	require.NoError(t, err)
+	_, err = fine.With(func(s *tool.Spec) { s.Confinement = tool.Sandbox })
+	require.ErrorContains(t, err, "sandbox")
+}
+
+func TestCompensableNeedsItsRevert(t *testing.T) {
+	_, err := tool.FromSpec(tool.Spec{Name: "pay", Execute: does, EffectClass: revert.Compensable})
+	require.ErrorContains(t, err, "Revert")
+}
