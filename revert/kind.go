@@ -3,6 +3,7 @@ package revert
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Kind names what a record says.
@@ -15,6 +16,8 @@ const (
 	KindAdopted    Kind = "adopted"     // a transaction whose owner was gone got a new one
 	KindInvalid    Kind = "invalid"     // a call was refused before policy
 	KindDenied     Kind = "denied"      // a call was denied; its code was never entered
+	KindAsked      Kind = "asked"       // a call waits until somebody approves it
+	KindAnswered   Kind = "answered"    // somebody approved or refused an asked call
 	KindStarted    Kind = "started"     // a call may have effects from now on
 	KindChanged    Kind = "changed"     // one effect is about to happen
 	KindLanded     Kind = "landed"      // versions that changes really left, of a call without a result
@@ -36,7 +39,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindBegun, KindAdopted, KindInvalid, KindDenied, KindStarted, KindChanged,
+		KindSession, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindVerified, KindSavepoint, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
 	}
@@ -49,7 +52,7 @@ type Body interface{ kind() Kind }
 // newBody returns an empty body to decode into.
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
-		&Session{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
 	} {
@@ -64,7 +67,8 @@ func newBody(k Kind) (Body, error) {
 type Session struct {
 	Principal json.RawMessage `json:"principal"`
 	Roots     []Root          `json:"roots"`
-	Policy    string          `json:"policy"` // revision
+	Policy    string          `json:"policy"`          // revision
+	Grant     json.RawMessage `json:"grant,omitempty"` // what the session holds
 }
 
 // Root is a named folder that calls may be granted parts of.
@@ -111,6 +115,27 @@ type Denied struct {
 	Access      Access          `json:"access"` // the access that was refused
 	Decision    json.RawMessage `json:"decision"`
 	Why         string          `json:"why"`
+}
+
+// Asked is a suspended decision: everything that was shown, and what an answer
+// is bound to. It survives the process.
+type Asked struct {
+	Tool        ToolRef         `json:"tool"`
+	Input       json.RawMessage `json:"input"` // canonical
+	InputDigest string          `json:"input_digest"`
+	Access      []Access        `json:"access"`
+	Decision    json.RawMessage `json:"decision"`
+	Digest      string          `json:"digest"`  // of the ask; an answer names it
+	Expires     time.Time       `json:"expires"` // UTC; later answers count as none
+}
+
+// Answered is what somebody said to an asked call. Anybody may write it, so it
+// decides nothing by itself: whoever resumes the call looks whether it fits.
+type Answered struct {
+	Approved bool   `json:"approved"`
+	By       string `json:"by"`
+	Why      string `json:"why,omitempty"`
+	Digest   string `json:"digest"` // of the ask that was answered
 }
 
 // Access is one access in text, as it was decided.
@@ -256,6 +281,8 @@ func (*Begun) kind() Kind      { return KindBegun }
 func (*Adopted) kind() Kind    { return KindAdopted }
 func (*Invalid) kind() Kind    { return KindInvalid }
 func (*Denied) kind() Kind     { return KindDenied }
+func (*Asked) kind() Kind      { return KindAsked }
+func (*Answered) kind() Kind   { return KindAnswered }
 func (*Started) kind() Kind    { return KindStarted }
 func (*Changed) kind() Kind    { return KindChanged }
 func (*Landed) kind() Kind     { return KindLanded }

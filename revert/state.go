@@ -14,6 +14,7 @@ type Phase string
 const (
 	PhaseInvalid Phase = "invalid"
 	PhaseDenied  Phase = "denied"
+	PhasePending Phase = "pending" // waits for an answer
 	PhaseStarted Phase = "started" // no end recorded: in flight, or its process died
 	PhaseDone    Phase = "done"
 	PhaseFailed  Phase = "failed"
@@ -33,6 +34,8 @@ type Call struct {
 	Notes    map[string]json.RawMessage
 	Invalid  *Invalid
 	Denied   *Denied
+	Asked    *Asked
+	Answered *Answered // the newest
 	Done     *Done
 	Failed   *Failed
 	Unknown  *Unknown
@@ -73,7 +76,7 @@ func (c *Call) Undone() bool {
 // cannot be called reverted while one of its calls is left.
 func (c *Call) Left() bool {
 	switch c.Phase {
-	case PhaseInvalid, PhaseDenied:
+	case PhaseInvalid, PhaseDenied, PhasePending:
 		return false
 	case PhaseFailed:
 		return c.Undo != nil && !c.Undone()
@@ -246,7 +249,7 @@ func (t *Txn) apply(_ Entry, r Record) error {
 	if t.Owner == "" {
 		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
 	}
-	if t.End != "" && r.Kind != KindUndoneBy {
+	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {

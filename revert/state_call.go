@@ -15,8 +15,15 @@ func (t *Txn) applyCall(r Record) error {
 		}
 		return t.beginCall(r)
 	}
-	if _, ok := r.Body.(*Verified); ok {
+	switch b := r.Body.(type) {
+	case *Verified:
 		return c.apply(r)
+	case *Answered:
+		c.Answered = b // anybody may write one at any time; only a pending call looks
+		return nil
+	}
+	if c.Phase == PhasePending {
+		return c.proceed(r)
 	}
 	if c.Phase != PhaseStarted {
 		return fmt.Errorf("%s of call %s, which ended as %s", r.Kind, r.Call, c.Phase)
@@ -24,11 +31,26 @@ func (t *Txn) applyCall(r Record) error {
 	return c.apply(r)
 }
 
+// proceed ends the waiting of a pending call: it starts, once, or is denied.
+func (c *Call) proceed(r Record) error {
+	switch b := r.Body.(type) {
+	case *Started:
+		c.Phase, c.Started, c.Began = PhaseStarted, b, r.At
+	case *Denied:
+		c.Phase, c.Denied, c.Ended = PhaseDenied, b, r.At
+	default:
+		return fmt.Errorf("%s of call %s, which waits for an answer", r.Kind, r.Call)
+	}
+	return nil
+}
+
 func (t *Txn) beginCall(r Record) error {
 	c := &Call{Ref: CallRef{Txn: t.ID, Call: r.Call}, Session: r.Session, Began: r.At, Notes: map[string]json.RawMessage{}}
 	switch b := r.Body.(type) {
 	case *Started:
 		c.Phase, c.Started, c.Tool = PhaseStarted, b, b.Tool
+	case *Asked:
+		c.Phase, c.Asked, c.Tool = PhasePending, b, b.Tool
 	case *Denied:
 		c.Phase, c.Denied, c.Tool, c.Ended = PhaseDenied, b, b.Tool, r.At
 	case *Invalid:
