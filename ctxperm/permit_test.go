@@ -1,0 +1,188 @@
+package ctxperm_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+const file = "file://workspace/a.txt"
+
+// transaction is one that has begun, with calls that share its turns.
+type transaction struct {
+	rec   revert.Recorder
+	turns *line.Turns
+	gate  line.Gate
+}
+
+func begin(t *testing.T, h *hosttest.Host) *transaction {
+	j := revert.Memory()
+	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
+	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
+	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) error { return nil }}
+}
+
+func (x *transaction) call(id string) *line.Call {
+	return line.New(line.Config{
+		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Turns: x.turns, Gate: x.gate,
+		Started: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
+	})
+}
+
+func permit(t *testing.T, c *line.Call, actions ...perm.Action) ctxperm.Permit {
+	var all []perm.ResourceAccess
+	for _, a := range actions {
+		all = append(all, perm.Access(a, file))
+	}
+	p, err := ctxperm.Authorize(t.Context(), ctxperm.New(c), all...)
+	require.NoError(t, err)
+	return p
+}
+
+func changeOf(resource string) []revert.Change {
+	return []revert.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
+}
+
+// TestZeroPermitReachesNothing: nor does one whose operation is over.
+func TestZeroPermitReachesNothing(t *testing.T) {
+	x := begin(t, hosttest.New(1))
+	over := permit(t, x.call("c_1"), perm.Write)
+	over.End()
+	over.End()
+	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over} {
+		t.Run(name, func(t *testing.T) {
+			p.End()
+			require.False(t, p.Covers(perm.Access(perm.Write, file)))
+			_, err := p.Intend(t.Context(), changeOf(file))
+			require.ErrorIs(t, err, ctxperm.ErrClosed)
+			_, err = p.Keep(t.Context(), strings.NewReader("x"))
+			require.ErrorIs(t, err, ctxperm.ErrClosed)
+			require.ErrorIs(t, p.Claim(t.Context(), file), ctxperm.ErrClosed)
+			require.ErrorIs(t, p.Turn(t.Context(), file), ctxperm.ErrClosed)
+			require.Nil(t, p.Line(line.NewKey()))
+		})
+	}
+}
+
+// TestPermitIsForItsAccesses: what it was not given for it neither changes nor
+// holds.
+func TestPermitIsForItsAccesses(t *testing.T) {
+	x := begin(t, hosttest.New(1))
+	reading, writing := permit(t, x.call("c_1"), perm.Read), permit(t, x.call("c_2"), perm.Read, perm.Write)
+	for _, tc := range []struct {
+		name     string
+		p        ctxperm.Permit
+		resource string
+		want     error
+	}{
+		{"read only", reading, file, ctxperm.ErrDenied},
+		{"another file", writing, file + "x", ctxperm.ErrDenied},
+		{"its own", writing, file, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := tc.p.Intend(t.Context(), changeOf(tc.resource))
+			require.ErrorIs(t, err, tc.want)
+			require.ErrorIs(t, tc.p.Claim(t.Context(), tc.resource), tc.want)
+		})
+	}
+	require.True(t, reading.Covers(perm.Access(perm.Read, file)))
+	require.False(t, reading.Covers(perm.Access(perm.Write, file)))
+	require.Nil(t, writing.Line(line.Key{}), "a key that nobody made opens nothing")
+}
+
+// TestDecidingThatEndsBadly leaves no operation behind that the call would wait
+// for.
+func TestDecidingThatEndsBadly(t *testing.T) {
+	refused, access := errors.New("no"), perm.Access(perm.Write, file)
+	for name, gate := range map[string]line.Gate{
+		"error": func(context.Context, perm.ResourceAccess) error { return refused },
+		"panic": func(context.Context, perm.ResourceAccess) error { panic(refused) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := begin(t, hosttest.New(1))
+				x.gate = gate
+				c := x.call("c_1")
+				func() {
+					defer func() { _ = recover() }()
+					_, err := ctxperm.Authorize(t.Context(), ctxperm.New(c), access)
+					require.ErrorIs(t, err, refused)
+				}()
+				require.NoError(t, c.Close(t.Context()))
+			})
+		})
+	}
+	_, err := ctxperm.Authorize(t.Context(), ctxperm.New(begin(t, hosttest.New(1)).call("c_1")))
+	require.ErrorIs(t, err, ctxperm.ErrInvalid, "a permit for nothing is none")
+}
+
+// TestEndDoesNotOvertakeARecord: a permit that is ended while one of its records
+// is being written keeps its call from ending until that stands.
+func TestEndDoesNotOvertakeARecord(t *testing.T) {
+	for name, record := range map[string]func(context.Context, ctxperm.Permit) error{
+		"intend": func(ctx context.Context, p ctxperm.Permit) error {
+			_, err := p.Intend(ctx, changeOf(file))
+			return err
+		},
+		"claim": func(ctx context.Context, p ctxperm.Permit) error { return p.Claim(ctx, file) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := hosttest.New(1)
+				x := begin(t, h)
+				release := make(chan struct{})
+				h.OnPoint = func(id string) error {
+					if strings.HasPrefix(id, "journal.append") {
+						<-release
+					}
+					return nil
+				}
+				c := x.call("c_1")
+				p := permit(t, c, perm.Write)
+				recorded, closed := make(chan error, 1), make(chan error, 1)
+				go func() { recorded <- record(t.Context(), p) }()
+				synctest.Wait()
+				p.End()
+				go func() { closed <- c.Close(t.Context()) }()
+				synctest.Wait()
+				require.Empty(t, closed)
+				close(release)
+				require.NoError(t, <-closed)
+				require.NoError(t, <-recorded)
+				require.Nil(t, c.Pending(), "its start stands too")
+			})
+		})
+	}
+}
+
+// TestTurnLastsAsLongAsItsPermit: what a handle reads in between no other call of
+// the transaction changes.
+func TestTurnLastsAsLongAsItsPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := begin(t, hosttest.New(1))
+		first, second := permit(t, x.call("c_1"), perm.Write), permit(t, x.call("c_2"), perm.Write)
+		require.NoError(t, first.Turn(t.Context(), file))
+		require.NoError(t, second.Turn(t.Context(), file+"x"))
+		taken := make(chan error, 1)
+		go func() { taken <- second.Turn(t.Context(), file) }()
+		synctest.Wait()
+		require.Empty(t, taken)
+		first.End()
+		require.NoError(t, <-taken)
+		second.End()
+		third := permit(t, x.call("c_3"), perm.Write)
+		require.NoError(t, third.Turn(t.Context(), file))
+		third.End()
+	})
+}
