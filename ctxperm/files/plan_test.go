@@ -254,7 +254,7 @@ func TestWrittenBack(t *testing.T) {
 func TestAnyCall(t *testing.T) {
 	runs := 800
 	if stride() == 1 {
-		runs = 100_000
+		runs = 30_000
 	}
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 2))

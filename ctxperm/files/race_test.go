@@ -73,7 +73,7 @@ func (r *writer) end() []string {
 func TestRacingWriter(t *testing.T) {
 	rounds := 300
 	if stride() == 1 {
-		rounds = 20_000
+		rounds = 5_000
 	}
 	outcomes := map[revert.UndoOutcome]int{}
 	for round := range rounds {

@@ -132,7 +132,7 @@ func TestStorm(t *testing.T) {
 	stormy := slices.DeleteFunc(actions(), func(a action) bool { return a.file != "a.txt" && a.file != "new.txt" })
 	runs := 1_000
 	if stride() == 1 {
-		runs = 100_000
+		runs = 30_000
 	}
 	conflicts, saved := 0, 0
 	for seed := range uint64(runs) {
