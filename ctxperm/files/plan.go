@@ -212,7 +212,7 @@ func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*reve
 	case failed != nil:
 		return nil, fmt.Errorf("%s: %w: %w", p.resource, errJournal, failed)
 	case err != nil:
-		p.no(revert.UndoFailed, err.Error())
+		p.no(outcomeOf(err), err.Error())
 		return nil, nil
 	case !again.Token().Same(p.now.Token()):
 		p.now = again
