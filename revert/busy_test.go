@@ -1,0 +1,264 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// undoWith is a tool's own Revert, of compensable calls, that does what a test
+// wants.
+type undoWith func(ctx context.Context) error
+
+func (undoWith) CanUndo(_ context.Context, c revert.Call) (bool, string) {
+	return c.Class() == revert.Compensable, "its changes are all it did"
+}
+
+func (u undoWith) Undo(ctx context.Context, _ revert.Recorder, _ revert.Call, _, _ string) error {
+	return u(ctx)
+}
+
+// paid commits a transaction with an effect in the world and one outside.
+func paid(ctx context.Context, p *process) (txn string, err error) {
+	rec, err := p.begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), {class: revert.Compensable, confinement: "trusted"}} {
+		if _, err := p.call(ctx, rec, c); err != nil {
+			return rec.Txn(), err
+		}
+	}
+	return rec.Txn(), p.commit(ctx, rec)
+}
+
+// TestOneReverterAtATime: while one takes a transaction back others are told so,
+// here and in other processes, by the transaction's name and by the undo's.
+func TestOneReverterAtATime(t *testing.T) {
+	ctx := t.Context()
+	open, w, n := revert.MemoryStore(), &world{before()}, 0
+	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
+	id, err := paid(ctx, p)
+	require.NoError(t, err)
+	p.undoer = undoWith(func(ctx context.Context) error {
+		n++
+		txn, err := revert.Load(ctx, p.journal, id)
+		require.NoError(t, err)
+		for _, other := range []*process{p, q} {
+			for _, name := range []string{id, txn.UndoneBy[0]} {
+				rep, err := other.reverter.Revert(ctx, name)
+				require.ErrorIs(t, err, revert.ErrBusy)
+				require.False(t, rep.Complete())
+			}
+		}
+		return nil
+	})
+	rep, err := p.reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, 1, n)
+	require.Equal(t, before(), w.values)
+	for _, other := range []*process{p, q} {
+		_, err = other.reverter.Revert(ctx, rep.Undo)
+		require.ErrorIs(t, err, revert.ErrUndo)
+		rep, err := other.reverter.Revert(ctx, id)
+		require.NoError(t, err)
+		require.Empty(t, rep.Items)
+	}
+}
+
+// TestOfTwoThatBeginOneDoes: also where both have seen that nobody else did.
+func TestOfTwoThatBeginOneDoes(t *testing.T) {
+	ctx := t.Context()
+	open, w, n := revert.MemoryStore(), &world{before()}, 0
+	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
+	id, err := paid(ctx, p)
+	require.NoError(t, err)
+	there, release, late := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	q.host.OnPoint = func(point string) error {
+		if point == "journal.append.begun.undone_by" {
+			close(there)
+			<-release
+		}
+		return nil
+	}
+	go func() {
+		_, err := q.reverter.Revert(ctx, id)
+		late <- err
+	}()
+	<-there
+	p.undoer = undoWith(func(context.Context) error {
+		n++
+		close(release)
+		require.ErrorIs(t, <-late, revert.ErrBusy)
+		return nil
+	})
+	_, err = p.reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	txn, err := revert.Load(ctx, p.journal, id)
+	require.NoError(t, err)
+	require.Len(t, txn.UndoneBy, 1)
+}
+
+// TestOpenTransactionIsItsOwners: one of a living process, this one too, is ended
+// by whoever knows that none of its calls runs.
+func TestOpenTransactionIsItsOwners(t *testing.T) {
+	ctx := t.Context()
+	open, w := revert.MemoryStore(), &world{before()}
+	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}))
+	require.NoError(t, err)
+	_, err = p.reverter.Revert(ctx, rec.Txn())
+	require.ErrorIs(t, err, revert.ErrBusy)
+	_, err = q.reverter.Abort(ctx, rec.Txn())
+	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.Equal(t, "7", w.values["a"])
+	_, err = p.reverter.Abort(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, before(), w.values)
+	_, err = p.reverter.Abort(ctx, rec.Txn())
+	require.ErrorIs(t, err, revert.ErrNotOwner)
+}
+
+// TestUndoDiesAtEveryPoint kills the process that takes a committed transaction
+// back at each scheduling point, and the recovery and revert that follow at each
+// of theirs. The end is the same, and holds nothing.
+func TestUndoDiesAtEveryPoint(t *testing.T) {
+	ctx := t.Context()
+	returns := undoWith(func(context.Context) error { return nil })
+	run := func(first, second int) (points int) {
+		open, w := revert.MemoryStore(), &world{before()}
+		p := newProcess(open, w, 1)
+		p.undoer = returns
+		id, err := paid(ctx, p)
+		require.NoError(t, err)
+		if first < 0 {
+			return p.points(func() { _, err = p.reverter.Revert(ctx, id) })
+		}
+		p.dieAt(first)
+		_, _ = p.reverter.Revert(ctx, id)
+		p.die(t)
+		if second >= 0 {
+			q := newProcess(open, w, 2)
+			q.undoer = returns
+			q.dieAt(second)
+			_, _ = q.reverter.Recover(ctx)
+			_, _ = q.reverter.Revert(ctx, id)
+			q.die(t)
+		}
+		r := newProcess(open, w, 3)
+		r.undoer = returns
+		found, err := r.reverter.Recover(ctx)
+		require.NoError(t, err, "killed at point %d, then %d", first, second)
+		require.Empty(t, found.Failed)
+		rep, err := r.reverter.Revert(ctx, id)
+		require.NoError(t, err, "killed at point %d, then %d", first, second)
+		require.True(t, rep.Complete(), "killed at point %d, then %d: %+v", first, second, rep)
+		require.Equal(t, before(), w.values, "killed at point %d, then %d", first, second)
+		left, err := r.journal.Unfinished(ctx)
+		require.NoError(t, err)
+		require.Empty(t, left, "killed at point %d, then %d", first, second)
+		next, err := r.begin(ctx)
+		require.NoError(t, err)
+		_, err = r.call(ctx, next, put(write{"a", 1}, write{"b", 2}))
+		require.NoError(t, err, "killed at point %d, then %d: nothing is held any more", first, second)
+		return 0
+	}
+	total := run(-1, -1)
+	require.Greater(t, total, 6)
+	for first := range total {
+		for second := -1; second < total+2; second++ {
+			run(first, second)
+		}
+	}
+}
+
+// TestRecoverGoesOnPastWhatItCannotRead: one transaction whose records make no
+// sense keeps no other from being looked at.
+func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
+	ctx := t.Context()
+	open, w := revert.MemoryStore(), &world{before()}
+	p := newProcess(open, w, 1)
+	bad, err := p.begin(ctx)
+	require.NoError(t, err)
+	done := revert.Line{Call: "c_never", Body: &revert.Done{Output: json.RawMessage("null")}}
+	require.NoError(t, bad.Write(ctx, revert.Write{Lines: []revert.Line{done}, Durable: true}))
+	good, err := p.begin(ctx)
+	require.NoError(t, err)
+	p.host.OnPoint = func(point string) error {
+		if point == "world.set" {
+			return errDead
+		}
+		return nil
+	}
+	_, err = p.call(ctx, good, put(write{"a", 7}))
+	require.ErrorIs(t, err, errDead)
+	p.die(t)
+
+	q := newProcess(open, w, 2)
+	found, err := q.reverter.Recover(ctx)
+	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.Equal(t, []string{bad.Txn(), good.Txn()}, found.OwnerGone)
+	require.Len(t, found.Failed, 1)
+	require.Equal(t, bad.Txn(), found.Failed[0].Txn)
+	require.NotEmpty(t, found.Failed[0].Why)
+	require.Len(t, found.Settled, 1)
+	require.Equal(t, good.Txn(), found.Settled[0].Txn)
+	require.Equal(t, revert.PhaseFailed, found.Settled[0].As)
+}
+
+// TestUndoOfACallWithoutAnEnd: a transaction that ended although the end of one
+// of its calls is missing is taken back as far as that can be told, and neither
+// a death of its undo nor any recovery makes a stream that cannot be read.
+func TestUndoOfACallWithoutAnEnd(t *testing.T) {
+	ctx := t.Context()
+	for n := range 16 {
+		open, w := revert.MemoryStore(), &world{before()}
+		p := newProcess(open, w, 1)
+		rec, err := p.begin(ctx)
+		require.NoError(t, err)
+		_, err = p.call(ctx, rec, put(write{"b", 8}))
+		require.NoError(t, err)
+		p.host.OnPoint = func(point string) error {
+			if point == "journal.append.done" {
+				return errDead
+			}
+			return nil
+		}
+		_, err = p.call(ctx, rec, put(write{"a", 7}))
+		require.ErrorIs(t, err, errDead)
+		p.host.OnPoint = nil
+		require.NoError(t, p.commit(ctx, rec))
+		p.dieAt(n)
+		_, _ = p.reverter.Revert(ctx, rec.Txn())
+		p.die(t)
+		for life := range 3 {
+			q := newProcess(open, w, uint64(life)+2)
+			_, err = q.reverter.Recover(ctx)
+			require.NoError(t, err, "killed at point %d", n)
+			rep, err := q.reverter.Revert(ctx, rec.Txn())
+			require.NoError(t, err, "killed at point %d", n)
+			require.Equal(t, revert.RevertedPartial, rep.State)
+			txn, err := revert.Load(ctx, q.journal, rec.Txn())
+			require.NoError(t, err, "killed at point %d", n)
+			for _, undo := range txn.UndoneBy {
+				_, err = revert.Load(ctx, q.journal, undo)
+				require.NoError(t, err, "killed at point %d", n)
+			}
+			require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values, "killed at point %d", n)
+			q.die(t)
+		}
+	}
+}
+
+func TestReportWithoutAStateIsNotComplete(t *testing.T) {
+	require.False(t, revert.Report{}.Complete())
+	require.True(t, revert.Report{State: revert.RevertedState}.Complete())
+}
