@@ -70,7 +70,7 @@ func TestOutcomes(t *testing.T) {
 		{"done, verified", returns("ok", nil), []tool.Option{pivot, says(verify.Applied())}, tool.StatusDone, nil},
 		{"error, pure", returns("", boom), []tool.Option{pure}, tool.StatusFailed, tool.ErrFailed},
 		{"error, handles", returns("", boom), []tool.Option{reversible, handles}, tool.StatusFailed, tool.ErrFailed},
-		{"error, trusted", returns("", boom), []tool.Option{reversible}, tool.StatusUnknown, tool.ErrUnknown},
+		{"error, trusted", returns("", boom), []tool.Option{pivot}, tool.StatusUnknown, tool.ErrUnknown},
 		{"error, trusted, proven by the tool", returns("", tool.NoEffect(boom)), []tool.Option{pivot}, tool.StatusFailed, tool.ErrFailed},
 		{"error, trusted, proven by its Verify", returns("", boom), []tool.Option{pivot, says(verify.Absent())}, tool.StatusFailed, tool.ErrFailed},
 		{"error, trusted, its Verify finds it", returns("", boom), []tool.Option{pivot, says(verify.Applied())}, tool.StatusUnknown, tool.ErrUnknown},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/remit-dev/remit/ctxperm/files"
@@ -38,6 +39,26 @@ func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 		rs = append(rs, root{c.name, c.path, open})
 	}
 	return rs, nil
+}
+
+// warnOfRoots tells of tools whose files are below a root that is not there: each
+// of their calls will fail.
+func (rt *Runtime) warnOfRoots() {
+	have := rt.roots.byName()
+	for _, name := range rt.tools.Names() {
+		t, _ := rt.tools.Get(name)
+		for _, need := range t.Spec().Needs {
+			p, err := perm.ParsePattern(need.Resource)
+			if err != nil || p.Kind() != perm.KindFile {
+				continue
+			}
+			root, _, _ := strings.Cut(strings.TrimPrefix(p.String(), "file://"), "/")
+			if _, ok := have[root]; !ok && !strings.ContainsAny(root, "*{") {
+				rt.log.Warn("a tool needs a root that is not there", "tool", name, "root", root, "fix", "agent.Root(name, dir)")
+				break
+			}
+		}
+	}
 }
 
 func (rs roots) close() error {

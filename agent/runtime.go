@@ -103,6 +103,7 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	for _, o := range opts {
 		o(&c)
 	}
+	rt.warnOfRoots()
 	grant, err := rt.tools.Grant()
 	if err == nil && c.limited {
 		var less perm.Set

@@ -24,7 +24,8 @@ type Recovery struct {
 	// OwnerGone lists the unfinished transactions whose owner is gone, oldest
 	// first. They stay open, with their claims, until somebody reverts them.
 	OwnerGone []string `json:"owner_gone"`
-	// Failed lists what could not be settled; the rest was.
+	// Failed lists what could not be settled here, such as a call whose tool
+	// another program has; the rest was.
 	Failed []Unsettled `json:"failed,omitempty"`
 	// Alive counts unfinished transactions that belong to living processes.
 	Alive int `json:"alive"`
@@ -63,6 +64,9 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 		rec.Settled = append(rec.Settled, settled...)
 		if err != nil && !errors.Is(err, ErrNotOwner) && !errors.Is(err, ErrBusy) {
 			rec.Failed = append(rec.Failed, Unsettled{Txn: o.Txn, Why: err.Error()})
+			if errors.Is(err, ErrNoTool) {
+				continue
+			}
 			failed = errors.Join(failed, fmt.Errorf("recover transaction %s: %w", o.Txn, err))
 		}
 	}
@@ -114,17 +118,22 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 	if err != nil {
 		return nil, err
 	}
+	var waiting error
 	for _, c := range t.InFlight() {
 		if c.Phase == PhaseStarted && rec.Txn() != t.ID {
 			continue // its transaction has ended; nothing can be added to it
 		}
 		s, err := r.settleCall(ctx, w, rec, c)
+		if errors.Is(err, ErrNoTool) {
+			waiting = errors.Join(waiting, fmt.Errorf("call %s: %w", c.Ref.Call, err))
+			continue
+		}
 		if err != nil {
 			return out, fmt.Errorf("call %s: %w", c.Ref.Call, err)
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, waiting
 }
 
 // settleCall finds out what became of one call. In this order: a taking back
@@ -151,7 +160,10 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	if c.Class() == Pure && len(c.Changes) == 0 {
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})
 	}
-	finding, why := w.probe(ctx, c)
+	finding, why, err := w.probe(ctx, c)
+	if err != nil {
+		return s, err
+	}
 	switch {
 	case finding == Applied:
 		return r.found(ctx, rec, c, s, finding)
@@ -223,15 +235,20 @@ func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
 	return same, nil
 }
 
-func (w Ways) probe(ctx context.Context, c *Call) (Finding, string) {
+// probe asks the tool. A tool that is not at hand leaves an unconfined call as it
+// is: what is written now could not be corrected by the program that has it.
+func (w Ways) probe(ctx context.Context, c *Call) (Finding, string, error) {
 	if w.Prober == nil {
-		return CannotTell, "nothing can tell whether its effect is there"
+		return CannotTell, "nothing can tell whether its effect is there", nil
 	}
 	f, err := w.Prober.Probe(ctx, *c)
-	if err != nil {
-		return CannotTell, "the check whether its effect is there failed: " + err.Error()
+	switch {
+	case errors.Is(err, ErrNoTool) && !c.Confined():
+		return CannotTell, "", fmt.Errorf("tool %s: %w; recover in the program that has it", c.Tool.Name, err)
+	case err != nil:
+		return CannotTell, "the check whether its effect is there failed: " + err.Error(), nil
 	}
-	return f, "its Verify cannot tell whether its effect is there"
+	return f, "its Verify cannot tell whether its effect is there", nil
 }
 
 func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b Body) (Settled, error) {

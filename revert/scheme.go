@@ -80,6 +80,10 @@ type Undoer interface {
 // is gone.
 var ErrUndoUnknown = errors.New("it cannot be told whether the effect is gone")
 
+// ErrNoTool is what a Prober returns when the call's tool is not at hand: another
+// program may still be able to tell.
+var ErrNoTool = errors.New("its tool is not among the tools here")
+
 // Prober looks whether the effect of an interrupted call is there, by the
 // tool's own Verify. Package agent gives it.
 type Prober interface {

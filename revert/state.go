@@ -188,6 +188,9 @@ func (t *Txn) Call(id string) (*Call, bool) {
 
 // Load reads one transaction, with what undo transactions did to its calls.
 func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
+	if id == "" {
+		return nil, fmt.Errorf("the empty transaction id: %w", ErrNotFound)
+	}
 	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, err
@@ -205,6 +208,9 @@ func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
 
 // LoadCall reads one call, with the transaction it belongs to.
 func LoadCall(ctx context.Context, j Journal, id string) (*Txn, *Call, error) {
+	if id == "" {
+		return nil, nil, fmt.Errorf("the empty call id: %w", ErrNotFound)
+	}
 	for e, err := range j.Entries(ctx, Query{Call: id, Limit: 1}) {
 		if err != nil {
 			return nil, nil, err

@@ -110,8 +110,6 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 		return []Result{res}
 	case c.Confined() || c.Class() == Pure:
 		return nil // its changes are all it did
-	case c.Class() == Reversible && len(c.Changes) > 0:
-		return nil // its author says so, and the changes bear it out
 	default:
 		res.Outcome = UndoFailed
 		res.Why = "a " + string(c.Class()) + " call without a way back: " + why
@@ -176,10 +174,10 @@ func (r *Reverter) applyStep(ctx context.Context, w Ways, s Step) Result {
 	return scheme.Apply(ctx, s, r.Journal)
 }
 
-// settleUndo puts in order what an attempt left that was recorded but has no
-// end.
+// settleUndo puts in order what an attempt left that has no end, or ended with
+// steps that went wrong.
 func (w Ways) settleUndo(ctx context.Context, c *Call) error {
-	if c.Undo == nil || c.Undo.Reverted != nil {
+	if c.Undo == nil || c.Undone() {
 		return nil
 	}
 	return w.settleSteps(ctx, c.Undo)

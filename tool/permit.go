@@ -87,7 +87,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	case d.Effect() == perm.Hold || holds(d):
 		return deny("policy", d, "the policy holds the call until commit, which this tool cannot wait for: "+reasonText(d))
 	case d.Effect() != perm.Allow && d.Effect() != perm.Ask:
-		return deny("policy", d, reasonText(d))
+		return deny("policy", d, reasonText(d)+unmatched(a.tool, access, d))
 	}
 	if unmet := unmetRequirement(a.tool, d); unmet != "" {
 		return deny("policy", d, unmet)
@@ -186,6 +186,18 @@ func unmetRequirement(t Tool, d perm.Decision) string {
 		}
 	}
 	return ""
+}
+
+// unmatched says what was asked for, where no rule had a word about it.
+func unmatched(t Tool, a perm.ResourceAccess, d perm.Decision) string {
+	if slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.At != "" }) {
+		return ""
+	}
+	class := string(t.Class())
+	if t.t.spec.EffectClass == "" {
+		class += ", undeclared"
+	}
+	return fmt.Sprintf(": %s (effect class %s)", a, class)
 }
 
 func reasonText(d perm.Decision) string {

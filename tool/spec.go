@@ -24,7 +24,7 @@ type Execute func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessag
 // Spec is the literal that a Tool is made from. Only Name and Execute are
 // required; every field that is left out takes the strictest meaning.
 type Spec struct {
-	Name        string   // a letter, then letters, digits and underscores, at most 64
+	Name        string   // lower-case letters, digits and single or double underscores between them, such as write_pair; at most 64
 	Description string   // for the model; one or two sentences
 	Version     string   // the author's own
 	Tags        []string // categories, for policies and lists

@@ -123,7 +123,7 @@ func outputOf(c revert.Call) json.RawMessage {
 func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Finding, error) {
 	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
 	if !ok {
-		return revert.CannotTell, fmt.Errorf("tool %s is not among the tools here", c.Tool.Name)
+		return revert.CannotTell, revert.ErrNoTool
 	}
 	accesses := make([]perm.ResourceAccess, 0, len(c.Started.Access))
 	for _, a := range c.Started.Access {
