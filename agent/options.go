@@ -22,6 +22,7 @@ type config struct {
 	roots    []rootConfig
 	engine   perm.Engine
 	approver ctxperm.Approver
+	wait     bool
 	journal  revert.Journal
 	schemes  []revert.Scheme
 	log      *slog.Logger
@@ -73,6 +74,16 @@ func Policy(e perm.Engine) Option {
 func Approve(a ctxperm.Approver) Option {
 	return func(c *config) error {
 		c.approver = a
+		return nil
+	}
+}
+
+// Wait lets calls wait for approval where the policy asks and no approver is
+// given: they end pending, with their question on the journal, and go on by
+// Txn.Resume once Runtime.Answer was called, in this process or another.
+func Wait() Option {
+	return func(c *config) error {
+		c.wait = true
 		return nil
 	}
 }

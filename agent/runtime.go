@@ -24,6 +24,7 @@ type Runtime struct {
 	tools    tool.Registry
 	engine   perm.Engine
 	approver ctxperm.Approver
+	wait     bool
 	journal  revert.Journal
 	schemes  []revert.Scheme
 	roots    roots
@@ -45,7 +46,7 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits}
 	var err error
 	if rt.tools, err = tool.NewRegistry(c.tools...); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -115,7 +116,7 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 		return nil, fmt.Errorf("agent: grant: %w", err)
 	}
 	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, tally: newTally()}
-	body, err := rt.sessionRecord(s.principal)
+	body, err := rt.sessionRecord(s.principal, s.grant)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
@@ -127,12 +128,16 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	return s, nil
 }
 
-func (rt *Runtime) sessionRecord(p perm.Principal) (*revert.Session, error) {
+func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*revert.Session, error) {
 	who, err := canon.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	body := &revert.Session{Principal: json.RawMessage(who), Roots: []revert.Root{}}
+	holds, err := canon.Marshal(grant)
+	if err != nil {
+		return nil, err
+	}
+	body := &revert.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []revert.Root{}}
 	if e, ok := rt.engine.(interface{ Revision() string }); ok {
 		body.Policy = e.Revision()
 	}

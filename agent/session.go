@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
 )
 
 // The conditions of transactions that errors.Is tells apart.
@@ -56,7 +57,8 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 }
 
 // Update runs fn in a transaction: committed when fn returns nil, reverted when
-// it returns an error or panics. The id is returned in either case. The error
+// it returns an error or panics, and left open when the error is
+// tool.ErrPending: Runtime.Open finds it again. The id is returned in either case. The error
 // joins fn's with what the revert left behind.
 func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx, err := s.Begin(ctx)
@@ -75,6 +77,10 @@ func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string
 	}()
 	err = fn(tx)
 	returned = true
+	if errors.Is(err, tool.ErrPending) {
+		tx.managed = false // open, until somebody has answered
+		return tx.ID(), err
+	}
 	if err != nil {
 		_, back := tx.revert(ending)
 		return tx.ID(), errors.Join(err, back)

@@ -31,7 +31,7 @@ func newTxn(s *Session, rec revert.Recorder) *Txn {
 	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}}
 	open := s.rt.roots.byName()
 	tx.line = tool.NewLine(tool.Parts{
-		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver,
+		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
 		Grant: s.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
 		World: s.rt.world(open), Facts: tx.counts, Limits: s.rt.limits,
 	})

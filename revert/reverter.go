@@ -95,6 +95,27 @@ func (r *Reverter) Abort(ctx context.Context, id string) (Report, error) {
 	return r.abort(ctx, t)
 }
 
+// Adopt makes this opening of the journal the owner of an open transaction whose
+// owner is gone, and settles what it left in flight. Calls can then be added.
+func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
+	leave, err := r.enter(id)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	t, err := Load(ctx, r.Journal, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.End != "" || t.Aborting || t.Undoes+t.Redoes != "":
+		return nil, fmt.Errorf("transaction %s takes no more calls: %w", id, ErrNotOwner)
+	}
+	if t, err = r.adopt(ctx, t); err != nil {
+		return nil, err
+	}
+	return t, r.settleCalls(ctx, r.recorder(t).In(id), t)
+}
+
 // RevertTo takes back what an open transaction of this opening did after a
 // savepoint; it stays open. The caller makes sure that none of its calls is
 // running.

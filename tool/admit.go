@@ -24,6 +24,7 @@ type admitted struct {
 	exact  []perm.ResourceAccess
 	bound  perm.Set // what the call may ask for while it runs
 	batch  perm.BatchFacts
+	resume *revert.Call // the call waited for an answer
 }
 
 // admit is step 1: find the tool, decode and validate the input once, compute
@@ -41,7 +42,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
-	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch}
+	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch, resume: req.resumed}
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)

@@ -30,7 +30,8 @@ type Parts struct {
 	Host      host.Host
 	Tools     Registry
 	Engine    perm.Engine
-	Approver  ctxperm.Approver // nil: an ask is a denial
+	Approver  ctxperm.Approver // nil: an ask is a denial, or waits
+	Wait      bool             // without an approver an ask suspends its call
 	Grant     perm.Set         // what the session holds
 	Principal perm.Principal
 	Recorder  revert.Recorder // of the transaction
@@ -53,6 +54,7 @@ type Facts interface {
 type Limits struct {
 	Input   int           // bytes of an input; default 16 MiB
 	Output  int           // bytes of a result's canonical form; default 32 MiB
+	Asked   time.Duration // how long an asked call waits for an answer; default 24 hours
 	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
 	Verify  time.Duration // of a Verify; default 30 seconds
 	Undo    time.Duration // of a Revert; default 2 minutes
@@ -72,6 +74,7 @@ func (l Limits) WithDefaults() Limits {
 	if l.Output <= 0 {
 		l.Output = 32 << 20
 	}
+	set(&l.Asked, 24*time.Hour)
 	set(&l.Timeout, 2*time.Minute)
 	set(&l.Verify, 30*time.Second)
 	set(&l.Undo, 2*time.Minute)
@@ -95,6 +98,18 @@ type Request struct {
 	Tool  string
 	Input any
 	Batch perm.BatchFacts
+
+	resumed *revert.Call // a pending call that goes on
+}
+
+// Resume asks for a pending call to go on: what was journaled is admitted again,
+// and the answer counts if everything that was shown is still the same.
+func Resume(c *revert.Call) Request {
+	r := Request{ID: c.Ref.Call, Tool: c.Tool.Name, resumed: c}
+	if c.Asked != nil {
+		r.Input = c.Asked.Input
+	}
+	return r
 }
 
 // Run is the one path that every call takes. Each step takes what the step

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
@@ -35,13 +34,16 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 		asked = []perm.ResourceAccess{callAccess(a.tool.Name())}
 	}
 	decision, err := l.decide(ctx, a, asked, false)
+	p.decision = decision
 	if err == nil && decision.Effect() == perm.Ask {
+		if a.resume != nil || (l.p.Approver == nil && l.p.Wait) {
+			return l.suspended(ctx, p, asked)
+		}
 		p.approval, err = l.approve(ctx, a, asked, decision)
 	}
 	if err != nil {
 		return p, l.denied(ctx, p, err)
 	}
-	p.decision = decision
 	return p, nil
 }
 
@@ -215,58 +217,6 @@ func reasonText(d perm.Decision) string {
 		return "the policy gave no reason"
 	}
 	return text
-}
-
-// approve asks the approver. The answer is bound to everything that was shown,
-// and the requesting principal cannot give it.
-func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*revert.Approval, error) {
-	refuse := func(why string) (*revert.Approval, error) {
-		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
-	}
-	if l.p.Approver == nil {
-		return refuse("somebody must approve it, and nobody is there to ask: " + reasonText(d))
-	}
-	ask := ctxperm.Ask{
-		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(),
-		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.input), Accesses: slices.Clone(asked),
-		Reasons: d.Reasons(), Revision: d.Revision(),
-	}
-	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
-	for _, access := range asked {
-		parts = append(parts, []byte(access.String()))
-	}
-	ask.Digest = string(canon.Sum("remit/ask/v1", parts...))
-	if err := l.p.Host.Point(ctx, "tool.approve"); err != nil {
-		return refuse("asking was interrupted: " + err.Error())
-	}
-	answer, err := askSafely(ctx, l.p.Approver, ask)
-	switch {
-	case err != nil:
-		return refuse("the approver did not answer: " + err.Error())
-	case ctx.Err() != nil:
-		return refuse("the approver did not answer in time")
-	case !answer.Approved():
-		return refuse("refused by " + nobody(answer.By()) + ": " + answer.Why())
-	case answer.By() == l.p.Principal.ID:
-		return refuse("the one who asks cannot be the one who approves")
-	}
-	return &revert.Approval{By: answer.By(), Digest: ask.Digest}, nil
-}
-
-func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (answer ctxperm.Answer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = ctxperm.Answer{}, fmt.Errorf("the approver panicked (%T)", p)
-		}
-	}()
-	return a.Approve(ctx, ask)
-}
-
-func nobody(by string) string {
-	if by == "" {
-		return "the approver"
-	}
-	return by
 }
 
 // denied ends a call at permit. Its record has a barrier: that somebody was

@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Answer approves or refuses a call that waits. Anybody but the principal who
+// asked may answer; by names who. The call goes on by Txn.Resume, which looks at
+// the newest answer once more.
+func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, why string) error {
+	t, c, err := revert.LoadCall(ctx, rt.journal, call)
+	if err != nil {
+		return err
+	}
+	who, _, err := rt.sessionOf(ctx, t.Session)
+	switch {
+	case err != nil:
+		return err
+	case c.Phase != revert.PhasePending:
+		return fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
+	case by == "":
+		return fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
+	case by == who.ID:
+		return fmt.Errorf("%q asked, so somebody else must answer: %w", by, tool.ErrDenied)
+	case rt.host.Now().After(c.Asked.Expires):
+		return fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
+	}
+	body := &revert.Answered{Approved: approved, By: by, Why: why, Digest: c.Asked.Digest}
+	// Not fenced: whoever answers does not own the transaction.
+	return revert.NewRecorder(rt.journal, rt.host, t.Session).Write(ctx, revert.Write{
+		Lines: []revert.Line{{Txn: t.ID, Call: call, Body: body}}, Durable: true,
+	})
+}
+
+// Open finds an open transaction again: one of this runtime, or one whose
+// process is gone, with the principal and the grant that its session had, as far
+// as the tools here still need it.
+func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
+	if tx, ok := rt.live.get(txn); ok {
+		return tx, nil
+	}
+	t, err := rt.reverter.Adopt(ctx, txn)
+	if err != nil {
+		return nil, err
+	}
+	who, grant, err := rt.sessionOf(ctx, t.Session)
+	if err != nil {
+		return nil, err
+	}
+	have, err := rt.tools.Grant()
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{rt: rt, id: t.Session, principal: who, grant: grant.Narrow(have), tally: newTally()}
+	if err := s.recount(ctx); err != nil {
+		return nil, err
+	}
+	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.host, s.id).In(txn))
+	for _, c := range t.Calls {
+		if c.Started != nil {
+			tx.counts.seq = max(tx.counts.seq, c.Started.Sequence)
+		}
+	}
+	tx.counts.seq += len(t.Calls) // numbers that denied calls took are not reused
+	for _, m := range t.Savepoints {
+		tx.marks = append(tx.marks, m.Name)
+	}
+	rt.live.add(tx)
+	return tx, nil
+}
+
+// Resume lets a pending call go on: approved, it runs; refused, expired or no
+// longer what was asked, it ends denied; without an answer it is still pending.
+// It runs once, whatever else is resumed.
+func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
+	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
+	if err != nil {
+		return tx.refused("", tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
+	}
+	defer leave()
+	if err := tx.usable(); err != nil {
+		return tx.refused("", tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
+	}
+	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
+	if err != nil {
+		return tx.refused("", tool.StatusInvalid, err), err
+	}
+	c, ok := t.Call(call)
+	if !ok || c.Phase != revert.PhasePending {
+		err := fmt.Errorf("call %s does not wait in transaction %s: %w", call, tx.ID(), tool.ErrInvalid)
+		return tx.refused("", tool.StatusInvalid, err), err
+	}
+	out := tx.line.Run(ctx, tool.Resume(c))
+	return out, out.Err()
+}
+
+// sessionOf reads what a session's record says of who asks and what it holds.
+func (rt *Runtime) sessionOf(ctx context.Context, id string) (who perm.Principal, grant perm.Set, err error) {
+	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}) {
+		if err != nil {
+			return who, grant, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return who, grant, err
+		}
+		opened, ok := rec.Body.(*revert.Session)
+		if !ok {
+			break
+		}
+		if err := canon.Decode(opened.Principal, &who); err != nil {
+			return who, grant, err
+		}
+		return who.Clone(), grant, canon.Decode(opened.Grant, &grant)
+	}
+	return who, grant, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
+}
+
+// recount rebuilds the session's counts from the journal.
+func (s *Session) recount(ctx context.Context) error {
+	seen := map[string]bool{}
+	kinds := []revert.Kind{revert.KindBegun}
+	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: kinds}) {
+		if err != nil {
+			return err
+		}
+		if seen[e.Header.Txn] {
+			continue
+		}
+		seen[e.Header.Txn] = true
+		t, err := revert.Load(ctx, s.rt.journal, e.Header.Txn)
+		if err != nil {
+			return errors.Join(errors.New("the session's counts"), err)
+		}
+		for _, c := range t.Calls {
+			if _, known := s.rt.tools.Get(c.Tool.Name); known {
+				s.tally.ended(c.Tool.Name, statusOf(c))
+			}
+		}
+	}
+	return nil
+}
+
+// statusOf is the outcome that a journaled call had.
+func statusOf(c *revert.Call) tool.Status {
+	switch c.Phase {
+	case revert.PhaseInvalid:
+		return tool.StatusInvalid
+	case revert.PhaseDenied:
+		return tool.StatusDenied
+	case revert.PhasePending:
+		return tool.StatusPending
+	case revert.PhaseFailed:
+		return tool.Status(c.Failed.Status)
+	case revert.PhaseDone:
+		if v, looked := c.Verdict(); looked && !v.OK {
+			return tool.StatusVerifyFailed
+		}
+		return tool.StatusDone
+	case revert.PhaseStarted, revert.PhaseUnknown:
+	}
+	return tool.StatusUnknown
+}

@@ -1,0 +1,143 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// approve asks the approver. The answer is bound to everything that was shown,
+// and the requesting principal cannot give it.
+func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*revert.Approval, error) {
+	refuse := func(why string) (*revert.Approval, error) {
+		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
+	}
+	if l.p.Approver == nil {
+		return refuse("somebody must approve it, and nobody is there to ask: " + reasonText(d))
+	}
+	ask := l.question(a, asked, d)
+	if err := l.p.Host.Point(ctx, "tool.approve"); err != nil {
+		return refuse("asking was interrupted: " + err.Error())
+	}
+	answer, err := askSafely(ctx, l.p.Approver, ask)
+	switch {
+	case err != nil:
+		return refuse("the approver did not answer: " + err.Error())
+	case ctx.Err() != nil:
+		return refuse("the approver did not answer in time")
+	case !answer.Approved():
+		return refuse("refused by " + nobody(answer.By()) + ": " + answer.Why())
+	case answer.By() == l.p.Principal.ID:
+		return refuse("the one who asks cannot be the one who approves")
+	}
+	return &revert.Approval{By: answer.By(), Digest: ask.Digest}, nil
+}
+
+func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (answer ctxperm.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = ctxperm.Answer{}, fmt.Errorf("the approver panicked (%T)", p)
+		}
+	}()
+	return a.Approve(ctx, ask)
+}
+
+func nobody(by string) string {
+	if by == "" {
+		return "the approver"
+	}
+	return by
+}
+
+// question is what somebody is asked. Its digest covers everything that is
+// shown, so that an answer fits nothing else.
+func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.Ask {
+	ask := ctxperm.Ask{
+		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(),
+		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.input), Accesses: slices.Clone(asked),
+		Reasons: d.Reasons(), Revision: d.Revision(),
+	}
+	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
+	for _, access := range asked {
+		parts = append(parts, []byte(access.String()))
+	}
+	ask.Digest = string(canon.Sum("remit/ask/v1", parts...))
+	return ask
+}
+
+// suspended ends a call that somebody must approve, for now; or, for one that
+// waited, looks at the answer.
+func (l *Line) suspended(ctx context.Context, p permitted, asked []perm.ResourceAccess) (permitted, *Outcome) {
+	ask := l.question(p.admitted, asked, p.decision)
+	if p.resume == nil {
+		return p, l.asked(ctx, p, ask)
+	}
+	approval, waiting, why := l.answer(p, ask)
+	if waiting {
+		out := l.outcome(p, StatusPending)
+		out.Error = pendingProblem(p)
+		return p, out.withText()
+	}
+	if why != "" {
+		return p, l.denied(ctx, p, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why})
+	}
+	p.approval = approval
+	return p, nil
+}
+
+// answer looks whether a resumed call was approved: in time, by somebody else,
+// for exactly what would run now.
+func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, waiting bool, why string) {
+	asked, answered := p.resume.Asked, p.resume.Answered
+	switch {
+	case asked.Digest != ask.Digest:
+		return nil, false, "what was asked is not what would run now: the tool, the policy or the input has changed since"
+	case l.p.Host.Now().After(asked.Expires):
+		return nil, false, "nobody approved it in time"
+	case answered == nil:
+		return nil, true, ""
+	case answered.Digest != asked.Digest:
+		return nil, false, "the answer was given to another question"
+	case !answered.Approved:
+		return nil, false, "refused by " + nobody(answered.By) + ": " + answered.Why
+	case answered.By == "" || answered.By == l.p.Principal.ID:
+		return nil, false, "the one who asks cannot be the one who approves"
+	}
+	return &revert.Approval{By: answered.By, Digest: asked.Digest}, false, ""
+}
+
+// asked writes the question down. It has a barrier: whoever answers it later
+// must find it, whatever becomes of this process.
+func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome {
+	out := l.outcome(p, StatusPending)
+	out.Error = pendingProblem(p)
+	decision, err := canon.Marshal(p.decision.Record())
+	if err == nil {
+		body := &revert.Asked{
+			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
+			Digest: ask.Digest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked),
+		}
+		for _, a := range ask.Accesses {
+			body.Access = append(body.Access, accessText(a))
+		}
+		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
+		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
+	}
+	if err != nil {
+		return l.denied(ctx, p, fmt.Errorf("somebody must approve it, and the question could not be written down: %w", err))
+	}
+	return out.withText()
+}
+
+func pendingProblem(p permitted) *Problem {
+	return &Problem{
+		What: "the call waits for approval", Why: reasonText(p.decision),
+		Fix: "somebody else approves it: remit approve " + p.id + "; then it goes on: remit resume " + p.id,
+	}
+}
