@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -22,51 +21,32 @@ type document struct {
 
 type field = [2]*ast.Term
 
-// request returns the document of r, equal to its JSON form.
-func (k *keys) request(r perm.Request) (*ast.Term, error) {
-	r = r.Filled()
-	d := &document{keys: k}
-	fields := append(make([]field, 0, 10),
-		d.is(kPrincipal, d.principal(r.Principal)),
-		d.is(kSession, d.session(r.Session)),
-		d.is(kTxn, d.object(d.text(kID, r.Txn.ID), d.number(kCalls, r.Txn.Calls), d.number(kDepth, r.Txn.Depth))),
-		d.is(kTool, d.tool(r.Tool)),
-		d.is(kCall, d.call(r.Call)),
-		d.is(kAccess, d.access(r.Access)),
-		d.text(kPurpose, string(r.Purpose)),
-		d.is(kTime, d.time(r)),
-	)
-	if len(r.Output) > 0 {
-		fields = append(fields, d.is(kOutput, d.raw(r.Output)))
+// check looks at everything in a request, also at what a policy does not read:
+// who made it repaired something, and may have done so elsewhere too.
+func check(list []part, r *perm.Request) error {
+	d := &document{}
+	for i := range list {
+		if list[i].check != nil {
+			list[i].check(d, r)
+		}
 	}
-	if len(r.Changes) > 0 {
-		fields = append(fields, d.is(kChanges, d.changes(r.Changes)))
-	}
-	doc := d.object(fields...)
-	return doc, d.err
+	return d.err
 }
 
-func (d *document) principal(p perm.Principal) *ast.Term {
-	fields := []field{d.text(kID, p.ID), d.text(kKind, p.Kind), d.is(kRoles, d.list(p.Roles))}
-	if len(p.Chain) > 0 {
-		fields = append(fields, d.is(kChain, d.list(p.Chain)))
+func (d *document) tools(r *perm.Request) *ast.Term {
+	tools := make([]field, 0, len(r.Session.Tools))
+	for name, t := range r.Session.Tools {
+		tools = append(tools, field{ast.StringTerm(name), d.toolTally(t)})
 	}
-	return d.object(fields...)
+	return d.object(tools...)
 }
 
-func (d *document) session(s perm.SessionFacts) *ast.Term {
-	tools := make([]field, 0, len(s.Tools))
-	for name, t := range s.Tools {
-		tools = append(tools, field{d.string(name), d.toolTally(t)})
-	}
-	recent := make([]*ast.Term, len(s.Recent))
-	for i, c := range s.Recent {
+func (d *document) recent(r *perm.Request) *ast.Term {
+	recent := make([]*ast.Term, len(r.Session.Recent))
+	for i, c := range r.Session.Recent {
 		recent[i] = d.object(d.text(kTool, c.Tool), d.text(kStatus, c.Status))
 	}
-	return d.object(
-		d.text(kID, s.ID), d.is(kLabels, d.list(s.Labels)),
-		d.is(kTools, d.object(tools...)), d.is(kRecent, ast.ArrayTerm(recent...)),
-	)
+	return ast.ArrayTerm(recent...)
 }
 
 func (d *document) toolTally(t perm.ToolTally) *ast.Term {
@@ -74,7 +54,7 @@ func (d *document) toolTally(t perm.ToolTally) *ast.Term {
 	if len(t.Windows) > 0 {
 		windows := make([]field, 0, len(t.Windows))
 		for name, w := range t.Windows {
-			windows = append(windows, field{d.string(name), d.object(d.tally(w)...)})
+			windows = append(windows, field{ast.StringTerm(name), d.object(d.tally(w)...)})
 		}
 		fields = append(fields, d.is(kWindows, d.object(windows...)))
 	}
@@ -89,38 +69,11 @@ func (d *document) tally(t perm.Tally) []field {
 	if len(t.Sums) > 0 {
 		sums := make([]field, 0, len(t.Sums))
 		for name, n := range t.Sums {
-			sums = append(sums, field{d.string(name), d.decimal(n)})
+			sums = append(sums, field{ast.StringTerm(name), d.decimal(n)})
 		}
 		fields = append(fields, d.is(kSums, d.object(sums...)))
 	}
 	return fields
-}
-
-func (d *document) tool(t perm.ToolFacts) *ast.Term {
-	return d.object(
-		d.text(kName, t.Name), d.text(kVersion, t.Version), d.is(kTags, d.list(t.Tags)),
-		d.text(kDigest, t.Digest), d.text(kProvenance, t.Provenance),
-		d.flag(kCanVerify, t.CanVerify), d.flag(kCanRevert, t.CanRevert),
-		d.text(kConfinement, t.Confinement), d.text(kDestination, t.Destination), d.text(kGrade, t.Grade),
-	)
-}
-
-func (d *document) call(c perm.CallFacts) *ast.Term {
-	args := ast.NullTerm()
-	if len(c.Args) > 0 {
-		args = d.raw(c.Args)
-	}
-	return d.object(
-		d.text(kID, c.ID), d.is(kArgs, args),
-		d.text(kEffectClass, c.EffectClass), d.flag(kDeclared, c.Declared),
-		d.is(kBatch, d.object(d.number(kIndex, c.Batch.Index), d.number(kCount, c.Batch.Count))),
-	)
-}
-
-func (d *document) access(a perm.AccessFacts) *ast.Term {
-	fields := append(make([]field, 0, 4),
-		d.text(kAction, string(a.Action)), d.is(kResource, d.resource(a.Resource)), d.flag(kDynamic, a.Dynamic))
-	return d.object(d.optional(fields, kMethod, a.Method)...)
 }
 
 func (d *document) resource(r perm.ResourceFacts) *ast.Term {
@@ -144,7 +97,11 @@ func (d *document) resource(r perm.ResourceFacts) *ast.Term {
 	return d.object(d.optional(f, kTool, r.Tool)...)
 }
 
-func (d *document) changes(list []perm.ChangeFacts) *ast.Term {
+func (d *document) changes(r *perm.Request) *ast.Term {
+	if len(r.Changes) == 0 {
+		return nil
+	}
+	list := r.Changes
 	terms := make([]*ast.Term, len(list))
 	for i, c := range list {
 		f := []field{d.is(kResource, d.resource(c.Resource)), d.text(kKind, c.Kind)}
@@ -154,7 +111,7 @@ func (d *document) changes(list []perm.ChangeFacts) *ast.Term {
 	return ast.ArrayTerm(terms...)
 }
 
-func (d *document) time(r perm.Request) *ast.Term {
+func (d *document) time(r *perm.Request) *ast.Term {
 	text, err := r.Time.MarshalText()
 	if err != nil {
 		d.fail("the time is outside the years 0 to 9999")
@@ -162,11 +119,9 @@ func (d *document) time(r perm.Request) *ast.Term {
 	return ast.StringTerm(string(text))
 }
 
-// raw reads a JSON text that was decoded strictly before; here it only has to
-// be JSON.
+// raw reads a JSON text that was checked; none is null.
 func (d *document) raw(text json.RawMessage) *ast.Term {
-	if !utf8.Valid(text) || !json.Valid(text) {
-		d.fail("the arguments or the output are not JSON")
+	if len(text) == 0 {
 		return ast.NullTerm()
 	}
 	value, err := ast.ValueFromReader(bytes.NewReader(text))
@@ -181,34 +136,22 @@ func (d *document) decimal(n json.Number) *ast.Term {
 	if n == "" { // as encoding/json writes it
 		n = "0"
 	}
-	if first := n[0]; !json.Valid([]byte(n)) || (first != '-' && (first < '0' || first > '9')) {
-		d.fail("a sum is not a number")
-	}
 	return ast.NumberTerm(n)
-}
-
-func (d *document) string(s string) *ast.Term {
-	if !utf8.ValidString(s) {
-		d.fail("a text is not UTF-8")
-	}
-	return ast.StringTerm(s)
 }
 
 func (d *document) list(texts []string) *ast.Term {
 	terms := make([]*ast.Term, len(texts))
 	for i, s := range texts {
-		terms[i] = d.string(s)
+		terms[i] = ast.StringTerm(s)
 	}
 	return ast.ArrayTerm(terms...)
 }
 
 func (d *document) is(k key, value *ast.Term) field { return field{d.keys[k], value} }
 
-func (d *document) text(k key, s string) field { return d.is(k, d.string(s)) }
+func (d *document) text(k key, s string) field { return d.is(k, ast.StringTerm(s)) }
 
 func (d *document) number(k key, n int) field { return d.is(k, ast.InternedTerm(n)) }
-
-func (d *document) flag(k key, b bool) field { return d.is(k, ast.InternedTerm(b)) }
 
 func (d *document) object(fields ...field) *ast.Term { return ast.ObjectTerm(fields...) }
 
@@ -230,5 +173,47 @@ func (d *document) optionalList(fields []field, k key, texts []string) []field {
 func (d *document) fail(why string) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: %s", ErrInput, why)
+	}
+}
+
+func checkTools(d *document, r *perm.Request) {
+	for name, t := range r.Session.Tools {
+		d.checkText(name)
+		d.checkSums(t.Sums)
+		for window, w := range t.Windows {
+			d.checkText(window)
+			d.checkSums(w.Sums)
+		}
+	}
+}
+
+func (d *document) checkSums(sums map[string]json.Number) {
+	for name, n := range sums {
+		d.checkText(name)
+		if n == "" {
+			continue
+		}
+		if first := n[0]; !json.Valid([]byte(n)) || (first != '-' && (first < '0' || first > '9')) {
+			d.fail("a sum is not a number")
+		}
+	}
+}
+
+func checkRecent(d *document, r *perm.Request) {
+	for _, c := range r.Session.Recent {
+		d.checkText(c.Tool)
+		d.checkText(c.Status)
+	}
+}
+
+func checkChanges(d *document, r *perm.Request) {
+	for _, c := range r.Changes {
+		d.checkTexts([]string{
+			c.Kind, c.Before, c.After, c.Resource.Kind, c.Resource.Text, c.Resource.Root, c.Resource.Path,
+			c.Resource.Name, c.Resource.Ext, c.Resource.Scheme, c.Resource.Host, c.Resource.Database, c.Resource.Table,
+			c.Resource.Statement, c.Resource.Program, c.Resource.Server, c.Resource.Tool,
+		})
+		d.checkTexts(c.Resource.Segments)
+		d.checkTexts(c.Resource.Argv)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -19,6 +20,8 @@ type Engine struct {
 	rules    *ruleset
 	modules  *modules
 	keys     keys
+	parts    []part
+	memo     *memo
 	deadline time.Duration
 	revision string
 	notes    []Note
@@ -30,7 +33,14 @@ type ruleset struct {
 	store    storage.Store
 	txn      storage.Transaction // read-only, shared by every decision
 	places   []place
-	queries  map[perm.Purpose]ast.Body
+	numbers  map[*ast.Rule]int // of places
+	queries  map[perm.Purpose]query
+}
+
+// query is what is asked for one purpose. Its plan says what that depends on.
+type query struct {
+	body ast.Body
+	plan *plan
 }
 
 // Load makes an Engine from trees of policy files, with the defaults of Options.
@@ -61,12 +71,17 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := m.ruleset(data)
+	list := parts()
+	rules, err := m.ruleset(data, list)
+	if err != nil {
+		return nil, err
+	}
+	remembered, err := newMemo(o.Memo)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, modules: m, keys: newKeys(), deadline: o.Deadline,
+		rules: rules, modules: m, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
 		revision: revision(files, raw), notes: notes,
 	}, nil
 }
@@ -113,11 +128,31 @@ func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	if ctx.Err() != nil {
 		return perm.Decision{}, cancelled(ctx)
 	}
-	input, err := e.keys.request(r)
+	r = r.Filled()
+	if err := check(e.parts, &r); err != nil {
+		return perm.Decision{}, err
+	}
+	q := e.rules.query(r.Purpose)
+	key, whole := q.plan.keyOf(&r)
+	if whole {
+		if d, known := e.memo.get(key); known {
+			return d, nil
+		}
+	}
+	d, err := e.fresh(ctx, q, r)
+	if err == nil && whole {
+		e.memo.put(key, d)
+	}
+	return d, err
+}
+
+// fresh evaluates the policy.
+func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decision, error) {
+	input, err := q.plan.document(&e.keys, &r)
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	answers, err := e.evaluate(ctx, r.Purpose, input)
+	answers, err := e.evaluate(ctx, q.body, input)
 	if err != nil {
 		return perm.Decision{}, err
 	}
@@ -127,7 +162,7 @@ func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, err
 }
 
 // ruleset compiles the located copies and the queries that ask for them.
-func (m *modules) ruleset(data map[string]any) (*ruleset, error) {
+func (m *modules) ruleset(data map[string]any, list []part) (*ruleset, error) {
 	c, err := newCompiler()
 	if err != nil {
 		return nil, err
@@ -141,36 +176,62 @@ func (m *modules) ruleset(data map[string]any) (*ruleset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rego: the data: %w", err)
 	}
-	r := &ruleset{compiler: c, store: store, txn: txn, places: places, queries: map[perm.Purpose]ast.Body{}}
+	r := &ruleset{compiler: c, store: store, txn: txn, places: places, numbers: map[*ast.Rule]int{}, queries: map[perm.Purpose]query{}}
+	r.number(m.names)
 	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList} {
-		if r.queries[purpose], err = r.query(purpose); err != nil {
+		if r.queries[purpose], err = r.prepare(purpose, list); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// query asks for the sets that have a rule, each bound to a variable of its
-// name. Asking for the sets themselves costs half of asking for one document
-// made from them.
-func (r *ruleset) query(purpose perm.Purpose) (ast.Body, error) {
-	have := map[string]bool{}
-	for _, p := range r.places {
-		have[p.set] = true
-	}
-	var body ast.Body
-	for _, set := range setNames() {
-		if have[set] && asked(set, purpose) {
-			ref := ast.Ref{ast.DefaultRootDocument, ast.StringTerm("remit"), ast.StringTerm(privateName(set))}
-			body.Append(ast.Equality.Expr(ast.VarTerm(set), ast.NewTerm(ref)))
+// number finds the compiled copies of located, which stand in its order.
+func (r *ruleset) number(names []string) {
+	for _, name := range names {
+		for _, rule := range r.compiler.Modules[name].Rules {
+			if strings.HasPrefix(headName(rule), privatePrefix) {
+				r.numbers[rule] = len(r.numbers)
+			}
 		}
 	}
-	if len(body) == 0 {
-		return body, nil
-	}
-	compiled, err := r.compiler.QueryCompiler().Compile(body)
-	if err != nil {
-		return nil, fmt.Errorf("rego: the query for purpose %s: %w", purpose, err)
-	}
-	return compiled, nil
 }
+
+// query returns what is asked for a purpose.
+func (r *ruleset) query(purpose perm.Purpose) query {
+	if q, special := r.queries[purpose]; special {
+		return q
+	}
+	return r.queries[perm.PurposeRun]
+}
+
+// prepare makes the query that asks for the sets that have a rule, each bound
+// to a variable of its name. Asking for the sets themselves costs half of
+// asking for one document made from them.
+func (r *ruleset) prepare(purpose perm.Purpose, list []part) (query, error) {
+	var body ast.Body
+	var rules []*ast.Rule
+	for _, set := range setNames() {
+		have := r.rulesOf(set)
+		if len(have) > 0 && asked(set, purpose) {
+			body.Append(ast.Equality.Expr(ast.VarTerm(set), ast.NewTerm(setRef(set))))
+			rules = append(rules, have...)
+		}
+	}
+	q := query{body: body, plan: newPlan(list, readsOf(r.compiler, rules))}
+	if len(body) == 0 {
+		return q, nil
+	}
+	var err error
+	if q.body, err = r.compiler.QueryCompiler().Compile(body); err != nil {
+		return query{}, fmt.Errorf("rego: the query for purpose %s: %w", purpose, err)
+	}
+	return q, nil
+}
+
+func setRef(set string) ast.Ref {
+	return ast.Ref{ast.DefaultRootDocument, ast.StringTerm("remit"), ast.StringTerm(privateName(set))}
+}
+
+// rulesOf returns the compiled copies of the rules of a set.
+func (r *ruleset) rulesOf(set string) []*ast.Rule { return r.compiler.GetRulesExact(setRef(set)) }

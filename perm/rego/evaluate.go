@@ -11,8 +11,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/topdown"
-
-	"github.com/remit-dev/remit/perm"
 )
 
 // answers holds the elements of each set, in the policy's order.
@@ -31,10 +29,10 @@ type element struct {
 //
 // Both contexts are looked at, because a context that is not of package context
 // hands its end on to a derived one only some time later.
-func (e *Engine) evaluate(ctx context.Context, purpose perm.Purpose, input *ast.Term) (answers, error) {
+func (e *Engine) evaluate(ctx context.Context, body ast.Body, input *ast.Term) (answers, error) {
 	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
 	defer stop()
-	got, err := e.rules.ask(timed, purpose, input)
+	got, err := e.rules.ask(timed, body, input)
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)
 	}
@@ -53,11 +51,7 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("rego: the request was given up before the policy answered: %w", cause)
 }
 
-func (r *ruleset) ask(ctx context.Context, purpose perm.Purpose, input *ast.Term) (answers, error) {
-	body, special := r.queries[purpose]
-	if !special {
-		body = r.queries[perm.PurposeRun]
-	}
+func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term) (answers, error) {
 	if len(body) == 0 {
 		return answers{}, nil
 	}

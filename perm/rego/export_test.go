@@ -1,6 +1,10 @@
 package rego
 
 import (
+	"context"
+	"slices"
+	"strings"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/remit-dev/remit/perm"
@@ -8,8 +12,12 @@ import (
 
 // Document shows tests the input document of a request.
 func Document(r perm.Request) (ast.Value, error) {
-	k := newKeys()
-	term, err := k.request(r)
+	k, list := newKeys(), parts()
+	r = r.Filled()
+	if err := check(list, &r); err != nil {
+		return nil, err
+	}
+	term, err := newPlan(list, []read{{}}).document(&k, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -21,3 +29,46 @@ func SetNames() []string { return setNames() }
 
 // Capabilities shows tests which built-ins are left.
 func Capabilities() *ast.Capabilities { return capabilities() }
+
+// DecideWhole decides with the whole document and without a memo.
+func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
+	r = r.Filled()
+	if err := check(e.parts, &r); err != nil {
+		return perm.Decision{}, err
+	}
+	q := e.rules.query(r.Purpose)
+	return e.fresh(ctx, query{body: q.body, plan: newPlan(e.parts, []read{{}})}, r)
+}
+
+// Remembered tells how many decisions an engine remembers.
+func Remembered(e *Engine) int { return e.memo.decisions.Len() }
+
+// DropFromKey takes one part out of the keys of every purpose. It reports
+// whether there was one, and whether the engine remembers anything.
+func DropFromKey(e *Engine, part int) (dropped, remembers bool) {
+	q := e.rules.queries[perm.PurposeRun]
+	if part >= len(q.plan.key) {
+		return false, len(q.plan.notes) == 0
+	}
+	q.plan.key = slices.Delete(q.plan.key, part, part+1)
+	return true, len(q.plan.notes) == 0
+}
+
+// Reads lists the paths of the input that the rules asked to run a call read.
+func Reads(e *Engine) []string {
+	var rules []*ast.Rule
+	for _, set := range setNames() {
+		if asked(set, perm.PurposeRun) {
+			rules = append(rules, e.rules.rulesOf(set)...)
+		}
+	}
+	var out []string
+	for _, r := range readsOf(e.rules.compiler, rules) {
+		out = append(out, strings.Join(append([]string{"input"}, r.path...), "."))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Member shows tests how one member of a JSON text is found.
+func Member(text string, path []string) ([]byte, error) { return member([]byte(text), path) }

@@ -19,17 +19,20 @@ type Options struct {
 	Sources  []Source          // more files
 	Data     map[string]any    // what rules see as data; JSON values; not the key remit
 	Deadline time.Duration     // per decision; 0 is DefaultDeadline
+	Memo     int               // how many decisions are remembered; 0 is DefaultMemo, less is none
 }
 
 // Source is a tree of policy files.
 type Source struct {
-	FS    fs.FS
-	Globs []string // as of fs.Glob; none: every *.rego file of the tree
+	FS     fs.FS
+	Globs  []string // as of fs.Glob; none: every *.rego file of the tree
+	Prefix string   // stands before the names of the files where places are told, such as "policies/" or "builtin:"
 }
 
-// file is one module as text.
+// file is one module as text. Its path is that below the root of its source;
+// its name says where that is.
 type file struct {
-	name, text string
+	name, path, text string
 }
 
 func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.rego") }
@@ -37,47 +40,48 @@ func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.rego") }
 // files reads everything that the options name, sorted by name.
 func (o Options) files() ([]file, error) {
 	var found problems
-	texts := map[string]string{}
+	all := map[string]file{}
 	for name, text := range o.Modules {
-		texts[name] = text
+		all[name] = file{name: name, path: name, text: text}
 	}
 	for _, s := range o.Sources {
-		s.read(texts, &found)
+		s.read(all, &found)
 	}
-	list := make([]file, 0, len(texts))
-	for name, text := range texts {
+	list := make([]file, 0, len(all))
+	for name, f := range all {
 		if name == "" {
 			found.add("", "give each module a file name", "a module has no name")
 		}
-		list = append(list, file{name: name, text: text})
+		list = append(list, f)
 	}
 	slices.SortFunc(list, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return list, found.err()
 }
 
-// read adds the files of s to texts. A glob that matches nothing is a problem,
+// read adds the files of s to all. A glob that matches nothing is a problem,
 // because a misspelt one would load a policy that lacks half of its rules.
-func (s Source) read(texts map[string]string, found *problems) {
+func (s Source) read(all map[string]file, found *problems) {
 	if s.FS == nil {
 		found.add("", "set Source.FS", "a source has no file system")
 		return
 	}
-	names, err := s.names(found)
+	paths, err := s.names(found)
 	if err != nil {
 		found.add("", "", "the policy files cannot be listed: %v", err)
 		return
 	}
-	for _, name := range names {
-		if _, twice := texts[name]; twice {
-			found.add(name, "rename one of them", "two sources have a file of this name")
+	for _, path := range paths {
+		name := s.Prefix + path
+		if _, twice := all[name]; twice {
+			found.add(name, "rename one of them, or give a source a Prefix", "two sources have a file of this name")
 			continue
 		}
-		text, err := fs.ReadFile(s.FS, name)
+		text, err := fs.ReadFile(s.FS, path)
 		if err != nil {
 			found.add(name, "", "the file cannot be read: %v", err)
 			continue
 		}
-		texts[name] = string(text)
+		all[name] = file{name: name, path: path, text: string(text)}
 	}
 }
 

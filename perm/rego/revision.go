@@ -2,31 +2,36 @@ package rego
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
+	"slices"
 )
 
-// revision digests what decides: names and texts of the modules, which are
-// sorted already, and the data. Every part is preceded by its length, so that
-// no two policies share a preimage. Tests decide nothing and are left out.
+// revision digests what decides: paths and texts of the modules, and the data.
+// Where the root of a source lies makes no difference. Every part is preceded
+// by its length, so that no two policies share a preimage. Tests decide nothing
+// and are left out.
 func revision(files []file, data []byte) string {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.text, b.text)) })
 	h := sha256.New()
-	part(h, []byte("remit policy revision 1"))
+	hashPart(h, []byte("remit policy revision 1"))
 	for _, f := range files {
 		if !f.isTest() {
-			part(h, []byte(f.name))
-			part(h, []byte(f.text))
+			hashPart(h, []byte(f.path))
+			hashPart(h, []byte(f.text))
 		}
 	}
-	part(h, data)
+	hashPart(h, data)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-func part(h hash.Hash, b []byte) {
+func hashPart(h hash.Hash, b []byte) {
 	var size [8]byte
 	binary.BigEndian.PutUint64(size[:], uint64(len(b)))
 	h.Write(size[:])

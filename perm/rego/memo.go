@@ -1,0 +1,90 @@
+package rego
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// DefaultMemo is how many decisions are remembered where Options say nothing.
+const DefaultMemo = 1024
+
+// maxKey bounds what one remembered decision costs: a call with long arguments
+// that the policy reads is decided anew each time.
+const maxKey = 4 << 10
+
+// memo remembers decisions by everything that the policy read to come to them.
+// The whole key is compared. An Engine has a memo of its own, so no decision
+// outlives its policy. A nil memo remembers nothing.
+type memo struct {
+	decisions *lru.Cache[string, perm.Decision]
+}
+
+// newMemo returns a memo for so many decisions.
+func newMemo(size int) (*memo, error) {
+	if size < 0 {
+		return nil, nil //nolint:nilnil // a nil memo is one that remembers nothing
+	}
+	if size == 0 {
+		size = DefaultMemo
+	}
+	cache, err := lru.New[string, perm.Decision](size)
+	return &memo{decisions: cache}, err
+}
+
+func (m *memo) get(key []byte) (perm.Decision, bool) {
+	if m == nil {
+		return perm.Decision{}, false
+	}
+	return m.decisions.Get(string(key))
+}
+
+func (m *memo) put(key []byte, d perm.Decision) {
+	if m != nil {
+		m.decisions.Add(string(key), d)
+	}
+}
+
+// member returns the text at a path of names inside a JSON text, nil when it is
+// not there. Of members of one name the last counts, as for the document.
+func member(text json.RawMessage, path []string) ([]byte, error) {
+	for _, name := range path {
+		inside, err := child(text, name)
+		if err != nil || inside == nil {
+			return nil, err
+		}
+		text = inside
+	}
+	return text, nil
+}
+
+func child(text []byte, name string) ([]byte, error) {
+	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) == 0 || text[0] != '{' {
+		return nil, nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	var found []byte
+	for dec.PeekKind() == '"' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		same := token.String() == name
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			found = bytes.Clone(value)
+		}
+	}
+	_, err := dec.ReadToken() // the closing brace, or what is wrong
+	return found, err
+}

@@ -1,0 +1,216 @@
+package rego
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// part is a place of the input document that is built, compared and left out
+// as one. The parts together are the document.
+type part struct {
+	path  string // "access.resource.root"
+	check func(*document, *perm.Request)
+	term  func(*document, *perm.Request) *ast.Term   // nil: not there
+	key   func(*perm.Request, []byte) []byte         // none: it differs from call to call
+	free  func(*perm.Request) (text json.RawMessage) // whose members have any names
+}
+
+// parts lists every part. A field of perm.Request that is missing here is
+// missing in the document; a test holds the two together.
+func parts() []part {
+	list := append(contextParts(), toolParts()...)
+	list = append(list, callParts()...)
+	return append(list, accessParts()...)
+}
+
+func contextParts() []part {
+	return []part{
+		text("principal.id", func(r *perm.Request) string { return r.Principal.ID }),
+		text("principal.kind", func(r *perm.Request) string { return r.Principal.Kind }),
+		texts("principal.roles", func(r *perm.Request) []string { return r.Principal.Roles }),
+		optional(texts("principal.chain", func(r *perm.Request) []string { return r.Principal.Chain }),
+			func(r *perm.Request) bool { return len(r.Principal.Chain) > 0 }),
+		text("session.id", func(r *perm.Request) string { return r.Session.ID }),
+		texts("session.labels", func(r *perm.Request) []string { return r.Session.Labels }),
+		{path: "session.tools", check: checkTools, term: (*document).tools},
+		{path: "session.recent", check: checkRecent, term: (*document).recent},
+		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
+		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
+		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),
+		text("purpose", func(r *perm.Request) string { return string(r.Purpose) }),
+		{path: "time", check: func(d *document, r *perm.Request) { d.time(r) }, term: (*document).time},
+	}
+}
+
+func toolParts() []part {
+	return []part{
+		text("tool.name", func(r *perm.Request) string { return r.Tool.Name }),
+		text("tool.version", func(r *perm.Request) string { return r.Tool.Version }),
+		texts("tool.tags", func(r *perm.Request) []string { return r.Tool.Tags }),
+		text("tool.digest", func(r *perm.Request) string { return r.Tool.Digest }),
+		text("tool.provenance", func(r *perm.Request) string { return r.Tool.Provenance }),
+		flag("tool.can_verify", func(r *perm.Request) bool { return r.Tool.CanVerify }),
+		flag("tool.can_revert", func(r *perm.Request) bool { return r.Tool.CanRevert }),
+		text("tool.confinement", func(r *perm.Request) string { return r.Tool.Confinement }),
+		text("tool.destination", func(r *perm.Request) string { return r.Tool.Destination }),
+		text("tool.grade", func(r *perm.Request) string { return r.Tool.Grade }),
+	}
+}
+
+func callParts() []part {
+	output := raw("output", func(r *perm.Request) json.RawMessage { return r.Output })
+	return []part{
+		passing(text("call.id", func(r *perm.Request) string { return r.Call.ID })),
+		raw("call.args", func(r *perm.Request) json.RawMessage { return r.Call.Args }),
+		text("call.effect_class", func(r *perm.Request) string { return r.Call.EffectClass }),
+		flag("call.declared", func(r *perm.Request) bool { return r.Call.Declared }),
+		number("call.batch.index", func(r *perm.Request) int { return r.Call.Batch.Index }),
+		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
+		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
+		{path: "changes", check: checkChanges, term: (*document).changes},
+	}
+}
+
+func accessParts() []part {
+	list := []part{
+		text("access.action", func(r *perm.Request) string { return string(r.Access.Action) }),
+		flag("access.dynamic", func(r *perm.Request) bool { return r.Access.Dynamic }),
+		text("access.resource.kind", func(r *perm.Request) string { return r.Access.Resource.Kind }),
+		text("access.resource.text", func(r *perm.Request) string { return r.Access.Resource.Text }),
+		optional(number("access.resource.port", func(r *perm.Request) int { return r.Access.Resource.Port }),
+			func(r *perm.Request) bool { return r.Access.Resource.Port != 0 }),
+		optional(texts("access.resource.segments", func(r *perm.Request) []string { return r.Access.Resource.Segments }),
+			func(r *perm.Request) bool { return len(r.Access.Resource.Segments) > 0 }),
+		optional(texts("access.resource.argv", func(r *perm.Request) []string { return r.Access.Resource.Argv }),
+			func(r *perm.Request) bool { return len(r.Access.Resource.Argv) > 0 }),
+	}
+	for path, get := range map[string]func(*perm.Request) string{
+		"access.method":             func(r *perm.Request) string { return r.Access.Method },
+		"access.resource.root":      func(r *perm.Request) string { return r.Access.Resource.Root },
+		"access.resource.path":      func(r *perm.Request) string { return r.Access.Resource.Path },
+		"access.resource.name":      func(r *perm.Request) string { return r.Access.Resource.Name },
+		"access.resource.ext":       func(r *perm.Request) string { return r.Access.Resource.Ext },
+		"access.resource.scheme":    func(r *perm.Request) string { return r.Access.Resource.Scheme },
+		"access.resource.host":      func(r *perm.Request) string { return r.Access.Resource.Host },
+		"access.resource.database":  func(r *perm.Request) string { return r.Access.Resource.Database },
+		"access.resource.table":     func(r *perm.Request) string { return r.Access.Resource.Table },
+		"access.resource.statement": func(r *perm.Request) string { return r.Access.Resource.Statement },
+		"access.resource.program":   func(r *perm.Request) string { return r.Access.Resource.Program },
+		"access.resource.server":    func(r *perm.Request) string { return r.Access.Resource.Server },
+		"access.resource.tool":      func(r *perm.Request) string { return r.Access.Resource.Tool },
+	} {
+		list = append(list, optional(text(path, get), func(r *perm.Request) bool { return get(r) != "" }))
+	}
+	return list
+}
+
+func text(path string, get func(*perm.Request) string) part {
+	return part{
+		path:  path,
+		check: func(d *document, r *perm.Request) { d.checkText(get(r)) },
+		term:  func(_ *document, r *perm.Request) *ast.Term { return ast.StringTerm(get(r)) },
+		key:   func(r *perm.Request, key []byte) []byte { return appendText(key, get(r)) },
+	}
+}
+
+func texts(path string, get func(*perm.Request) []string) part {
+	return part{
+		path:  path,
+		check: func(d *document, r *perm.Request) { d.checkTexts(get(r)) },
+		term:  func(d *document, r *perm.Request) *ast.Term { return d.list(get(r)) },
+		key: func(r *perm.Request, key []byte) []byte {
+			list := get(r)
+			key = binary.AppendUvarint(key, uint64(len(list)))
+			for _, s := range list {
+				key = appendText(key, s)
+			}
+			return key
+		},
+	}
+}
+
+func flag(path string, get func(*perm.Request) bool) part {
+	return part{
+		path: path,
+		term: func(_ *document, r *perm.Request) *ast.Term { return ast.InternedTerm(get(r)) },
+		key: func(r *perm.Request, key []byte) []byte {
+			if get(r) {
+				return append(key, 1)
+			}
+			return append(key, 0)
+		},
+	}
+}
+
+func number(path string, get func(*perm.Request) int) part {
+	return part{
+		path: path,
+		term: func(_ *document, r *perm.Request) *ast.Term { return ast.InternedTerm(get(r)) },
+		key:  func(r *perm.Request, key []byte) []byte { return binary.AppendVarint(key, int64(get(r))) },
+	}
+}
+
+// raw is a place that holds any JSON. Its numbers are compared as written.
+func raw(path string, get func(*perm.Request) json.RawMessage) part {
+	return part{
+		path:  path,
+		check: func(d *document, r *perm.Request) { d.checkRaw(get(r)) },
+		term:  func(d *document, r *perm.Request) *ast.Term { return d.raw(get(r)) },
+		key:   func(r *perm.Request, key []byte) []byte { return appendText(key, get(r)) },
+		free:  get,
+	}
+}
+
+// passing marks a part that differs from call to call: no key holds it.
+func passing(p part) part {
+	p.key = nil
+	return p
+}
+
+// optional makes a part one that is left out where there says so. In a key it
+// is apart from every value.
+func optional(p part, there func(*perm.Request) bool) part {
+	term, key := p.term, p.key
+	p.term = func(d *document, r *perm.Request) *ast.Term {
+		if !there(r) {
+			return nil
+		}
+		return term(d, r)
+	}
+	p.key = func(r *perm.Request, to []byte) []byte {
+		if !there(r) {
+			return append(to, 0)
+		}
+		return key(r, append(to, 1))
+	}
+	return p
+}
+
+// appendText adds a text behind its length, so that no two rows of texts have
+// one key.
+func appendText[T ~string | ~[]byte](key []byte, text T) []byte {
+	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
+}
+
+func (d *document) checkText(s string) {
+	if !utf8.ValidString(s) {
+		d.fail("a text is not UTF-8")
+	}
+}
+
+func (d *document) checkTexts(list []string) {
+	for _, s := range list {
+		d.checkText(s)
+	}
+}
+
+func (d *document) checkRaw(text json.RawMessage) {
+	if len(text) > 0 && (!utf8.Valid(text) || !json.Valid(text)) {
+		d.fail("the arguments or the output are not JSON")
+	}
+}

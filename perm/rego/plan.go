@@ -1,0 +1,154 @@
+package rego
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// plan is what the rules that are asked for one purpose can read, and so what
+// has to be built of an input document and compared before an answer is given
+// a second time.
+type plan struct {
+	root  *node
+	key   []func(*perm.Request, []byte) ([]byte, bool)
+	notes []Note // why no answer is remembered
+}
+
+// node is a place of the part of the document that is built.
+type node struct {
+	name  *ast.Term
+	part  *part // of a leaf
+	below []*node
+}
+
+// newPlan keeps of the parts those that are read. Two more are compared: what
+// was asked for, and what hold comes to.
+func newPlan(list []part, reads []read) *plan {
+	p := &plan{root: &node{}}
+	for i := range list {
+		path := list[i].path
+		touched := list[i].touched(reads)
+		if len(touched) > 0 {
+			p.root.insert(strings.Split(path, "."), &list[i])
+		}
+		if len(touched) > 0 || path == "purpose" || path == "call.effect_class" {
+			p.add(&list[i], touched)
+		}
+	}
+	return p
+}
+
+// touched returns the reads that see anything of p.
+func (p *part) touched(reads []read) []read {
+	path := strings.Split(p.path, ".")
+	var out []read
+	for _, r := range reads {
+		n := min(len(path), len(r.path))
+		if slices.Equal(path[:n], r.path[:n]) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// add puts a part that is read into the key, whole or by the members that are
+// read, or says why there cannot be a key.
+func (p *plan) add(of *part, reads []read) {
+	if of.key == nil {
+		for _, r := range reads {
+			p.notes = append(p.notes, of.note(r))
+		}
+		return
+	}
+	depth := strings.Count(of.path, ".") + 1
+	whole := of.free == nil || slices.ContainsFunc(reads, func(r read) bool { return len(r.path) <= depth })
+	if whole {
+		p.key = append(p.key, of.whole)
+		return
+	}
+	var paths [][]string
+	for _, r := range reads {
+		paths = append(paths, r.path[depth:])
+	}
+	slices.SortFunc(paths, slices.Compare[[]string])
+	for _, path := range slices.CompactFunc(paths, slices.Equal[[]string]) {
+		p.key = append(p.key, memberKey(of.free, path))
+	}
+}
+
+func (p *part) whole(r *perm.Request, key []byte) ([]byte, bool) { return p.key(r, key), true }
+
+// memberKey compares one member of a free document: absent is apart from every
+// text, and what cannot be read has no key.
+func memberKey(get func(*perm.Request) json.RawMessage, path []string) func(*perm.Request, []byte) ([]byte, bool) {
+	return func(r *perm.Request, key []byte) ([]byte, bool) {
+		text, err := member(get(r), path)
+		if err != nil {
+			return nil, false
+		}
+		if text == nil {
+			return append(key, 0), true
+		}
+		return appendText(append(key, 1), text), true
+	}
+}
+
+func (p *part) note(r read) Note {
+	whole := strings.Join(append([]string{"input"}, r.path...), ".")
+	if len(r.path) > strings.Count(p.path, ".") {
+		return Note{At: r.at, Text: fmt.Sprintf("answers are not remembered: %s differs from call to call", whole)}
+	}
+	return Note{At: r.at, Text: fmt.Sprintf("answers are not remembered: %s is read whole, and input.%s differs from call to call", whole, p.path)}
+}
+
+func (n *node) insert(path []string, p *part) {
+	i := slices.IndexFunc(n.below, func(b *node) bool { return b.name.Value.Compare(ast.String(path[0])) == 0 })
+	if i < 0 {
+		i = len(n.below)
+		n.below = append(n.below, &node{name: ast.StringTerm(path[0])})
+	}
+	if len(path) == 1 {
+		n.below[i].part = p
+		return
+	}
+	n.below[i].insert(path[1:], p)
+}
+
+// document builds what is read of a request. The request is filled and checked.
+func (p *plan) document(k *keys, r *perm.Request) (*ast.Term, error) {
+	d := &document{keys: k}
+	return p.root.build(d, r), d.err
+}
+
+func (n *node) build(d *document, r *perm.Request) *ast.Term {
+	if n.part != nil {
+		return n.part.term(d, r)
+	}
+	fields := make([]field, 0, len(n.below))
+	for _, b := range n.below {
+		if t := b.build(d, r); t != nil {
+			fields = append(fields, field{b.name, t})
+		}
+	}
+	return d.object(fields...)
+}
+
+// keyOf returns the key of a request; false where there is none.
+func (p *plan) keyOf(r *perm.Request) ([]byte, bool) {
+	if len(p.notes) > 0 {
+		return nil, false
+	}
+	key, ok := make([]byte, 0, 256), true
+	for _, add := range p.key {
+		if key, ok = add(r, key); !ok || len(key) > maxKey {
+			return nil, false
+		}
+	}
+	return key, true
+}

@@ -1,0 +1,107 @@
+package rego
+
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// read is a place of the input that rules read, with all that is below it.
+type read struct {
+	path []string // below input; none: the whole document
+	at   string   // file:line
+}
+
+// reader finds what rules read, whichever way they come to it. It goes over
+// what the compiler made of them: there, imports, local names and conditions
+// of every kind are references again.
+type reader struct {
+	compiler *ast.Compiler
+	seen     map[*ast.Rule]bool
+	queue    []*ast.Rule
+	rule     *ast.Rule // that is looked at
+	reads    []read
+}
+
+// readsOf returns what rules, and everything that they refer to, read.
+func readsOf(c *ast.Compiler, rules []*ast.Rule) []read {
+	r := &reader{compiler: c, seen: map[*ast.Rule]bool{}}
+	r.add(rules)
+	for len(r.queue) > 0 {
+		r.rule, r.queue = r.queue[0], r.queue[1:]
+		r.visit(r.rule)
+	}
+	return r.reads
+}
+
+func (r *reader) add(rules []*ast.Rule) {
+	for _, rule := range rules {
+		if !r.seen[rule] {
+			r.seen[rule] = true
+			r.queue = append(r.queue, rule)
+		}
+	}
+}
+
+func (r *reader) visit(x any) {
+	ast.NewGenericVisitor(func(x any) bool {
+		switch x := x.(type) {
+		case *ast.Head:
+			r.tail(x.Reference)
+		case *ast.With: // what it puts in the place of something is read, the place is not
+			r.visit(x.Value)
+			return true
+		case *ast.Term:
+			return r.term(x)
+		case ast.Ref:
+			r.ref(x, nil)
+			return true
+		}
+		return false
+	}).Walk(x)
+}
+
+// term reports whether nothing is left to look at inside t.
+func (r *reader) term(t *ast.Term) bool {
+	switch v := t.Value.(type) {
+	case ast.Ref:
+		r.ref(v, t.Location)
+		return true
+	case ast.Var:
+		if v.Equal(ast.InputRootDocument.Value) {
+			r.input(nil, t.Location)
+		}
+	}
+	return false
+}
+
+func (r *reader) ref(ref ast.Ref, loc *ast.Location) {
+	switch {
+	case ref[0].Equal(ast.InputRootDocument):
+		r.input(ref[1:], loc)
+	case ref[0].Equal(ast.DefaultRootDocument):
+		r.add(r.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true}))
+	default:
+		r.visit(ref[0])
+	}
+	r.tail(ref)
+}
+
+// tail looks at what a reference is computed from.
+func (r *reader) tail(ref ast.Ref) {
+	for i := 1; i < len(ref); i++ {
+		r.visit(ref[i])
+	}
+}
+
+// input notes what a reference reads: the path up to the first part of it that
+// is not a name, and everything below.
+func (r *reader) input(parts []*ast.Term, loc *ast.Location) {
+	var path []string
+	for _, p := range parts {
+		name, ok := p.Value.(ast.String)
+		if !ok {
+			break
+		}
+		path = append(path, string(name))
+	}
+	r.reads = append(r.reads, read{path: path, at: at(orRule(loc, r.rule))})
+}

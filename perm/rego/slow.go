@@ -1,0 +1,54 @@
+package rego
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// Slow lists what makes decisions slower than they could be: rules that are
+// evaluated for every request, because no condition of them lets the index pass
+// them over, and what keeps answers from being remembered.
+func (e *Engine) Slow() []Note {
+	if e == nil || e.rules == nil {
+		return nil
+	}
+	notes := append(e.rules.unindexed(), e.rules.queries[perm.PurposeRun].plan.notes...)
+	slices.SortStableFunc(notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
+	return slices.Compact(notes)
+}
+
+// unindexed asks the index which rules it would give for an input where every
+// field is there and none has a value that a rule names: those it gives for
+// every input. A rule that reads nothing is meant to be one of them.
+func (r *ruleset) unindexed() []Note {
+	var notes []Note
+	for _, set := range setNames() {
+		index := r.compiler.RuleIndex(setRef(set))
+		if index == nil || !asked(set, perm.PurposeRun) {
+			continue
+		}
+		found, err := index.Lookup(unheardOf{})
+		if err != nil {
+			continue // it is only advice
+		}
+		for _, rule := range found.Rules {
+			if n, ours := r.numbers[rule]; ours && len(readsOf(r.compiler, []*ast.Rule{rule})) > 0 {
+				notes = append(notes, Note{At: r.places[n].at, Text: "evaluated for every request: " +
+					"no condition compares a field of input with a constant in a way that the index of rules sees " +
+					"(==, in, startswith, endswith, glob.match)"})
+			}
+		}
+	}
+	return notes
+}
+
+// unheardOf resolves every reference to a value that no policy names.
+type unheardOf struct{}
+
+func (unheardOf) Resolve(ast.Ref) (ast.Value, error) {
+	return ast.String("\x00\x00unheard of\x00\x00"), nil
+}
