@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // The conditions that callers of a Journal tell apart with errors.Is.
@@ -58,6 +60,14 @@ type Journal interface {
 	// first). It reads a snapshot: entries appended meanwhile may be missing.
 	// An entry whose bytes do not fit its leaf is yielded as ErrDamaged.
 	Entries(ctx context.Context, q Query) iter.Seq2[Entry, error]
+	// Head returns the tree head over everything stored so far. What a batch adds
+	// to the tree is stored in the same step as its entries. Entries that no
+	// durable append has followed yet may be lost in a crash, so a head that is
+	// to be kept elsewhere should be asked for after one.
+	Head(ctx context.Context) (Head, error)
+	// Hashes reads stored hashes of that tree, numbered as package tlog does. It
+	// fails for one that is not stored.
+	Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error)
 	// Unfinished lists the transactions that have not ended, oldest first,
 	// with their present owners.
 	Unfinished(ctx context.Context) ([]Ownership, error)

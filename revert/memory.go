@@ -9,6 +9,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 var errClosed = errors.New("journal is closed")
@@ -25,6 +27,8 @@ type memoryStore struct {
 	opened  int
 	alive   map[string]bool
 	entries []Entry // only ever grows; what is in it never changes
+	tree    Tree
+	hashes  []tlog.Hash // at the place that is their index
 	blobs   map[string][]byte
 	txns    map[string]*memoryTxn
 	order   []*memoryTxn // oldest first
@@ -112,6 +116,9 @@ func (s *memoryStore) append(b Batch) error {
 		e = e.clone()
 		e.Pos = int64(len(s.entries)) + 1
 		s.entries = append(s.entries, e)
+		var whole []tlog.Hash
+		s.tree, whole = s.tree.Add(e.Leaf)
+		s.hashes = append(s.hashes, whole...)
 	}
 	for _, resource := range b.Claims {
 		s.claims[resource] = b.Fence.Txn
@@ -247,6 +254,27 @@ func (q Query) selects(e Entry) bool {
 		(q.Txn == "" || q.Txn == h.Txn) &&
 		(q.Call == "" || q.Call == h.Call) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+}
+
+func (m *memory) Head(ctx context.Context) (h Head, err error) {
+	err = m.do(ctx, func(s *memoryStore) error {
+		h = s.tree.Head()
+		return nil
+	})
+	return h, err
+}
+
+func (m *memory) Hashes(ctx context.Context, indexes []int64) (found []tlog.Hash, err error) {
+	err = m.do(ctx, func(s *memoryStore) error {
+		for _, i := range indexes {
+			if i < 0 || i >= int64(len(s.hashes)) {
+				return fmt.Errorf("hash %d of the tree: %w", i, ErrNotFound)
+			}
+			found = append(found, s.hashes[i])
+		}
+		return nil
+	})
+	return found, err
 }
 
 func (m *memory) Unfinished(ctx context.Context) (open []Ownership, err error) {

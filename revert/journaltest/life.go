@@ -130,6 +130,8 @@ func useAll(ctx context.Context, j revert.Journal, ref revert.BlobRef) map[strin
 	for _, err := range j.Entries(ctx, revert.Query{}) {
 		said["Entries"] = err
 	}
+	_, said["Head"] = j.Head(ctx)
+	_, said["Hashes"] = j.Hashes(ctx, []int64{0})
 	_, said["Alive"] = j.Alive(ctx, j.Owner())
 	_, said["Unfinished"] = j.Unfinished(ctx)
 	_, said["Keep"] = j.Keep(ctx, bytes.NewReader([]byte("small")))

@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) Opener) {
 		{"claims", testClaims},
 		{"query", testQuery},
 		{"blobs", testBlobs},
+		{"tree", testTree},
 		{"life", testLife},
 		{"hammer", testHammer},
 	} {

@@ -95,7 +95,8 @@ func (j *Journal) flush(ctx context.Context) error {
 }
 
 // flushOne stores a single entry by a single statement, where that is all there
-// is to do: begin and commit around it would cost a fifth more.
+// is to do: begin and commit around it would cost a fifth more. What it does not
+// store waits again, for a transaction that finds out why.
 func (j *Journal) flushOne(w *writer) (done bool, err error) {
 	r := j.queue.takePlain()
 	if r == nil {
@@ -109,7 +110,8 @@ func (j *Journal) flushOne(w *writer) (done bool, err error) {
 	case err != nil:
 		r.tell(j.abandon(err))
 	case !stored:
-		r.tell(notOwner(r.batch.Fence))
+		j.queue.putBack(r)
+		return false, nil
 	default:
 		r.tell(nil)
 	}

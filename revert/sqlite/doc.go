@@ -1,7 +1,7 @@
 // Package sqlite keeps a journal in a folder: durable, and open to several
 // processes at once.
 //
-//	journal.db        entries, small blobs, transactions, claims (SQLite, WAL)
+//	journal.db        entries with their tree, small blobs, transactions, claims (SQLite, WAL)
 //	blobs/ab/abcd…    one file for each large blob, named by its digest
 //	blobs/new/        large blobs that are being written
 //	owners/ID.lock    locked for as long as the opening with that name lives

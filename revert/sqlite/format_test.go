@@ -36,9 +36,16 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 		"a newer format": {
 			spoil: func(t *testing.T, file string) {
 				require.NoError(t, open(t, filepath.Dir(file)).Close())
-				foreign(t, file, "PRAGMA user_version = 2")
+				foreign(t, file, "PRAGMA user_version = 99")
 			},
-			says: "format 2; this remit knows formats up to 1: use a newer one",
+			says: "format 99; this remit knows formats up to 2: use a newer one",
+		},
+		"a format from before the first release": {
+			spoil: func(t *testing.T, file string) {
+				require.NoError(t, open(t, filepath.Dir(file)).Close())
+				foreign(t, file, "PRAGMA user_version = 1")
+			},
+			says: "format 1, from before the first release",
 		},
 		"another application": {
 			spoil: func(t *testing.T, file string) {
@@ -59,7 +66,7 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 		},
 		"a journal without tables": {
 			spoil: func(t *testing.T, file string) {
-				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 1")
+				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 2")
 			},
 			says: "0 tables",
 			is:   revert.ErrDamaged,

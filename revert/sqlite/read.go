@@ -29,8 +29,8 @@ func (j *Journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.
 			return
 		}
 		s := span{after: q.After, left: q.Limit}
-		row := j.reader.QueryRowContext(ctx, "SELECT coalesce(max(pos), 0) FROM entries")
-		if err := row.Scan(&s.upTo); err != nil {
+		var err error
+		if s.upTo, err = j.size(ctx); err != nil {
 			yield(revert.Entry{}, j.because(ctx, err))
 			return
 		}

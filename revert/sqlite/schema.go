@@ -11,12 +11,13 @@ import (
 
 const (
 	applicationID = 0x72656d74 // "remt", in the header of the file
-	formatVersion = 1          // raised by any change that an older remit would misread
+	formatVersion = 2          // raised by any change that an older remit would misread
 )
 
 // schema is written once, with the format's number. Nothing is ever deleted from
-// entries, so a new row's pos is the next number. Kind, session, txn and call
-// repeat the head for queries. A sync has nothing to sync unless something was
+// entries, and a new row's pos is the next number. Kind, session, txn and call
+// repeat the head for queries; tree has the hashes that the entry adds to the
+// Merkle tree (see tree.go). A sync has nothing to sync unless something was
 // written, so a barrier without entries writes into the table of that name.
 const schema = `
 CREATE TABLE entries (
@@ -28,7 +29,8 @@ CREATE TABLE entries (
 	head    BLOB NOT NULL,
 	salt    BLOB,
 	body    BLOB,
-	leaf    TEXT NOT NULL
+	leaf    TEXT NOT NULL,
+	tree    BLOB NOT NULL
 ) STRICT;
 CREATE INDEX entries_kind ON entries (kind);
 CREATE INDEX entries_session ON entries (session) WHERE session <> '';
@@ -89,6 +91,8 @@ func checkFormat(ctx context.Context, db querier) error {
 		return fmt.Errorf("%s belongs to another application (id %#x)", databaseName, application)
 	case version > formatVersion:
 		return fmt.Errorf("%s has format %d; this remit knows formats up to %d: use a newer one", databaseName, version, formatVersion)
+	case version == 1 && tables > 0:
+		return fmt.Errorf("%s has format 1, from before the first release, and no tree: move the folder away and begin a new one", databaseName)
 	case version != formatVersion || tables == 0:
 		return fmt.Errorf("%w: %s has format %d and %d tables", revert.ErrDamaged, databaseName, version, tables)
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	stmtInsert = iota
 	stmtInsertFenced
+	stmtLast
+	stmtHash
 	stmtHolder
 	stmtExists
 	stmtBegin
@@ -30,11 +32,14 @@ const (
 )
 
 func statements() [stmtCount]string {
-	const insert = "INSERT INTO entries (kind, session, txn, call, head, salt, body, leaf) "
+	const insert = "INSERT INTO entries (pos, kind, session, txn, call, head, salt, body, leaf, tree) "
 	return [stmtCount]string{
-		stmtInsert: insert + "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		stmtInsertFenced: insert + `SELECT ?, ?, ?, ?, ?, ?, ?, ?
-			WHERE ?9 = '' OR EXISTS (SELECT 1 FROM txns WHERE txn = ?9 AND owner = ?10 AND ended = 0)`,
+		stmtInsert: insert + "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		stmtInsertFenced: insert + `SELECT ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?10
+			WHERE ?1 = 1 + (` + lastPos + `)
+			AND (?11 = '' OR EXISTS (SELECT 1 FROM txns WHERE txn = ?11 AND owner = ?12 AND ended = 0))`,
+		stmtLast:      lastPos,
+		stmtHash:      findHash,
 		stmtHolder:    "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
 		stmtExists:    "SELECT owner FROM txns WHERE txn = ?",
 		stmtBegin:     "INSERT INTO txns (txn, owner) VALUES (?, ?)",
@@ -57,7 +62,8 @@ type writer struct {
 	db     *sql.DB
 	conn   *sql.Conn
 	stmts  [stmtCount]*sql.Stmt
-	synced bool // commits are synced
+	synced bool        // commits are synced
+	tree   revert.Tree // of a prefix; catchUp makes it that of everything
 }
 
 func newWriter(ctx context.Context, dsn string) (*writer, error) {
@@ -139,19 +145,19 @@ func (w *writer) begin() error {
 }
 
 // insertFenced stores an entry in a transaction of its own, unless the fence
-// refuses it. SQLite takes the lock of a writer before it looks at the fence.
+// refuses it or somebody has appended what the tree here does not have. SQLite
+// takes the lock of a writer before it looks at either.
 func (w *writer) insertFenced(e revert.Entry, fence revert.Ownership) (stored bool, err error) {
-	res, err := w.run(stmtInsertFenced, append(columns(e), fence.Txn, fence.Owner)...)
+	row, tree := w.row(e)
+	res, err := w.run(stmtInsertFenced, append(row, fence.Txn, fence.Owner)...)
 	if err != nil {
 		return false, err
 	}
 	n, err := res.RowsAffected()
+	if n == 1 {
+		w.tree = tree
+	}
 	return n == 1, err
-}
-
-func columns(e revert.Entry) []any {
-	h := e.Header
-	return []any{string(h.Kind), h.Session, h.Txn, h.Call, e.Head, e.Salt, e.Body, e.Leaf}
 }
 
 // store stores the batches of a transaction that has begun and commits it. Each
@@ -160,6 +166,9 @@ func columns(e revert.Entry) []any {
 func (w *writer) store(taken []*request) (refused []error, err error) {
 	refused = make([]error, len(taken))
 	written := false
+	if err := w.catchUp(); err != nil {
+		return nil, err
+	}
 	for i, r := range taken {
 		refused[i], err = w.mayStore(r.batch)
 		if err == nil && refused[i] == nil {
@@ -215,9 +224,11 @@ func (w *writer) writeBlobs(b revert.Batch) error {
 
 func (w *writer) writeEntries(b revert.Batch) error {
 	for _, e := range b.Entries {
-		if _, err := w.run(stmtInsert, columns(e)...); err != nil {
+		row, tree := w.row(e)
+		if _, err := w.run(stmtInsert, row...); err != nil {
 			return err
 		}
+		w.tree = tree
 	}
 	return nil
 }

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Each entry's row has the hashes of the tree that the entry completes, in
+// tlog's order. So whatever stores an entry stores its part of the tree with it,
+// in one row, and the head of every prefix can be told from at most as many rows
+// as its size has bits.
+
+// finder reads so many bytes from an offset, counted from 1, of the hashes that
+// stand in a row.
+type finder func(data *[]byte, pos, offset, length int64) (found bool, err error)
+
+// ReadHashes makes a finder a tlog.HashReader.
+func (find finder) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	found := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		if index < 0 || index > 1<<60 { // beyond what its numbering can be undone for
+			return nil, noHash(index)
+		}
+		level, n := tlog.SplitStoredHashIndex(index)
+		var data []byte
+		// The last entry below a subtree is the one that made it whole.
+		there, err := find(&data, (n+1)<<level, int64(level*tlog.HashSize+1), tlog.HashSize)
+		switch {
+		case err != nil:
+			return nil, err
+		case !there:
+			return nil, noHash(index)
+		case len(data) != tlog.HashSize:
+			return nil, fmt.Errorf("%w: entry %d lacks hashes of the tree", revert.ErrDamaged, (n+1)<<level)
+		}
+		found[i] = tlog.Hash(data)
+	}
+	return found, nil
+}
+
+func noHash(index int64) error {
+	return fmt.Errorf("hash %d of the tree: %w", index, revert.ErrNotFound)
+}
+
+// Head returns the tree head over what is stored.
+func (j *Journal) Head(ctx context.Context) (revert.Head, error) {
+	if err := j.usable(ctx); err != nil {
+		return revert.Head{}, err
+	}
+	size, err := j.size(ctx)
+	if err != nil {
+		return revert.Head{}, j.because(ctx, err)
+	}
+	// What the prefix of this size has stored never changes, so this needs no
+	// snapshot.
+	tree, err := revert.TreeOf(size, j.finder(ctx))
+	return tree.Head(), err
+}
+
+// Hashes reads stored hashes of the tree.
+func (j *Journal) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	if err := j.usable(ctx); err != nil {
+		return nil, err
+	}
+	return j.finder(ctx).ReadHashes(indexes)
+}
+
+// size is the position of the last entry.
+func (j *Journal) size(ctx context.Context) (n int64, err error) {
+	err = j.reader.QueryRowContext(ctx, lastPos).Scan(&n)
+	return n, err
+}
+
+const (
+	lastPos  = "SELECT coalesce(max(pos), 0) FROM entries"
+	findHash = "SELECT substr(tree, ?2, ?3) FROM entries WHERE pos = ?1"
+)
+
+func (j *Journal) finder(ctx context.Context) finder {
+	return func(data *[]byte, pos, offset, length int64) (bool, error) {
+		err := j.reader.QueryRowContext(ctx, findHash, pos, offset, length).Scan(data)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, nil
+		}
+		if err != nil {
+			return false, j.because(ctx, err)
+		}
+		return true, nil
+	}
+}
+
+// catchUp makes the writer's tree that of what is stored: other processes append
+// as well. Inside a transaction that writes it stays so until the end.
+func (w *writer) catchUp() error {
+	var size int64
+	if _, err := w.find(stmtLast, &size); err != nil {
+		return err
+	}
+	if size == w.tree.Size() {
+		return nil
+	}
+	tree, err := revert.TreeOf(size, finder(func(data *[]byte, pos, offset, length int64) (bool, error) {
+		return w.find(stmtHash, data, pos, offset, length)
+	}))
+	if err == nil {
+		w.tree = tree
+	}
+	return err
+}
+
+// row returns what is stored for the next entry, and the tree with it.
+func (w *writer) row(e revert.Entry) ([]any, revert.Tree) {
+	tree, whole := w.tree.Add(e.Leaf)
+	hashes := make([]byte, 0, len(whole)*tlog.HashSize)
+	for _, h := range whole {
+		hashes = append(hashes, h[:]...)
+	}
+	h := e.Header
+	return []any{tree.Size(), string(h.Kind), h.Session, h.Txn, h.Call, e.Head, e.Salt, e.Body, e.Leaf, hashes}, tree
+}

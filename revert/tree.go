@@ -1,0 +1,150 @@
+package revert
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Head is the Merkle tree head over the leaves of a journal's first Size
+// entries. Whoever keeps a head elsewhere can tell later that none of these
+// entries was changed, moved or cut off.
+type Head struct {
+	Size int64  `json:"size"`
+	Root string `json:"root"` // sha256:… as in RFC 6962; record n is the leaf, as text, of the entry at position n+1
+}
+
+const rootPrefix = "sha256:"
+
+// String is the form in which a head is kept elsewhere, and which ParseHead
+// reads.
+func (h Head) String() string { return strconv.FormatInt(h.Size, 10) + ":" + h.Root }
+
+// ParseHead reads what Head.String writes.
+func ParseHead(text string) (Head, error) {
+	size, root, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(size, 10, 64)
+	h := Head{Size: n, Root: root}
+	if err == nil {
+		_, err = h.hash()
+	}
+	if err != nil || n < 0 {
+		return Head{}, fmt.Errorf("%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do", text)
+	}
+	return h, nil
+}
+
+func (h Head) hash() (sum tlog.Hash, err error) {
+	digits, ok := strings.CutPrefix(h.Root, rootPrefix)
+	if !ok || len(digits) != 2*len(sum) {
+		return sum, fmt.Errorf("%q is not the root of a tree", h.Root)
+	}
+	_, err = hex.Decode(sum[:], []byte(digits))
+	return sum, err
+}
+
+// Tree is what appending to a tree needs to know of it: the roots of the whole
+// subtrees that its records make, largest first; not more than the logarithm of
+// its size. The zero Tree is empty. It is a value: Add leaves it as it is.
+type Tree struct {
+	size  int64
+	roots []tlog.Hash
+}
+
+// Size is the number of records.
+func (t Tree) Size() int64 { return t.size }
+
+// Add returns the tree with one more leaf, and the hashes which that completes:
+// the record's own, then one for each subtree that is now whole. They are what
+// tlog stores for the record, in its order.
+func (t Tree) Add(leaf string) (Tree, []tlog.Hash) { return t.addHash(tlog.RecordHash([]byte(leaf))) }
+
+func (t Tree) addHash(h tlog.Hash) (Tree, []tlog.Hash) {
+	whole := []tlog.Hash{h}
+	keep := len(t.roots)
+	for n := t.size; n&1 == 1; n >>= 1 {
+		keep--
+		h = tlog.NodeHash(t.roots[keep], h)
+		whole = append(whole, h)
+	}
+	return Tree{size: t.size + 1, roots: append(slices.Clone(t.roots[:keep]), h)}, whole
+}
+
+// Head returns the head of the tree.
+func (t Tree) Head() Head {
+	sum, _ := tlog.TreeHash(0, nil) // of the empty tree; reads nothing
+	for i, h := range slices.Backward(t.roots) {
+		if i == len(t.roots)-1 {
+			sum = h
+		} else {
+			sum = tlog.NodeHash(h, sum)
+		}
+	}
+	return Head{Size: t.size, Root: rootPrefix + hex.EncodeToString(sum[:])}
+}
+
+// TreeOf finds the tree of so many records among stored hashes.
+func TreeOf(size int64, stored tlog.HashReader) (Tree, error) {
+	var at []int64
+	for level, start := 62, int64(0); level >= 0; level-- {
+		if size>>level&1 == 1 {
+			at = append(at, tlog.StoredHashIndex(level, start>>level))
+			start += 1 << level
+		}
+	}
+	roots, err := stored.ReadHashes(at)
+	return Tree{size: size, roots: roots}, err
+}
+
+// Proof proves that the tree with the head old is a prefix of the one with the
+// head now. It is what CheckPrefix takes, made of a logarithmic number of hashes
+// that the journal stores.
+func Proof(ctx context.Context, j Journal, old, now Head) (tlog.TreeProof, error) {
+	if old.Size > now.Size {
+		return nil, cutOff(old, now)
+	}
+	if old.Size == 0 {
+		return nil, nil
+	}
+	read := tlog.HashReaderFunc(func(at []int64) ([]tlog.Hash, error) { return j.Hashes(ctx, at) })
+	proof, err := tlog.ProveTree(now.Size, old.Size, read)
+	if err != nil {
+		return nil, fmt.Errorf("prove a prefix of %d entries: %w", old.Size, err)
+	}
+	return proof, nil
+}
+
+// CheckPrefix reports ErrDamaged unless the proof shows that the journal whose
+// head is now begins with the entries whose head is old. It needs no journal.
+func CheckPrefix(old, now Head, proof tlog.TreeProof) error {
+	if old.Size > now.Size {
+		return cutOff(old, now)
+	}
+	was, err := old.hash()
+	if err != nil {
+		return err
+	}
+	is, err := now.hash()
+	if err != nil {
+		return err
+	}
+	if old.Size == 0 { // everything begins with nothing, and tlog proves only what there is
+		if old != (Tree{}).Head() {
+			err = fmt.Errorf("%w: the head %s belongs to no tree", ErrDamaged, old)
+		}
+		return err
+	}
+	if err := tlog.CheckTree(proof, now.Size, is, old.Size, was); err != nil {
+		return fmt.Errorf("%w: the first %d entries are not those whose head was kept: %w", ErrDamaged, old.Size, err)
+	}
+	return nil
+}
+
+func cutOff(old, now Head) error {
+	return fmt.Errorf("%w: a head of %d entries was kept, and the journal has %d: its end was cut off", ErrDamaged, old.Size, now.Size)
+}
