@@ -52,7 +52,7 @@ func New(opts ...Option) (*Runtime, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	if rt.engine == nil {
-		if rt.engine, err = rego.Load(rego.Source{FS: policies.Workspace()}); err != nil {
+		if rt.engine, err = rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix}); err != nil {
 			return nil, fmt.Errorf("agent: the workspace policy: %w", err)
 		}
 	}

@@ -8,6 +8,10 @@ import (
 	"io/fs"
 )
 
+// Prefix stands before the files of a pack where a reason names its rule:
+// builtin:workspace/workspace.rego:51 is no file of the reader's folder.
+const Prefix = "builtin:"
+
 //go:embed workspace/*.rego
 var workspace embed.FS
 

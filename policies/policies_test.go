@@ -17,7 +17,7 @@ import (
 
 func workspace(t *testing.T) *rego.Engine {
 	t.Helper()
-	e, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.Workspace()}}, Deadline: time.Minute})
+	e, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}}, Deadline: time.Minute})
 	require.NoError(t, err)
 	return e
 }
@@ -119,7 +119,7 @@ func TestWorkspaceDecides(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, perm.Deny, d.Effect())
 	require.Contains(t, d.Reasons()[0].Text, "declares no effect class")
-	require.Contains(t, d.Reasons()[0].At, "workspace/workspace.rego:")
+	require.Contains(t, d.Reasons()[0].At, "builtin:workspace/workspace.rego:")
 }
 
 // TestWorkspaceMasksWhatItDenies holds the two against each other: a path that
@@ -145,7 +145,7 @@ func TestWorkspaceMasksWhatItDenies(t *testing.T) {
 }
 
 func ExampleWorkspace() {
-	e, err := rego.Load(rego.Source{FS: policies.Workspace()})
+	e, err := rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,7 +22,7 @@ import (
 // leads to its line.
 func loadPolicy(paths []string, tests bool) (*rego.Engine, error) {
 	if len(paths) == 0 {
-		return rego.Load(rego.Source{FS: policies.Workspace()})
+		return rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix})
 	}
 	modules := map[string]string{}
 	for _, path := range paths {

@@ -75,3 +75,20 @@ func TestDataProblems(t *testing.T) {
 	_, err = rego.New(rego.Options{Modules: modules, Data: map[string]any{"f": 1}})
 	require.NoError(t, err)
 }
+
+func TestPrefix(t *testing.T) {
+	bare, err := rego.Load(rego.Source{FS: tree()})
+	require.NoError(t, err)
+	named, err := rego.Load(rego.Source{FS: tree(), Prefix: "builtin:"})
+	require.NoError(t, err)
+	require.Equal(t, "builtin:base/deny.rego:2", decide(t, named, request()).Reasons()[0].At)
+	require.Equal(t, bare.Revision(), named.Revision(), "where a policy lies is no part of it")
+
+	both, err := rego.Load(rego.Source{FS: tree(), Prefix: "a/"}, rego.Source{FS: tree(), Prefix: "b/"})
+	require.NoError(t, err)
+	require.Len(t, decide(t, both, request()).Reasons(), 2)
+	require.NotEqual(t, bare.Revision(), both.Revision())
+	swapped, err := rego.Load(rego.Source{FS: tree(), Prefix: "b/"}, rego.Source{FS: tree(), Prefix: "c/"})
+	require.NoError(t, err)
+	require.Equal(t, both.Revision(), swapped.Revision())
+}
