@@ -101,7 +101,8 @@ func locatedCopy(mod *ast.Module, rule *ast.Rule, set string, n int) *ast.Rule {
 	c.Annotations = nil
 	c.Head.Name = ast.Var(private)
 	c.Head.Reference = ast.Ref{ast.VarTerm(private).SetLocation(rule.Head.Location)}
-	number := ast.IntNumberTerm(n).SetLocation(rule.Head.Location)
+	// OPA shares the terms of small numbers, so one of our own gets the location.
+	number := &ast.Term{Value: ast.IntNumberTerm(n).Value, Location: rule.Head.Location}
 	c.Head.Key = ast.ArrayTerm(number, c.Head.Key).SetLocation(rule.Head.Location)
 	return c
 }
