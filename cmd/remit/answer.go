@@ -14,6 +14,7 @@ import (
 type answer struct {
 	Line        int                `json:"line"`
 	Call        string             `json:"call"` // empty: the line was no call
+	Txn         string             `json:"txn"`  // empty: the line was no call
 	Tool        string             `json:"tool"`
 	Status      tool.Status        `json:"status"`
 	Stage       string             `json:"stage,omitempty"`
@@ -42,7 +43,7 @@ type reason struct {
 
 func answerOf(n int, o tool.Outcome) answer {
 	a := answer{
-		Line: n, Call: o.Call, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
+		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
 		Decision: decisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
 		TakenBack: o.TakenBack, Undo: o.Undo, Error: o.Error,
 	}
@@ -66,7 +67,8 @@ func decisionOf(r *perm.DecisionRecord) *decision {
 	return d
 }
 
-// summary is what became of one transaction.
+// summary is what became of one transaction. It is the one answer without a
+// line. Without a transaction, nothing of the script was run.
 type summary struct {
 	Txn       string          `json:"txn"`
 	State     revert.TxnState `json:"state"`
@@ -112,12 +114,19 @@ type teller interface {
 }
 
 // jsonTeller writes one object a line.
-type jsonTeller struct{ enc *json.Encoder }
+type jsonTeller struct {
+	enc *json.Encoder
+	out *output
+}
 
 func newJSON(w io.Writer) jsonTeller {
-	enc := json.NewEncoder(w)
+	out, ok := w.(*output)
+	if !ok {
+		out = &output{w: w}
+	}
+	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return jsonTeller{enc}
+	return jsonTeller{enc, out}
 }
 
 func (t jsonTeller) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
@@ -141,9 +150,12 @@ func (t jsonTeller) back(n int, name string, r revert.Report) {
 
 func (t jsonTeller) end(s summary) { t.write(s) }
 
-// write cannot fail in a way that anybody could still be told: output that is
-// gone takes the journal nothing.
-func (t jsonTeller) write(v any) { _ = t.enc.Encode(v) }
+// write leaves it to the output to tell what could not be written.
+func (t jsonTeller) write(v any) {
+	if err := t.enc.Encode(v); err != nil {
+		t.out.lose(err)
+	}
+}
 
 // listed makes an empty list of a missing one, so that programs read a list.
 func listed[T any](list []T) []T {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,8 @@ type app struct {
 
 // run is the whole command, without the process around it.
 func run(ctx context.Context, args []string, w world) (code int) {
+	out := &output{w: w.out}
+	w.out = out
 	a := &app{world: w}
 	// A panic would end the process with 2, which means wrong usage here.
 	defer func() {
@@ -49,8 +52,12 @@ func run(ctx context.Context, args []string, w world) (code int) {
 	}()
 	cmd := a.command()
 	cmd.SetArgs(args)
-	if failed, err := cmd.ExecuteContextC(ctx); err != nil {
-		a.code = worst(a.code, a.complain(failed, err))
+	ran, err := cmd.ExecuteContextC(ctx)
+	if err != nil {
+		a.code = worst(a.code, a.complain(ran, err))
+	}
+	if out.err != nil {
+		a.code = worst(a.code, a.complain(ran, lost(ran, out.err)))
 	}
 	return int(a.code)
 }
@@ -61,13 +68,15 @@ func (a *app) command() *cobra.Command {
 		Short: "Run tools for agents: asked for, verified, on the record, and taken back",
 		Long: "remit runs calls of tools. Each call is asked for by a policy before it runs, verified after it ran,\n" +
 			"is on a durable journal before anybody sees its result, and can be taken back, also after a crash.",
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: readVersion().String(),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err.Error()) })
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.redoCommand(), a.recoverCommand(),
@@ -102,3 +111,17 @@ func wantArgs(low, high int, what string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// wantIDs is wantArgs for ids. An empty one is what an unset variable leaves; it
+// stands for nothing.
+func wantIDs(low, high int, what string) cobra.PositionalArgs {
+	number := wantArgs(low, high, what)
+	return func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return emptyID()
+		}
+		return number(cmd, args)
+	}
+}
+
+func emptyID() *problem { return usage("the id is empty; is a variable not set?") }

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -46,6 +48,31 @@ func readLines(r io.Reader, done <-chan struct{}) <-chan line {
 		}
 	}()
 	return out
+}
+
+// collect reads a script to its end, or until the command is told to end.
+func collect(ctx context.Context, lines <-chan line) (all []line) {
+	for {
+		l, ok := next(ctx, lines)
+		if !ok {
+			return all
+		}
+		all = append(all, l)
+	}
+}
+
+// replay yields lines that were read before.
+func replay(lines []line) <-chan line {
+	out := make(chan line, len(lines))
+	for _, l := range lines {
+		out <- l
+	}
+	close(out)
+	return out
+}
+
+func (l line) unread() error {
+	return fmt.Errorf("the script cannot be read on at line %d: %w", l.n, l.err)
 }
 
 func readLine(in *bufio.Reader) (l line, err error) {

@@ -20,7 +20,12 @@ func (a *app) logCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "log", Short: "List transactions and their calls, newest first",
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.log(cmd.Context(), &p, only, asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if only == "" && cmd.Flags().Changed("txn") {
+				return emptyID()
+			}
+			return a.log(cmd.Context(), &p, only, asJSON)
+		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each transaction")

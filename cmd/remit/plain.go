@@ -44,7 +44,7 @@ func (t plainTeller) call(n int, c call, o tool.Outcome) {
 		p.why, p.fix = o.Error.Why, o.Error.Fix
 	}
 	if o.Call != "" {
-		p.id = strings.TrimPrefix(t.where.hint("show", o.Call), "remit show ")
+		p.id = t.where.shown(o.Call)
 	}
 	t.paint.details(t.w, p)
 	t.leftovers(o.Undo)
@@ -67,6 +67,10 @@ func (t plainTeller) back(n int, name string, r revert.Report) {
 }
 
 func (t plainTeller) end(s summary) {
+	if s.Txn == "" {
+		_, _ = fmt.Fprintf(t.w, "\nnothing was run: %s of the script cannot be followed\n", count(s.Calls, "line"))
+		return
+	}
 	_, _ = fmt.Fprintf(t.w, "\ntransaction %s %s: %s", s.Txn, t.state(s.State), count(s.Calls, "call"))
 	for _, part := range []struct {
 		n    int

@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 )
@@ -95,16 +93,24 @@ func (a *app) policyCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.policyCheckCommand(), a.policyEvalCommand())
+	cmd.AddCommand(a.policyCheckCommand(), a.policyEvalCommand(), a.policySchemaCommand())
 	return cmd
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "check [PATH]...", Short: "Load a policy and run its own tests",
-		Long: "Loads the policy of the given files and folders (none: the workspace policy that holds by default), says what is\n" +
-			"wrong with it and where, what could not be checked, and runs its *_test.rego. Exit code 5: it is not good.",
+		Use: "check PATH...", Short: "Load a policy and run its own tests",
+		Long: "Loads the policy of the given files and folders, says what is wrong with it and where, what could not be checked,\n" +
+			"and runs its *_test.rego. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good.",
+		Args: func(_ *cobra.Command, paths []string) error {
+			if len(paths) > 0 {
+				return nil
+			}
+			e := usage("there is no policy to check")
+			e.fix = "name its files or folders: remit policy check policy.rego"
+			return e
+		},
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyCheck(cmd, paths, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
@@ -181,84 +187,4 @@ func (p paint) checked(w io.Writer, c checked) {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", count(len(c.Tests), "test"), failed)
-}
-
-func (a *app) policyEvalCommand() *cobra.Command {
-	var input string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "eval --input FILE|- [PATH]...", Short: "Ask a policy about one access",
-		Long: "Decides about one input document as a call would be decided. The exit code is that of the call: 0 for allow and hold,\n" +
-			"3 for deny, 4 for ask.",
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyEval(cmd, input, paths, asJSON) },
-	}
-	cmd.Flags().StringVar(&input, "input", "", "`FILE` with the input document, or - for standard input")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	return cmd
-}
-
-func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSON bool) error {
-	if input == "" {
-		return usage("--input is missing: there is nothing to decide about")
-	}
-	request, err := a.request(input)
-	if err != nil {
-		return &problem{code: exitUsage, what: "the input document cannot be used", why: err.Error()}
-	}
-	engine, err := loadPolicy(paths, false)
-	if err != nil {
-		return err
-	}
-	d, err := engine.Decide(cmd.Context(), request)
-	switch {
-	case err != nil, d.Effect() == perm.Deny:
-		a.code = exitDenied
-	case d.Effect() == perm.Ask:
-		a.code = exitPending
-	}
-	if asJSON {
-		newJSON(a.out).write(d)
-		return nil
-	}
-	a.paint().decided(a.out, d)
-	if err != nil {
-		_, _ = fmt.Fprintln(a.err, printable(err.Error()))
-	}
-	return nil
-}
-
-func (a *app) request(input string) (r perm.Request, err error) {
-	from := a.in
-	if input != "-" {
-		f, err := os.Open(input)
-		if err != nil {
-			return r, err
-		}
-		defer func() { _ = f.Close() }()
-		from = f
-	}
-	text, err := io.ReadAll(io.LimitReader(from, int64(canon.DefaultLimits().Bytes)+1))
-	if err != nil {
-		return r, err
-	}
-	return r, canon.Decode(text, &r)
-}
-
-func (p paint) decided(w io.Writer, d perm.Decision) {
-	effect := p.good(d.Effect().String())
-	if d.Effect() == perm.Deny {
-		effect = p.bad(d.Effect().String())
-	}
-	_, _ = fmt.Fprintln(w, effect)
-	details := d.Details()
-	for _, r := range append(details.Reasons, append(details.Requires, details.Ensures...)...) {
-		set := r.Set
-		if set == "" {
-			set = d.Effect().String()
-		}
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", set, printable(withPlace(r.Text, r.At)))
-	}
-	for _, h := range details.Hints {
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", "hint", printable(h))
-	}
 }

@@ -174,7 +174,9 @@ func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord
 	case c.Denied != nil:
 		d := c.Denied
 		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision
-		r.Access = []revert.Access{d.Access}
+		if d.Access != (revert.Access{}) {
+			r.Access = []revert.Access{d.Access}
+		}
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why
 	}
@@ -184,6 +186,7 @@ func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord
 	}
 	if t, ok := tools.Get(c.Tool.Name); ok {
 		r.Input = hide(r.Input, t.Spec().Hints.Sensitive)
+		r.declared(c, t)
 	}
 	return r, r.decide(decided)
 }
@@ -192,6 +195,15 @@ func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
 	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
 	r.Confinement, r.Access, r.Approval = s.Confinement, listed(s.Access), s.Approval
 	return s.Decision
+}
+
+// declared fills in what the journal does not say of a call whose code was never
+// entered, where the tool at hand is the one that was meant.
+func (r *callRecord) declared(c *revert.Call, t tool.Tool) {
+	if r.EffectClass == "" && t.Digest() == c.Tool.Digest {
+		s := t.Spec()
+		r.EffectClass, r.Declared, r.Confinement = t.Class(), s.EffectClass != "", string(s.Confinement)
+	}
 }
 
 func (r *callRecord) ended(c *revert.Call) {

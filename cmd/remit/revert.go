@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,13 +19,14 @@ func (a *app) revertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revert TXN | --last", Short: "Take a transaction back, also one that committed",
 		Long: "Takes a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
-			"--last is the newest transaction with something to take back.",
-		Args: wantArgs(0, 1, "the id of one transaction, or --last"),
+			"--last is the newest transaction with something to take back.\n\n" +
+			"Exit codes: 0 all of it was taken back; 2 usage, or no such transaction; 6 not everything could be taken back.",
+		Args: wantIDs(0, 1, "the id of one transaction, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
 				return usage("name one transaction, or give --last")
 			}
-			return a.revert(cmd.Context(), &p, append(args, "")[0], asJSON, (*agent.Runtime).Revert)
+			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, (*agent.Runtime).Revert)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -39,14 +41,21 @@ func (a *app) redoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "redo TXN", Short: "Bring back a transaction that was taken back",
 		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.",
-		Args: wantArgs(1, 1, "the id of one transaction"),
+		Args: wantIDs(1, 1, "the id of one transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.revert(cmd.Context(), &p, args[0], asJSON, (*agent.Runtime).Redo)
+			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, (*agent.Runtime).Redo)
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// target says which transaction is meant: the one with an id, or the last one.
+// No id means none, never the last.
+type target struct {
+	id   string
+	last bool
 }
 
 // reverted is a report with what is left, so that a program need not know which
@@ -58,11 +67,12 @@ type reverted struct {
 }
 
 // revert does one direction of undo: there or back.
-func (a *app) revert(ctx context.Context, p *place, id string, asJSON bool, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
+func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
 		var err error
-		if id == "" {
+		id := which.id
+		if which.last {
 			id, err = lastTxn(ctx, rt.Journal())
 		}
 		if err == nil && id != "" {

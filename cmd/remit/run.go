@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
 )
 
 // runFlags is what remit run is told.
@@ -36,6 +37,8 @@ func (a *app) runCommand() *cobra.Command {
 			`  {"parallel":[{"tool":…,"args":…},…]}      calls that run at once` + "\n" +
 			`  {"savepoint":"a"}, {"revert_to":"a"}      take back what came after` + "\n" +
 			`  {"commit":true}, {"revert":true}          end the transaction; a later call begins the next` + "\n\n" +
+			"A file is read to its end before its first call runs: with a line that is no step, nothing of it is run (exit code 5;\n" +
+			"--keep-going runs the other lines). From - lines are run as they come, up to the first that is no step.\n\n" +
 			"Exit codes: 0 all done; 1 internal; 2 usage; 3 a call was denied; 4 a call waits for approval; 5 a call failed, was\n" +
 			"invalid or did not verify; 6 not everything could be taken back; 7 an outcome is unknown. The most serious one wins:\n" +
 			"1, 2, 7, 6, 5, 4, 3.",
@@ -51,7 +54,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
-	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step")
+	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
 	flags.BoolVar(&f.json, "json", false, "answer with one JSON object a line")
 	return cmd
 }
@@ -78,6 +81,16 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 		return err
 	}
 	defer closeScript()
+	done := make(chan struct{})
+	defer close(done)
+	lines := readLines(in, done)
+	if script != "-" {
+		whole := collect(ctx, lines)
+		if refused, err := a.refused(&f, whole); refused || err != nil {
+			return err
+		}
+		lines = replay(whole)
+	}
 	rt, closeRuntime, err := a.runtime(ctx, &f)
 	if err != nil {
 		return err
@@ -87,12 +100,31 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt), sum: newSummary()}
-	done := make(chan struct{})
-	defer close(done)
-	err = r.script(ctx, readLines(in, done))
+	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary()}
+	err = r.script(ctx, lines)
 	a.code = worst(a.code, r.code)
 	return err
+}
+
+// refused looks at every line of a script before any is run. One that is no step
+// refuses all of it, unless somebody wants to go on after such a line: what
+// comes after may rely on it, and what comes before on that.
+func (a *app) refused(f *runFlags, lines []line) (bool, error) {
+	r := &runner{how: *f, tell: a.teller(f, tool.Registry{}), sum: newSummary()}
+	for _, l := range lines {
+		if l.err != nil {
+			return false, l.unread()
+		}
+		if _, err := l.step(); err != nil && !f.keepGoing {
+			r.answer(l.n, call{}, notAStep(l.n, err, ", nothing was run"))
+		}
+	}
+	if r.code == exitOK {
+		return false, nil
+	}
+	r.tell.end(r.sum)
+	a.code = worst(a.code, r.code)
+	return true, nil
 }
 
 func (a *app) script(name string) (io.Reader, func(), error) {
@@ -167,9 +199,9 @@ func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err err
 	return opts, folders, nil
 }
 
-func (a *app) teller(f *runFlags, rt *agent.Runtime) teller {
+func (a *app) teller(f *runFlags, tools tool.Registry) teller {
 	if f.json {
 		return newJSON(a.out)
 	}
-	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, tools: rt.Tools(), left: new(bool)}
+	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, tools: tools, left: new(bool)}
 }

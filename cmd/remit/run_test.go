@@ -68,7 +68,8 @@ func TestInterrupt(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
 }
 
-// TestReaderGone: the script is run to its end also when nobody reads on.
+// TestReaderGone: the script is run to its end also when nobody reads on. Not to
+// be heard is no success.
 func TestReaderGone(t *testing.T) {
 	remit := build(t)
 	workspace, state := testPlace(t)
@@ -83,7 +84,9 @@ func TestReaderGone(t *testing.T) {
 	cmd.Stdin, cmd.Stdout = strings.NewReader(script.String()), write
 	require.NoError(t, cmd.Start())
 	require.NoError(t, errors.Join(read.Close(), write.Close()))
-	require.NoError(t, cmd.Wait())
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &exit)
+	require.Equal(t, int(exitInternal), exit.ExitCode())
 	require.FileExists(t, filepath.Join(workspace, "last.txt"))
 	out, err := exec.Command(remit, "log", "--state", state).Output()
 	require.NoError(t, err)

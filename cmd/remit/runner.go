@@ -73,7 +73,7 @@ func next(ctx context.Context, lines <-chan line) (line, bool) {
 // line runs one line, and reports whether the script goes on.
 func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
 	if l.err != nil {
-		return false, fmt.Errorf("the script cannot be read on at line %d: %w", l.n, l.err)
+		return false, l.unread()
 	}
 	r.told = false
 	s, err := l.step()
@@ -111,20 +111,27 @@ func (l line) step() (step, error) {
 // refuse answers a line that is no step. It ends the script: what comes after
 // may rely on it.
 func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err error) {
-	p := &tool.Problem{What: fmt.Sprintf("line %d is not a step", n), Why: why.Error()}
-	var bad *stepError
-	if errors.As(why, &bad) {
-		p.Fix = bad.fix
-	}
+	then := ""
 	if !r.how.keepGoing {
-		p.What += ", the script ends here"
+		then = ", the script ends here"
 	}
-	text := fmt.Sprintf("Line %d is not a step: %v; %s.", n, why, p.Fix)
-	r.answer(n, call{}, tool.Outcome{Status: tool.StatusInvalid, Output: []byte("null"), Error: p, Text: text})
+	r.answer(n, call{}, notAStep(n, why, then))
 	if r.how.atomic {
 		return false, r.finish(ctx, "revert")
 	}
 	return r.how.keepGoing, nil
+}
+
+// notAStep is the outcome of a line that asks for nothing. What follows from it
+// is told to people.
+func notAStep(n int, why error, follows string) tool.Outcome {
+	p := &tool.Problem{What: fmt.Sprintf("line %d is not a step%s", n, follows), Why: why.Error()}
+	var bad *stepError
+	if errors.As(why, &bad) {
+		p.Fix = bad.fix
+	}
+	text := fmt.Sprintf("Line %d is not a step: %v; %s.", n, why, p.Fix)
+	return tool.Outcome{Status: tool.StatusInvalid, Output: []byte("null"), Error: p, Text: text}
 }
 
 func (r *runner) begin(ctx context.Context) (err error) {
@@ -139,7 +146,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	outcomes := make([]tool.Outcome, len(calls))
 	var wait sync.WaitGroup
 	for i, c := range calls {
-		wait.Go(func() { outcomes[i] = invoke(ctx, r.tx, c) })
+		wait.Go(func() { outcomes[i] = mended(invoke(ctx, r.tx, c), &r.how.place) })
 	}
 	wait.Wait()
 	ok := true
@@ -160,6 +167,9 @@ func invoke(ctx context.Context, tx *agent.Txn, c call) tool.Outcome {
 	}
 	if o.Output == nil {
 		o.Output = []byte("null")
+	}
+	if o.Txn == "" {
+		o.Txn = tx.ID()
 	}
 	return o
 }

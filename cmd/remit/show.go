@@ -18,7 +18,7 @@ func (a *app) showCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
-		Args: wantArgs(1, 1, "the id of one call or transaction"),
+		Args: wantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), &p, args[0], asJSON) },
 	}
 	placeFlags(cmd, &p)
@@ -144,8 +144,12 @@ func (p paint) record(w io.Writer, c callRecord) {
 	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
 	row("input", string(c.Input))
 	row("effect", effectWords(c))
+	touches := "touches"
+	if c.Status == string(tool.StatusDenied) {
+		touches = "refused"
+	}
 	for _, access := range c.Access {
-		row("touches", access.Action+" "+access.Resource)
+		row(touches, access.Action+" "+access.Resource)
 	}
 	if c.Decision != nil {
 		row("decision", c.Decision.Effect)
@@ -156,7 +160,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 	if c.Approval != nil {
 		row("approved", "by "+c.Approval.By)
 	}
-	row("why", c.Why)
+	row("why", once(c.Why))
 	for _, ch := range c.Changes {
 		row("change", changeWord(ch.Kind)+" "+resourceWords(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}

@@ -24,8 +24,32 @@ type place struct {
 
 // placeFlags adds the flags that find a journal.
 func placeFlags(cmd *cobra.Command, p *place) {
-	cmd.Flags().StringVar(&p.workspace, "workspace", "", "workspace `DIR`; its root is named workspace (default: the current folder)")
-	cmd.Flags().StringVar(&p.state, "state", "", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
+	cmd.Flags().Var(folderFlag{&p.workspace}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
+	cmd.Flags().Var(folderFlag{&p.state}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
+}
+
+// folderFlag is a flag that names a folder. An empty one is refused: it is what
+// an unset variable leaves, and would be another folder than the one meant.
+type folderFlag struct{ to *string }
+
+// String is the folder.
+func (f folderFlag) String() string {
+	if f.to == nil {
+		return ""
+	}
+	return *f.to
+}
+
+// Type names what the flag takes.
+func (folderFlag) Type() string { return "string" }
+
+// Set takes the folder.
+func (f folderFlag) Set(dir string) error {
+	if dir == "" {
+		return errors.New("the folder has no name; is a variable not set?")
+	}
+	*f.to = dir
+	return nil
 }
 
 // folder returns the workspace as it was named.
@@ -152,15 +176,24 @@ func (p *place) open(ctx context.Context) (revert.Journal, error) {
 }
 
 // read opens the journal of a workspace where something may have been recorded.
-// One where nothing was is empty; looking at it leaves no folder behind.
+// One where nothing was is empty; looking at it leaves no folder behind. A state
+// that was named and holds no journal is not the one that was meant.
 func (p *place) read(ctx context.Context, a *app) (revert.Journal, error) {
+	named := p.state != ""
 	if err := p.find(a); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(p.state); errors.Is(err, os.ErrNotExist) {
-		return revert.Memory(), nil
+	_, err := os.Stat(filepath.Join(p.state, "journal.db"))
+	switch {
+	case !errors.Is(err, os.ErrNotExist):
+		return p.open(ctx)
+	case named:
+		return nil, &problem{
+			code: exitUsage, what: fmt.Sprintf("there is no journal in %q", p.state),
+			fix: "check --state: it is the folder that remit run was given; without it, the journal of the workspace is read",
+		}
 	}
-	return p.open(ctx)
+	return revert.Memory(), nil
 }
 
 // hint is a command that works on the same journal.
@@ -171,6 +204,9 @@ func (p *place) hint(args ...string) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// shown is an id as the hint to show it names it, so that it leads there.
+func (p *place) shown(id string) string { return strings.TrimPrefix(p.hint("show", id), "remit show ") }
 
 // quoted is a word as a shell takes it.
 func quoted(word string) string {

@@ -19,7 +19,7 @@ func (a *app) versionCommand() *cobra.Command {
 				newJSON(a.out).write(v)
 				return nil
 			}
-			_, err := fmt.Fprintf(a.out, "remit %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			_, err := fmt.Fprintln(a.out, v)
 			return err
 		},
 	}
@@ -34,6 +34,11 @@ type versionRecord struct {
 	Modified bool   `json:"modified"`           // the source was changed after that revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+}
+
+// String is what people read.
+func (v versionRecord) String() string {
+	return fmt.Sprintf("remit %s (%s, %s)", v.Version, v.Go, v.Platform)
 }
 
 // readVersion reads what the build wrote into the program.

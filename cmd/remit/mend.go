@@ -1,0 +1,58 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// mended is an outcome whose error says each thing once, and how to mend it
+// where that is known.
+func mended(o tool.Outcome, where *place) tool.Outcome {
+	if o.Error == nil {
+		return o
+	}
+	p := *o.Error
+	p.Why = once(p.Why)
+	if p.Fix == "" {
+		p.Fix = fixFor(o.Tool, p.Why, where)
+	}
+	o.Error = &p
+	return o
+}
+
+// once leaves out the words that end an error and stand at the end of one that
+// wraps it: "there is no such file: open a.txt: no such file" loses the last ones.
+func once(text string) string {
+	var kept []string
+	for part := range strings.SplitSeq(text, ": ") {
+		if !said(kept, part) {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ": ")
+}
+
+func said(kept []string, part string) bool {
+	for _, k := range kept {
+		if strings.Contains(part, " ") && strings.HasSuffix(k, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// holder finds the transaction that is in the way.
+var holder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
+
+// fixFor is how a call that failed for this reason can be mended.
+func fixFor(name, why string, where *place) string {
+	if m := holder.FindStringSubmatch(why); m != nil {
+		return "wait until that transaction ends, or take it back: " + where.hint("revert", m[1])
+	}
+	if strings.HasPrefix(name, "file_") && strings.Contains(why, "no such file or directory") {
+		return "check the path: file_list shows what is there"
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// full takes some bytes, then no more.
+type full struct{ left int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if len(p) > f.left {
+		return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left on device")}
+	}
+	f.left -= len(p)
+	return len(p), nil
+}
+
+// TestAnswersNotWritten: answers that nobody can read are no success, of any
+// verb; what was asked for is done all the same.
+func TestAnswersNotWritten(t *testing.T) {
+	workspace, state := testPlace(t)
+	script := filepath.Join(t.TempDir(), "script.jsonl")
+	require.NoError(t, os.WriteFile(script, []byte(
+		`{"tool":"file_list","args":{}}`+"\n"+`{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n"), 0o600))
+	input := filepath.Join(t.TempDir(), "input.json")
+	require.NoError(t, os.WriteFile(input, []byte(sample(t)), 0o600))
+	var ids bytes.Buffer
+	at := []string{"--workspace", workspace, "--state", state}
+	require.Zero(t, run(t.Context(), append([]string{"run", "--json", script}, at...), testWorld(nil, &ids, io.Discard)))
+	var first answer
+	require.NoError(t, json.NewDecoder(&ids).Decode(&first))
+	policy := "../../policies/workspace"
+	for _, args := range [][]string{
+		append([]string{"run", script}, at...),
+		append([]string{"log"}, at...),
+		append([]string{"show", first.Call}, at...),
+		append([]string{"recover"}, at...),
+		append([]string{"revert", first.Txn}, at...),
+		append([]string{"redo", first.Txn}, at...),
+		{"tools"},
+		{"version"},
+		{"policy", "check", policy},
+		{"policy", "eval", "--input", input, policy},
+	} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			for _, room := range []int{0, 10} {
+				var errs bytes.Buffer
+				code := run(t.Context(), append(args, more...), testWorld(nil, &full{room}, &errs))
+				require.Equal(t, int(exitInternal), code, "%q %q", args, more)
+				require.Contains(t, errs.String(), "not everything could be written to standard output", "%q", args)
+				require.Contains(t, errs.String(), "no space left on device")
+			}
+		}
+		_, err := os.Stat(filepath.Join(workspace, "a.txt"))
+		require.Equal(t, args[0] == "revert", errors.Is(err, os.ErrNotExist), "%q", args)
+	}
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"policy", "schema"}} {
+		require.Equal(t, int(exitInternal), run(t.Context(), args, testWorld(nil, &full{}, io.Discard)), "%q", args)
+	}
+}
+
+// TestHelpLeadsToExitCodes holds of every command.
+func TestHelpLeadsToExitCodes(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		require.Contains(t, cmd.UsageString(), "docs/outcomes.md", cmd.CommandPath())
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit((&app{world: testWorld(nil, io.Discard, io.Discard)}).command())
+}
+
+// sample is the document that the help of policy eval shows.
+func sample(t *testing.T) string {
+	t.Helper()
+	_, text, found := strings.Cut(sampleInput, "<<'END'\n")
+	require.True(t, found)
+	text, _, found = strings.Cut(text, "END")
+	require.True(t, found)
+	return text
+}
+
+func TestSampleInput(t *testing.T) {
+	var help, out, errs bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"policy", "eval", "--help"}, testWorld(nil, &help, io.Discard)))
+	require.Contains(t, help.String(), sampleInput)
+	code := run(t.Context(), []string{"policy", "eval", "--input", "-"}, testWorld(strings.NewReader(sample(t)), &out, &errs))
+	require.Zero(t, code, errs.String())
+	require.Contains(t, out.String(), "allow")
+
+	// It is whole: not only what eval asks for is there.
+	c := jsonschema.NewCompiler()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(perm.InputSchema()))
+	require.NoError(t, err)
+	require.NoError(t, c.AddResource("input.json", doc))
+	whole, err := c.Compile("input.json")
+	require.NoError(t, err)
+	in, err := jsonschema.UnmarshalJSON(strings.NewReader(sample(t)))
+	require.NoError(t, err)
+	require.NoError(t, whole.Validate(in))
+}
+
+func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
+	var out bytes.Buffer
+	where := &place{given: []string{"--workspace", "ws"}}
+	paint(false).recovery(&out, revert.Recovery{
+		Settled:   []revert.Settled{{Txn: "t_1", Call: "c_1", Tool: "send", As: revert.PhaseUnknown, Why: "nobody can tell"}},
+		OwnerGone: []string{"t_1"},
+		Failed:    []revert.Unsettled{{Txn: "t_2", Why: "its tool is not at hand"}},
+	}, where)
+	require.Equal(t, `? c_1 send         unknown: nobody can tell
+     show  remit show c_1 --workspace ws
+✗ t_2 not settled
+     why   its tool is not at hand
+     show  remit show t_2 --workspace ws
+1 call settled
+t_1 open, owner gone
+take it back: remit revert t_1 --workspace ws
+`, out.String())
+}
+
+func TestOnce(t *testing.T) {
+	for in, want := range map[string]string{
+		"there is no such file: open a.txt: no such file": "there is no such file: open a.txt",
+		"the disk is full: write a: the disk is full":     "the disk is full: write a",
+		`want "x": "x"`:            `want "x": "x"`,
+		"a: b: a":                  "a: b: a",
+		"one thing: another thing": "one thing: another thing",
+		"":                         "",
+	} {
+		require.Equal(t, want, once(in))
+	}
+}
+
+func TestKeyThatWasMeant(t *testing.T) {
+	_, err := parseStep([]byte(`{"tool":"x","arg":{}}`))
+	var bad *stepError
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, `key "arg" is not known`, bad.why)
+	require.True(t, strings.HasPrefix(bad.fix, `did you mean "args"? valid are tool,`), bad.fix)
+}
