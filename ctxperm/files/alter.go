@@ -6,60 +6,138 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 )
+
+// builder makes what is to be from what is there and its kept content; the zero
+// image is "nothing".
+type builder func(was state, kept *revert.Blob) (image, error)
 
 // alteration is one change of one path.
 type alteration struct {
 	path  string
-	text  string                     // its resource
-	was   *state                     // already read, with its content in blob; nil: read it now
-	blob  *revert.Blob               // content of was; nil where that is no file
-	build func(state) (image, error) // from what is there to what is to be; the zero image is "nothing"
+	text  string       // its resource
+	was   *state       // already read, with its content in blob; nil: read it now
+	blob  *revert.Blob // content of was; nil where that is no file
+	build builder
 }
 
-// alter makes the way back durable and then does it.
-func (f *Files) alter(ctx context.Context, p ctxperm.Permit, a alteration) error {
-	if err := f.ready(ctx, a.path); err != nil {
-		return err
-	}
-	if a.was == nil {
-		if err := f.capture(ctx, p, &a); err != nil {
+// intent is an alteration whose change is known and not yet recorded.
+type intent struct {
+	change revert.Change
+	swap   *swap
+	img    image
+}
+
+// alter makes the ways back of all alterations durable together and then does
+// them in their order. What of them was not begun when one fails is noted as
+// having had no effect.
+func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) error {
+	var intents []intent
+	var changes []revert.Change
+	var blobs []revert.Blob
+	made := map[string]bool{} // directories that are there by the time they are needed
+	for _, a := range all {
+		in, err := f.intend(ctx, p, &a, made)
+		if err != nil {
 			return err
 		}
+		if in == nil {
+			if err := p.Claim(ctx, a.text); err != nil { // what was found there is what the call leaves there
+				return err
+			}
+			continue
+		}
+		intents, changes = append(intents, *in), append(changes, in.change)
+		if a.blob != nil {
+			blobs = append(blobs, *a.blob)
+		}
+		made[a.path] = in.img.Type == typeDir
 	}
-	img, err := a.build(*a.was)
+	if len(changes) == 0 {
+		return nil
+	}
+	recorded, err := p.Intend(ctx, changes, blobs...)
 	if err != nil {
 		return err
 	}
+	return f.performAll(ctx, p, recorded, intents)
+}
+
+// intend looks at what is there and makes the change; nil where nothing is to be
+// changed.
+func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, made map[string]bool) (*intent, error) {
+	if err := f.ready(ctx, a.path, made); err != nil {
+		return nil, err
+	}
+	if a.was == nil {
+		was, blob, err := f.capture(ctx, p, a.path)
+		if err != nil {
+			return nil, err
+		}
+		a.was, a.blob = &was, blob
+	}
+	img, err := a.build(*a.was, a.blob)
+	if err != nil {
+		return nil, err
+	}
 	pre, post := a.was.Token(), img.Token()
 	if !pre.Known() || !post.Known() {
-		return invalid(a.path, "it has more attributes than can be recorded")
+		return nil, invalid(a.path, "it has more attributes than can be recorded")
 	}
 	if pre.Same(post) {
-		return p.Claim(ctx, a.text) // what was found there is what the call leaves there
+		return nil, nil
 	}
 	stage := newStage(f.site.host)
 	c, err := change(a.text, stage, a.was.record(a.blob), img.record(), pre, post)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var blobs []revert.Blob
-	if a.blob != nil {
-		blobs = append(blobs, *a.blob)
+	return &intent{change: c, swap: newSwap(f.site, a.path, stage, pre, post), img: img}, nil
+}
+
+// performAll does what was recorded. Many swaps share the syncs of their
+// directories, which come last: until then every one of them can be told from
+// what is recorded.
+func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []revert.Change, intents []intent) error {
+	if len(recorded) == 1 {
+		return f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img)
 	}
-	recorded, err := p.Intend(ctx, []revert.Change{c}, blobs...)
-	if err != nil {
-		return err
+	var owed []string
+	var err error
+	for i, in := range intents {
+		if err != nil {
+			p.Landed(recorded[i].N, recorded[i].Pre)
+			continue
+		}
+		in.swap.later = func(dir string) { owed = append(owed, dir) }
+		err = f.perform(ctx, p, recorded[i], in.swap, in.img)
 	}
-	return f.perform(ctx, p, recorded[0], newSwap(f.site, a.path, stage, pre, post), img)
+	return errors.Join(err, f.syncAll(ctx, owed))
+}
+
+// syncAll makes the names in directories durable. One that is gone has its
+// parent among the others.
+func (f *Files) syncAll(ctx context.Context, dirs []string) error {
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		if err := f.site.syncIn(ctx, dir); err != nil && !missing(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // ready finds out before anything is recorded what would only fail later.
-func (f *Files) ready(ctx context.Context, path string) error {
+func (f *Files) ready(ctx context.Context, path string, made map[string]bool) error {
+	if made[parentOf(path)] {
+		return nil
+	}
 	parent, err := f.site.lstat(ctx, parentOf(path))
 	if err != nil {
 		if missing(err) {
@@ -84,17 +162,27 @@ func (f *Files) ready(ctx context.Context, path string) error {
 }
 
 // capture reads what is there and keeps its content.
-func (f *Files) capture(ctx context.Context, p ctxperm.Permit, a *alteration) error {
+func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (state, *revert.Blob, error) {
 	into, blob := keeping(func(r io.Reader) (revert.Blob, error) { return p.Keep(ctx, r) })
-	was, err := f.site.look(ctx, a.path, into)
+	was, err := f.site.look(ctx, path, into)
 	if err != nil {
-		return refused(err)
+		return state{}, nil, refused(err)
 	}
-	a.was = &was
-	if was.Type == typeFile {
-		a.blob = blob
+	if was.Type != typeFile {
+		blob = nil
 	}
-	return nil
+	return was, blob, nil
+}
+
+// kept opens content that was kept by an Intend of this call.
+func kept(ctx context.Context, p ctxperm.Permit, blob *revert.Blob) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		call := p.Line(line.NewKey())
+		if call == nil {
+			return nil, ctxperm.ErrClosed
+		}
+		return call.Config().Recorder.Journal().Open(ctx, blob.Ref())
+	}
 }
 
 // perform runs a recorded swap. One that had no effect is noted as such, so that

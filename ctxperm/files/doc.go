@@ -20,6 +20,25 @@
 // process that dies at any point leaves what Scheme.Settle can put in order; the
 // table of cases stands at settle.
 //
+// # Many entries at once
+//
+// Move, Copy, DeleteAll and MkdirAll change several entries. They ask for each of
+// them, and for listing each directory, before anything is done, and refuse whole
+// when one is denied. All changes are recorded in one step before the first
+// effect, and each directory is synced once after the last, so that the cost
+// grows with what changed. Then every entry goes the way above, on its own: a
+// death in the middle leaves some changed and some not, which their versions
+// tell. An error in the middle leaves what came before it, recorded; a call that
+// fails is taken back with it.
+//
+// A move is the deletion of one name and the writing of another, for a directory
+// entry by entry: one rename would be cheaper, but have one version, one
+// permission and one way back for all that is in it. What is moved or copied is a
+// new file: hard links, and setuid and setgid, do not go along.
+//
+// The bits of a directory are set in place, since its entries cannot follow it
+// into a new one. What somebody else does to the bits at that moment is lost.
+//
 // # What is kept
 //
 // Type, permission bits, content, link target, user.* attributes and the time of
@@ -33,9 +52,10 @@
 //
 // A path is clean, relative and slash-separated. It passes through no symbolic
 // link: permission was given for a path, and a link would lead to another one.
-// Names that begin with StagePrefix are reserved; they are refused and not
-// listed. When a version of somebody else can stay neither under its name nor be
-// thrown away, it is moved beside it, to "name.remit-saved-id".
+// No link is made that would lead out of the root. Names that begin with
+// StagePrefix are reserved; they are refused and not listed. When a version of
+// somebody else can stay neither under its name nor be thrown away, it is moved
+// beside it, to "name.remit-saved-id".
 //
 // # Weaker file systems
 //

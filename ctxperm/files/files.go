@@ -99,14 +99,10 @@ func (f *Files) text(path string) (string, error) {
 	return r.String(), nil
 }
 
-// permit asks for actions on one path. The path is looked at only afterwards:
-// what is not permitted must not even be told to exist.
+// permit asks for actions on one path and takes its turn, if one of them changes
+// it.
 func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action) (ctxperm.Permit, string, error) {
-	text, err := f.resource(path)
-	if err != nil {
-		return ctxperm.Permit{}, "", err
-	}
-	p, err := f.authorize(ctx, text, actions...)
+	p, text, err := f.grant(ctx, path, actions...)
 	if err != nil {
 		return ctxperm.Permit{}, "", err
 	}
@@ -116,6 +112,20 @@ func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action)
 			return ctxperm.Permit{}, "", err
 		}
 	}
+	return p, text, nil
+}
+
+// grant asks for actions on one path. The path is looked at only afterwards:
+// what is not permitted must not even be told to exist.
+func (f *Files) grant(ctx context.Context, path string, actions ...perm.Action) (ctxperm.Permit, string, error) {
+	text, err := f.resource(path)
+	if err != nil {
+		return ctxperm.Permit{}, "", err
+	}
+	p, err := f.authorize(ctx, text, actions...)
+	if err != nil {
+		return ctxperm.Permit{}, "", err
+	}
 	if err := f.site.straight(ctx, path); err != nil {
 		p.End()
 		return ctxperm.Permit{}, "", refused(err)
@@ -123,10 +133,38 @@ func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action)
 	return p, text, nil
 }
 
+// hold asks for many accesses and takes the turns of what they change, in the
+// order of their names: calls that hold several wait for each other and not for
+// themselves.
+func (f *Files) hold(ctx context.Context, accesses []perm.ResourceAccess) (ctxperm.Permit, error) {
+	p, err := f.authorizeAll(ctx, accesses)
+	if err != nil {
+		return ctxperm.Permit{}, err
+	}
+	var texts []string
+	for _, a := range accesses {
+		if !a.Action.Observes() {
+			texts = append(texts, a.Resource)
+		}
+	}
+	slices.Sort(texts)
+	for _, text := range slices.Compact(texts) {
+		if err := p.Turn(ctx, text); err != nil {
+			p.End()
+			return ctxperm.Permit{}, err
+		}
+	}
+	return p, nil
+}
+
 func (f *Files) authorize(ctx context.Context, text string, actions ...perm.Action) (ctxperm.Permit, error) {
 	accesses := make([]perm.ResourceAccess, 0, len(actions))
 	for _, a := range actions {
 		accesses = append(accesses, perm.Access(a, text))
 	}
+	return f.authorizeAll(ctx, accesses)
+}
+
+func (f *Files) authorizeAll(ctx context.Context, accesses []perm.ResourceAccess) (ctxperm.Permit, error) {
 	return ctxperm.Authorize(ctx, f.tc, accesses...)
 }

@@ -138,6 +138,7 @@ func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
 // TestMeddledAction: somebody else does something to the file at every point of
 // an action, and the action is then taken back.
 func TestMeddledAction(t *testing.T) {
+	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, more := 1, true; more; n++ {
 			w := newWorld(t)
@@ -155,8 +156,9 @@ func TestMeddledAction(t *testing.T) {
 
 // TestMeddledCrash: they do it, and later on the process dies.
 func TestMeddledCrash(t *testing.T) {
+	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
-		for n, more := 1, true; more; n++ {
+		for n, more := start(t), true; more; n += leap() {
 			for k := n%stride() + 1; ; k += stride() {
 				w := newWorld(t)
 				w.furnish()
@@ -178,8 +180,9 @@ func TestMeddledCrash(t *testing.T) {
 // TestMeddledUndo: they do it at every point of the undo, which dies later, or
 // does not.
 func TestMeddledUndo(t *testing.T) {
+	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
-		for n, more := 1, true; more; n++ {
+		for n, more := start(t), true; more; n += leap() {
 			for k := n%stride() + 1; ; k += stride() {
 				w := newWorld(t)
 				w.furnish()
@@ -202,8 +205,9 @@ func TestMeddledUndo(t *testing.T) {
 // TestMeddledRecovery: the process died at every point of an action, and they do
 // it at every point of what settles that.
 func TestMeddledRecovery(t *testing.T) {
+	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
-		for n, first := 1, true; first; n++ {
+		for n, first := start(t), true; first; n += leap() {
 			for k, more := n%stride()+1, true; more; k += stride() {
 				w := newWorld(t)
 				w.furnish()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -25,6 +26,12 @@ type plan struct {
 	step revert.Step
 }
 
+// place tells the names of several roots apart.
+type place struct {
+	root disk.Root
+	path string
+}
+
 // Plan settles what the changes left, compares each resource with the versions
 // that the call knows, and orders the steps: what is to be removed first, deepest
 // first, then the rest, topmost first.
@@ -39,8 +46,9 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 	}
 	arrange(plans)
 	steps, blobs := []revert.Step{}, []revert.Blob{}
+	removed := map[place]bool{}
 	for _, p := range plans {
-		p.checkEntries(ctx, plans)
+		p.checkEntries(ctx, removed)
 		blob, err := s.counter(ctx, p, keep)
 		if err != nil {
 			return nil, nil, err
@@ -49,6 +57,7 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 			blobs = append(blobs, *blob)
 		}
 		p.mentionSaved(ctx)
+		removed[place{p.root, p.path}] = p.restores() && p.removes()
 		steps = append(steps, p.step)
 	}
 	for _, c := range broken {
@@ -166,7 +175,7 @@ func arrange(plans []*plan) {
 
 // checkEntries refuses to remove a directory with entries that this undo does
 // not remove before it. What is below was checked before.
-func (p *plan) checkEntries(ctx context.Context, plans []*plan) {
+func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	if !p.restores() || p.now.Type != typeDir || (p.was != nil && p.was.Type == typeDir) {
 		return
 	}
@@ -178,9 +187,7 @@ func (p *plan) checkEntries(ctx context.Context, plans []*plan) {
 	var others []string
 	for _, e := range found {
 		name := path.Join(p.path, e.Name)
-		if !slices.ContainsFunc(plans, func(o *plan) bool {
-			return o.root == p.root && o.path == name && o.restores() && o.removes()
-		}) {
+		if !removed[place{p.root, name}] {
 			others = append(others, e.Name)
 		}
 	}

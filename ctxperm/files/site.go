@@ -43,10 +43,15 @@ func (s site) remove(ctx context.Context, name string) error {
 
 // syncDir makes the names in the directory of a file durable.
 func (s site) syncDir(ctx context.Context, name string) error {
+	return s.syncIn(ctx, path.Dir(name))
+}
+
+// syncIn makes the names in a directory durable, and its own bits.
+func (s site) syncIn(ctx context.Context, dir string) error {
 	if err := s.host.Point(ctx, "files.syncdir"); err != nil {
 		return err
 	}
-	return s.root.SyncDir(path.Dir(name))
+	return s.root.SyncDir(dir)
 }
 
 func (s site) lstat(ctx context.Context, name string) (disk.Info, error) {

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
 )
@@ -126,6 +128,7 @@ func (w *world) kept() []string {
 // TestStorm: a storm rages through an action, its death, its undo and the death
 // of that. Every run follows from its seed.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	if probe := newWorld(t).root.Features(); !probe.Exchange || !probe.Lease {
 		t.Skip("others lose bytes here, as the package says")
 	}
@@ -160,4 +163,32 @@ func TestStorm(t *testing.T) {
 	t.Logf("%d conflicts, %d versions saved", conflicts, saved)
 	require.NotZero(t, conflicts)
 	require.NotZero(t, saved)
+}
+
+func TestSavedNamesFit(t *testing.T) {
+	w := newWorld(t)
+	name := strings.Repeat("é", 127)
+	w.put(name, "before", 0o644)
+	s := &storm{w: w}
+	s.path = filepath.Join(w.dir, name)
+	n := 0
+	h := w.host()
+	h.OnPoint = func(id string) error {
+		if id == "files.exchange" {
+			n++
+			other := filepath.Join(w.dir, "tmp")
+			require.NoError(t, os.WriteFile(other, []byte(strings.Repeat("!", n)), 0o644))
+			require.NoError(t, os.Rename(other, s.path))
+		}
+		return nil
+	}
+	if !w.root.Features().Exchange {
+		t.Skip("nothing is exchanged here")
+	}
+	err := w.do(h, func(ctx context.Context, f *files.Files) error {
+		return f.Write(ctx, name, []byte("x"), files.WriteOptions{})
+	})
+	require.ErrorIs(t, err, files.ErrConflict)
+	require.ErrorContains(t, err, ".remit-saved-")
+	require.Len(t, w.tree(), 2)
 }

@@ -20,8 +20,9 @@ type swap struct {
 	draft  string // holds what is not complete; nobody else's bytes ever
 	pre    revert.Token
 	post   revert.Token
-	ours   state  // what was prepared; known only to the process that did it
-	saved  string // where a version of somebody else was moved
+	ours   state            // what was prepared; known only to the process that did it
+	saved  string           // where a version of somebody else was moved
+	later  func(dir string) // takes the last sync over; nil: it is done at once
 }
 
 func newSwap(s site, target, stage string, pre, post revert.Token) *swap {
@@ -37,9 +38,46 @@ func (w *swap) run(ctx context.Context, img image) error {
 		return w.take(ctx)
 	case w.pre.Same(revert.Absent):
 		return w.put(ctx, img)
+	case img.Type == typeDir:
+		return w.remake(ctx, img)
 	default:
 		return w.replace(ctx, img)
 	}
+}
+
+// remake gives a directory other bits in place, since its entries could not
+// follow it into another one. Where more than the bits is to change, or where
+// there is no directory yet, it is replaced: only an empty one can be. What
+// somebody does to the bits between look and change is lost.
+func (w *swap) remake(ctx context.Context, img image) error {
+	now, err := w.look(ctx, w.target, hashing)
+	if err != nil {
+		return err
+	}
+	bits := now.Version
+	bits.Perm = img.Perm
+	if now.Type != typeDir || !bits.Token().Same(w.post) {
+		return w.replace(ctx, img)
+	}
+	if !now.Token().Same(w.pre) {
+		return conflict(w.target, "it was changed")
+	}
+	if err := w.host.Point(ctx, "files.chmod"); err != nil {
+		return err
+	}
+	if err := w.root.Chmod(w.target, img.Perm); err != nil {
+		return err
+	}
+	return w.syncIn(ctx, w.target)
+}
+
+// finally makes the name durable, which may be left to whoever does many swaps.
+func (w *swap) finally(ctx context.Context) error {
+	if w.later != nil {
+		w.later(parentOf(w.target))
+		return nil
+	}
+	return w.syncDir(ctx, w.target)
 }
 
 // put gives a free name to something new.
@@ -56,7 +94,7 @@ func (w *swap) put(ctx context.Context, img image) error {
 	case err != nil:
 		return err
 	}
-	return w.syncDir(ctx, w.target)
+	return w.finally(ctx)
 }
 
 // replace exchanges something new for what is there.
@@ -114,7 +152,7 @@ func (w *swap) finish(ctx context.Context, back func(context.Context) error) err
 		return err
 	}
 	if why == "" {
-		return w.syncDir(ctx, w.target)
+		return w.finally(ctx)
 	}
 	if err := back(ctx); err != nil {
 		return err

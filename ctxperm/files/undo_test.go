@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"hash/fnv"
 	"os"
 	"testing"
 
@@ -67,20 +68,36 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// stride is how many of the points of a second death are passed over.
-func stride() int {
+// stride is the distance of the points of a second death, of which each run of
+// the tests takes a sample; with REMIT_LONG=1 it takes them all.
+func stride() int { return sample(61) }
+
+// leap is that of a first death which a second one follows.
+func leap() int { return sample(7) }
+
+func sample(every int) int {
 	if os.Getenv("REMIT_LONG") == "1" {
 		return 1
 	}
-	return 17
+	return every
+}
+
+// start is the first point of a sample: another one for each test, the same in
+// each run.
+func start(t *testing.T) int {
+	t.Helper()
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(t.Name()))
+	return 1 + int(h.Sum32()%uint32(leap()))
 }
 
 // TestCrashOfUndo: the process dies at a point of an action, or at none, and the
 // one that takes it back dies too, at every one of its points.
 func TestCrashOfUndo(t *testing.T) {
+	t.Parallel()
 	states := 0
 	each(t, func(t *testing.T, a action, fresh func() *world) {
-		for n, first := 1, true; first; n++ {
+		for n, first := start(t), true; first; n += leap() {
 			for m := 1 + n%stride(); ; m += stride() {
 				w := fresh()
 				before := w.tree()
@@ -103,9 +120,10 @@ func TestCrashOfUndo(t *testing.T) {
 // TestCrashOfRecovery: the undo of a whole action dies, and what recovers from
 // that dies as well.
 func TestCrashOfRecovery(t *testing.T) {
+	t.Parallel()
 	states := 0
 	each(t, func(t *testing.T, a action, fresh func() *world) {
-		for n, first := 1, true; first; n++ {
+		for n, first := start(t), true; first; n += leap() {
 			for m := 1 + n%stride(); ; m += stride() {
 				w := fresh()
 				before := w.tree()

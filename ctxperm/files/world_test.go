@@ -241,32 +241,3 @@ func (w *world) read(name string) string {
 	require.NoError(w.t, err)
 	return string(data)
 }
-
-// action is one operation, with the name of what it changes.
-type action struct {
-	name string
-	file string
-	do   func(ctx context.Context, f *files.Files) error
-}
-
-func actions() []action {
-	write := func(file, data string, o files.WriteOptions) func(context.Context, *files.Files) error {
-		return func(ctx context.Context, f *files.Files) error { return f.Write(ctx, file, []byte(data), o) }
-	}
-	del := func(file string) func(context.Context, *files.Files) error {
-		return func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, file) }
-	}
-	return []action{
-		{"create", "new.txt", write("new.txt", "new", files.WriteOptions{})},
-		{"create long", "new.txt", write("new.txt", long, files.WriteOptions{Perm: 0o600})},
-		{"create in new folders", "x/y/new.txt", write("x/y/new.txt", "new", files.WriteOptions{MakeParents: true})},
-		{"write", "a.txt", write("a.txt", "other", files.WriteOptions{})},
-		{"write over long", "long.txt", write("long.txt", "short", files.WriteOptions{Perm: 0o600})},
-		{"edit", "a.txt", func(ctx context.Context, f *files.Files) error { return f.Edit(ctx, "a.txt", "two", "2", false) }},
-		{"delete", "a.txt", del("a.txt")},
-		{"delete long", "long.txt", del("long.txt")},
-		{"delete link", "link", del("link")},
-		{"delete folder", "dir/empty", del("dir/empty")},
-		{"mkdir", "made", func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "made", 0) }},
-	}
-}

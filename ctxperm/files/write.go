@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -38,15 +37,18 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	if o.Perm&^fs.ModePerm != 0 || (o.Perm != 0 && o.Perm&0o400 == 0) {
 		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or the file could not be taken back")
 	}
-	p, text, err := f.permit(ctx, path, perm.Write)
+	p, text, err := f.grant(ctx, path, perm.Write)
 	if err != nil {
 		return err
 	}
 	defer p.End()
-	if o.MakeParents {
-		if err := f.makeParents(ctx, path); err != nil {
+	if o.MakeParents && parentOf(path) != "." {
+		if err := f.makeDirs(ctx, parentOf(path), NewDir); err != nil {
 			return err
 		}
+	}
+	if err := p.Turn(ctx, text); err != nil { // after its folders: turns are taken from above
+		return err
 	}
 	info, err := f.writable(ctx, path)
 	if err != nil {
@@ -55,7 +57,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	if o.IfAbsent && info.Type != 0 {
 		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *revert.Blob) (image, error) {
 		if was.exists() && (was.Type != typeFile || o.IfAbsent) {
 			return image{}, conflict(path, "it was replaced")
 		}
@@ -122,7 +124,7 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	if err != nil {
 		return err
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state, *revert.Blob) (image, error) {
 		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, after), nil
 	}})
 }
@@ -139,88 +141,6 @@ func Replace(content []byte, old, new string, all bool) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the text to be replaced occurs %d times; give more of what surrounds it, or replace all", ctxperm.ErrInvalid, n)
 	}
 	return bytes.ReplaceAll(content, []byte(old), []byte(new)), nil
-}
-
-// Delete removes a file, a link or an empty directory.
-func (f *Files) Delete(ctx context.Context, path string) error {
-	p, text, err := f.permit(ctx, path, perm.Delete)
-	if err != nil {
-		return err
-	}
-	defer p.End()
-	info, err := f.site.lstat(ctx, path)
-	if err != nil {
-		return refused(err)
-	}
-	switch info.Type {
-	case disk.TypeDir:
-		if err := f.empty(ctx, path); err != nil {
-			return err
-		}
-	case disk.TypeFile, disk.TypeLink:
-	default:
-		return invalid(path, "it is neither a file nor a link nor a directory, and could not be made again")
-	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state) (image, error) {
-		if was.Type != info.Type.String() {
-			return image{}, conflict(path, "it was replaced")
-		}
-		return image{}, nil
-	}})
-}
-
-func (f *Files) empty(ctx context.Context, path string) error {
-	entries, err := f.site.entries(ctx, path)
-	if err == nil && len(entries) > 0 {
-		return invalid(path, "the directory is not empty; delete what is in it first")
-	}
-	return err
-}
-
-// Mkdir makes a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
-func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error {
-	if bits == 0 {
-		bits = NewDir
-	}
-	if bits&^fs.ModePerm != 0 || bits&0o700 != 0o700 {
-		return invalid(path, "permission bits of a directory are between 0700 and 0777")
-	}
-	p, text, err := f.permit(ctx, path, perm.Write)
-	if err != nil {
-		return err
-	}
-	defer p.End()
-	if _, err := f.site.lstat(ctx, path); !missing(err) {
-		if err == nil {
-			err = &fs.PathError{Op: "mkdir", Path: path, Err: fs.ErrExist}
-		}
-		return refused(err)
-	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state) (image, error) {
-		if was.exists() {
-			return image{}, conflict(path, "it exists by now")
-		}
-		return image{Version: Version{Type: typeDir, Perm: bits}}, nil
-	}})
-}
-
-// makeParents makes the directories above a path that are missing, topmost
-// first.
-func (f *Files) makeParents(ctx context.Context, name string) error {
-	for i := range strings.Count(name, "/") {
-		parent := strings.Join(strings.SplitN(name, "/", i+2)[:i+1], "/")
-		_, err := f.site.lstat(ctx, parent)
-		if err == nil {
-			continue
-		}
-		if !missing(err) {
-			return refused(err)
-		}
-		if err := f.Mkdir(ctx, parent, NewDir); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func readAll(r io.Reader) ([]byte, string, error) {

@@ -1,0 +1,82 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Chmod gives a file or a directory other permission bits; its time and content
+// stay. A file is replaced by one that differs in nothing else, as in a write; a
+// directory gets its bits in place.
+func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error {
+	if bits&^fs.ModePerm != 0 || bits&0o400 == 0 {
+		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or it could not be taken back")
+	}
+	p, text, err := f.permit(ctx, path, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	info, err := f.site.lstat(ctx, path)
+	if err != nil {
+		return refused(err)
+	}
+	if info.Type == disk.TypeDir {
+		err = checkDirBits(path, bits)
+	} else {
+		_, err = f.writable(ctx, path)
+	}
+	if err != nil {
+		return err
+	}
+	n := node{path: path, info: info}
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, blob *revert.Blob) (image, error) {
+		img := image{Version: was.Version, mtime: was.info.Mtime}
+		img.Perm = bits
+		if blob != nil {
+			img.open = kept(ctx, p, blob)
+		}
+		return img, n.still(was)
+	}})
+}
+
+// Append adds data to the end of a file of at most MaxFile bytes, or makes the
+// file. What is there is replaced whole by what is to be there, as in a write, so
+// that nobody sees a half of it.
+func (f *Files) Append(ctx context.Context, path string, data []byte) error {
+	p, text, err := f.permit(ctx, path, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	info, err := f.writable(ctx, path)
+	if err != nil {
+		return err
+	}
+	var was state
+	var before []byte
+	a := alteration{path: path, text: text, was: &was}
+	if info.Type != 0 {
+		if was, before, err = f.site.slurp(ctx, path); err != nil {
+			return refused(err)
+		}
+		blob, err := p.Keep(ctx, bytes.NewReader(before))
+		if err != nil {
+			return err
+		}
+		a.blob = &blob
+	}
+	if size := len(before) + len(data); size > MaxFile {
+		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", size, MaxFile))
+	}
+	a.build = func(was state, _ *revert.Blob) (image, error) {
+		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, append(before, data...)), nil
+	}
+	return f.alter(ctx, p, a)
+}

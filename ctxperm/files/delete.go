@@ -1,0 +1,78 @@
+package files
+
+import (
+	"context"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Delete removes a file, a link or an empty directory.
+func (f *Files) Delete(ctx context.Context, path string) error {
+	p, text, err := f.permit(ctx, path, perm.Delete)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	info, err := f.site.lstat(ctx, path)
+	if err != nil {
+		return refused(err)
+	}
+	switch info.Type {
+	case disk.TypeDir:
+		if err := f.empty(ctx, path); err != nil {
+			return err
+		}
+	case disk.TypeFile, disk.TypeLink:
+	default:
+		return invalid(path, "it is neither a file nor a link nor a directory, and could not be made again")
+	}
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+		if was.Type != info.Type.String() {
+			return image{}, conflict(path, "it was replaced")
+		}
+		return image{}, nil
+	}})
+}
+
+func (f *Files) empty(ctx context.Context, path string) error {
+	entries, err := f.site.entries(ctx, path)
+	if err == nil && len(entries) > 0 {
+		return invalid(path, "the directory is not empty; delete what is in it first")
+	}
+	return err
+}
+
+// DeleteAll removes a file, a link, or a directory with all that is in it. It
+// asks for listing each directory and deleting each entry, and refuses whole,
+// before anything is done, when one of them is denied or could not be made again.
+func (f *Files) DeleteAll(ctx context.Context, path string) error {
+	t, err := f.tree(ctx, path, perm.Delete)
+	if err != nil {
+		return err
+	}
+	p, err := f.hold(ctx, t.accesses)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	return f.alter(ctx, p, t.removal(nil)...)
+}
+
+// removal takes a tree away, what is in a directory before it. What was read of
+// an entry already is in taken.
+func (t *tree) removal(taken map[string]capture) []alteration {
+	var all []alteration
+	for _, n := range slices.Backward(t.nodes) {
+		a := alteration{path: n.path, text: n.text, build: func(was state, _ *revert.Blob) (image, error) {
+			return image{}, n.still(was)
+		}}
+		if c, ok := taken[n.path]; ok {
+			a.was, a.blob = &c.was, c.blob
+		}
+		all = append(all, a)
+	}
+	return all
+}

@@ -1,0 +1,62 @@
+package files
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+)
+
+// Symlink makes a symbolic link under a name that must be free. The target is
+// stored as it is given. It is refused where it would lead out of the root:
+// nothing here follows a link, but the next program that opens it does, with
+// more rights than the call had, and an undo of what that does there there is
+// none. For the same reason ".." stands only at its beginning: behind a name it
+// means whatever that name stands for by then.
+func (f *Files) Symlink(ctx context.Context, target, name string) error {
+	if err := checkTarget(name, target); err != nil {
+		return err
+	}
+	p, _, err := f.permit(ctx, name, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	if err := f.free(ctx, name); err != nil {
+		return err
+	}
+	a, err := f.fresh(name, image{Version: Version{Type: typeLink, Target: target}})
+	if err != nil {
+		return err
+	}
+	return f.alter(ctx, p, a)
+}
+
+// checkTarget refuses a target that leads out of the root from where the link is.
+func checkTarget(name, target string) error {
+	if disk.CheckTarget(target) != nil {
+		return invalid(name, "the target of a link is not empty and holds no NUL")
+	}
+	if path.IsAbs(target) || filepath.IsAbs(target) || filepath.VolumeName(target) != "" {
+		return invalid(name, "the target of a link is relative: an absolute one leads out of the root")
+	}
+	depth, named := strings.Count(name, "/"), false
+	for _, element := range strings.Split(target, "/") {
+		switch {
+		case element == "" || element == ".":
+		case element != "..":
+			named = true
+		case named:
+			return invalid(name, "the target of a link has .. only at its beginning: behind a name, which may itself be a link, it can lead anywhere")
+		default:
+			depth--
+		}
+	}
+	if depth < 0 {
+		return invalid(name, "the target of the link would lead out of the root, for every program that opens it")
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package files
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Mkdir makes a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
+func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error {
+	if bits == 0 {
+		bits = NewDir
+	}
+	if err := checkDirBits(path, bits); err != nil {
+		return err
+	}
+	p, text, err := f.permit(ctx, path, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	if _, err := f.site.lstat(ctx, path); !missing(err) {
+		if err == nil {
+			err = &fs.PathError{Op: "mkdir", Path: path, Err: fs.ErrExist}
+		}
+		return refused(err)
+	}
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+		if was.exists() {
+			return image{}, conflict(path, "it exists by now")
+		}
+		return image{Version: Version{Type: typeDir, Perm: bits}}, nil
+	}})
+}
+
+// MkdirAll makes a directory and those above it that are missing, each asked for
+// and all recorded together; bits 0 are NewDir. One that is there already stays
+// as it is.
+func (f *Files) MkdirAll(ctx context.Context, path string, bits fs.FileMode) error {
+	if bits == 0 {
+		bits = NewDir
+	}
+	if err := checkDirBits(path, bits); err != nil {
+		return err
+	}
+	p, _, err := f.grant(ctx, path, perm.Write)
+	if err != nil {
+		return err
+	}
+	defer p.End() // held until what is above is there
+	return f.makeDirs(ctx, path, bits)
+}
+
+// makeDirs makes what is missing of a path, topmost first.
+func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) error {
+	var accesses []perm.ResourceAccess
+	var all []alteration
+	for end := range ends(path) {
+		dir := path[:end]
+		info, err := f.site.lstat(ctx, dir)
+		if err == nil && info.Type != disk.TypeDir {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: fs.ErrExist}
+		}
+		if err == nil {
+			continue
+		}
+		if !missing(err) {
+			return refused(err)
+		}
+		text, err := f.resource(dir)
+		if err != nil {
+			return err
+		}
+		accesses = append(accesses, perm.Access(perm.Write, text))
+		all = append(all, alteration{path: dir, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+			if was.Type == typeDir { // somebody was faster
+				return image{Version: was.Version}, nil
+			}
+			if was.exists() {
+				return image{}, conflict(dir, "it exists by now")
+			}
+			return image{Version: Version{Type: typeDir, Perm: bits}}, nil
+		}})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	p, err := f.hold(ctx, accesses)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	return f.alter(ctx, p, all...)
+}
+
+// ends yields where each directory of a path ends, topmost first.
+func ends(path string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range path {
+			if path[i] == '/' && !yield(i) {
+				return
+			}
+		}
+		yield(len(path))
+	}
+}
+
+func checkDirBits(path string, bits fs.FileMode) error {
+	if bits&^fs.ModePerm != 0 || bits&0o700 != 0o700 {
+		return invalid(path, "permission bits of a directory are between 0700 and 0777")
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// capture is what was read of an entry, and its content where that was kept.
+type capture struct {
+	was  state
+	blob *revert.Blob
+}
+
+// Move gives a file, a link, or a directory with all that is in it another name,
+// which must be free. It is a delete of the one and a write of the other: it asks
+// for reading and deleting each entry, for writing where it goes, and for listing
+// each directory, and refuses whole when one of them is denied.
+//
+// A directory is moved entry by entry, and not by one rename: each entry has a
+// permission, a claim and a way back of its own, and what somebody else changes
+// on the way costs that entry and not the whole. All of it is recorded at once
+// before the first effect; then everything is made under its new name, and only
+// then removed under the old one. Times stay; setuid and setgid do not.
+func (f *Files) Move(ctx context.Context, from, to string) error {
+	t, err := f.pair(ctx, from, to, perm.Read, perm.Delete)
+	if err != nil {
+		return err
+	}
+	p, err := f.hold(ctx, t.accesses)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	taken := map[string]capture{}
+	var all []alteration
+	for _, n := range t.nodes {
+		var c capture
+		if c.was, c.blob, err = f.capture(ctx, p, n.path); err != nil {
+			return err
+		}
+		if err := n.still(c.was); err != nil {
+			return err
+		}
+		taken[n.path] = c
+		img := likeness(c.was)
+		img.mtime = c.was.info.Mtime
+		if c.blob != nil {
+			img.open = kept(ctx, p, c.blob)
+		}
+		a, err := f.fresh(moved(n.path, from, to), img)
+		if err != nil {
+			return err
+		}
+		all = append(all, a)
+	}
+	return f.alter(ctx, p, append(all, t.removal(taken)...)...)
+}
+
+// Copy makes a file, a link, or a directory with all that is in it again under
+// another name, which must be free. It asks for reading each entry, for writing
+// where it goes, and for listing each directory, and refuses whole when one of
+// them is denied. Bits, attributes and the targets of links are copied, times
+// are not, setuid and setgid neither.
+func (f *Files) Copy(ctx context.Context, from, to string) error {
+	t, err := f.pair(ctx, from, to, perm.Read)
+	if err != nil {
+		return err
+	}
+	p, err := f.hold(ctx, t.accesses)
+	if err != nil {
+		return err
+	}
+	defer p.End()
+	var all []alteration
+	for _, n := range t.nodes {
+		was, err := f.site.look(ctx, n.path, hashing)
+		if err != nil {
+			return refused(err)
+		}
+		if err := n.still(was); err != nil {
+			return err
+		}
+		img := likeness(was)
+		img.open = func() (io.ReadCloser, error) { return f.site.pinned(n.path, was) }
+		a, err := f.fresh(moved(n.path, from, to), img)
+		if err != nil {
+			return err
+		}
+		all = append(all, a)
+	}
+	err = f.alter(ctx, p, all...)
+	if errors.Is(err, errOther) {
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return err
+}
+
+// pair asks for a tree and for the places that it is to have.
+func (f *Files) pair(ctx context.Context, from, to string, actions ...perm.Action) (*tree, error) {
+	if _, err := f.resource(to); err != nil {
+		return nil, err
+	}
+	if from == to || strings.HasPrefix(to, from+"/") {
+		return nil, invalid(to, "it is "+from+" itself, or in it")
+	}
+	t := &tree{actions: actions, also: func(below string) ([]perm.ResourceAccess, error) {
+		text, err := f.resource(path.Join(to, below))
+		return []perm.ResourceAccess{perm.Access(perm.Write, text)}, err
+	}}
+	if err := f.grow(ctx, t, from); err != nil {
+		return nil, err
+	}
+	if err := f.site.straight(ctx, to); err != nil {
+		return nil, refused(err)
+	}
+	if err := f.free(ctx, to); err != nil {
+		return nil, err
+	}
+	for _, n := range t.nodes {
+		if n.info.Type != disk.TypeLink {
+			continue
+		}
+		target, err := f.site.root.Readlink(n.path)
+		if err != nil {
+			return nil, refused(err)
+		}
+		err = checkTarget(moved(n.path, from, to), target)
+		if err != nil && checkTarget(n.path, target) == nil { // a trap that is there already is no new one
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// free fails with fs.ErrExist where something has a name.
+func (f *Files) free(ctx context.Context, name string) error {
+	_, err := f.site.lstat(ctx, name)
+	if err == nil {
+		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	if missing(err) {
+		return nil
+	}
+	return refused(err)
+}
+
+// moved is where an entry below from goes.
+func moved(name, from, to string) string { return to + strings.TrimPrefix(name, from) }
+
+// likeness is what is to be like a state, under another name.
+func likeness(was state) image {
+	img := image{Version: was.Version}
+	img.Perm &^= fs.ModeSetuid | fs.ModeSetgid
+	return img
+}
+
+// fresh makes something where there is nothing.
+func (f *Files) fresh(name string, img image) (alteration, error) {
+	text, err := f.resource(name)
+	return alteration{path: name, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+		if was.exists() {
+			return image{}, conflict(name, "it exists by now")
+		}
+		return img, nil
+	}}, err
+}
+
+// errOther: what is being copied is no longer what it was when its digest was
+// recorded.
+var errOther = errors.New("it changed while it was copied")
+
+// pinned opens a file and ends with errOther where its content is not that of
+// the state.
+func (s site) pinned(name string, was state) (io.ReadCloser, error) {
+	file, err := s.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &checked{file: file, name: name, want: was.Content, hash: canon.NewHash()}, nil
+}
+
+type checked struct {
+	file disk.File
+	name string
+	want string
+	hash *canon.Hash
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.file.Read(p)
+	_, _ = c.hash.Write(p[:n])
+	if errors.Is(err, io.EOF) && string(c.hash.Digest()) != c.want {
+		return n, fmt.Errorf("%s: %w", c.name, errOther)
+	}
+	return n, err
+}
+
+func (c *checked) Close() error { return c.file.Close() }
