@@ -40,8 +40,8 @@ func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, w
 }
 
 // Open finds an open transaction again: one of this runtime, or one whose
-// process is gone, with the principal and the grant that its session had, as far
-// as the tools here still need it.
+// process is gone, with the principal, the roots and the grant that its session
+// had, as far as the tools here still need it.
 func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := rt.live.get(txn); ok {
 		return tx, nil
@@ -62,7 +62,11 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if err := s.recount(ctx); err != nil {
 		return nil, err
 	}
-	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.host, s.id).In(txn))
+	open, err := rt.rootsOf(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.host, s.id).In(txn), open)
 	for _, c := range t.Calls {
 		if c.Started != nil {
 			tx.counts.seq = max(tx.counts.seq, c.Started.Sequence)

@@ -51,7 +51,7 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	tx := newTxn(s, rec)
+	tx := newTxn(s, rec, s.rt.roots.byName())
 	s.rt.live.add(tx)
 	return tx, nil
 }

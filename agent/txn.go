@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
@@ -27,9 +28,8 @@ type Txn struct {
 	marks   []string
 }
 
-func newTxn(s *Session, rec revert.Recorder) *Txn {
+func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
 	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}}
-	open := s.rt.roots.byName()
 	tx.line = tool.NewLine(tool.Parts{
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
 		Grant: s.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,

@@ -14,7 +14,7 @@ import (
 // approver returns who answers when the policy asks; nil denies every ask.
 func (a *app) approver(mode string) (ctxperm.Approver, error) {
 	switch mode {
-	case "deny":
+	case "deny", "wait":
 		return nil, nil
 	case "approve-unsafe":
 		who, err := a.person()
@@ -29,7 +29,7 @@ func (a *app) approver(mode string) (ctxperm.Approver, error) {
 	default:
 		return nil, &problem{
 			code: exitUsage, what: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),
-			fix: "valid are deny, prompt, approve-unsafe",
+			fix: "valid are deny, wait, prompt, approve-unsafe",
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
 	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
-	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, prompt, or approve-unsafe, which approves everything in your name")
+	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
@@ -169,7 +169,11 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
-	rt, err := a.newRuntime(journal, append(roots, agent.Policy(engine), agent.Approve(approver))...)
+	opts := append(roots, agent.Policy(engine), agent.Approve(approver))
+	if f.onAsk == "wait" {
+		opts = append(opts, agent.Wait())
+	}
+	rt, err := a.newRuntime(journal, opts...)
 	if err != nil {
 		err = &problem{code: exitUsage, what: "remit cannot start", why: strings.TrimPrefix(err.Error(), "agent: ")}
 		return nil, nil, errors.Join(err, journal.Close())

@@ -149,10 +149,14 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 		wait.Go(func() { outcomes[i] = mended(invoke(ctx, r.tx, c), &r.how.place) })
 	}
 	wait.Wait()
-	ok := true
+	ok, waits := true, false
 	for i, o := range outcomes {
 		r.answer(n, calls[i], o)
 		ok = ok && o.Status.OK()
+		waits = waits || o.Status == tool.StatusPending
+	}
+	if waits { // what comes after may rely on it, and nothing is over before it has gone on
+		return false, r.finish(ctx, "keep")
 	}
 	if !ok && r.how.atomic {
 		return false, r.finish(ctx, "revert")
