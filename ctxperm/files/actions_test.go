@@ -76,6 +76,11 @@ func operations(f *files.Files, path string) map[string]func(ctx context.Context
 		"Delete":   func(ctx context.Context) error { return f.Delete(ctx, path) },
 		"Mkdir":    func(ctx context.Context) error { return f.Mkdir(ctx, path, 0) },
 
+		"Walk": func(ctx context.Context) error { _, err := f.Walk(ctx, path, 1); return err },
+		"Search": func(ctx context.Context) error {
+			_, err := f.Search(ctx, path, files.Query{Pattern: "x", Page: 1})
+			return err
+		},
 		"DeleteAll": func(ctx context.Context) error { return f.DeleteAll(ctx, path) },
 		"Move":      func(ctx context.Context) error { return f.Move(ctx, path, "free") },
 		"MoveTo":    func(ctx context.Context) error { return f.Move(ctx, "a.txt", path) },

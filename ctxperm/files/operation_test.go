@@ -100,6 +100,8 @@ func TestAccesses(t *testing.T) {
 		"Delete":   {"delete file://workspace/x/y%20z"},
 		"Mkdir":    {"write file://workspace/x/y%20z"},
 
+		"Walk":      {"list file://workspace/x/y%20z"},
+		"Search":    {"list file://workspace/x/y%20z"},
 		"DeleteAll": {"delete file://workspace/x/y%20z"},
 		"Move":      {"read file://workspace/x/y%20z", "delete file://workspace/x/y%20z", "write file://workspace/free"},
 		"Copy":      {"read file://workspace/x/y%20z", "write file://workspace/free"},

@@ -1,0 +1,160 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+)
+
+// The limits of a search.
+const (
+	MaxSearched = 8 << 20 // bytes of a file; larger ones are skipped
+	MaxLine     = 400     // bytes of a line that are shown
+	maxPattern  = 1000
+)
+
+// Query says what Search looks for.
+type Query struct {
+	Pattern string // RE2, matched against each line
+	Literal bool   // the pattern is text and no expression
+	Glob    string // which files: *.go by name; src/**/*.go by path below the root; "" all
+	Page    int    // from 1
+}
+
+// Match is one line.
+type Match struct {
+	Path string
+	Line int    // from 1
+	Text string // cut at MaxLine
+}
+
+// Search finds lines in the text files below a directory, or in one file. It
+// asks for listing each directory and reading each file; what is denied
+// below the directory is skipped, as are links, files that are no text, and those above MaxSearched.
+func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], error) {
+	p, err := newPager[Match](q.Page, PageMatches)
+	if err != nil {
+		return Page[Match]{}, err
+	}
+	expr, err := q.compile()
+	if err != nil {
+		return Page[Match]{}, err
+	}
+	if err := f.enter(ctx, dir); err != nil {
+		return Page[Match]{}, err
+	}
+	visit := func(name string, d disk.Info) (bool, error) {
+		if d.Type != disk.TypeFile || d.Size > MaxSearched || !matches(q.Glob, name) {
+			return true, nil
+		}
+		if ok, err := f.may(ctx, perm.Read, name); !ok || err != nil {
+			return true, err
+		}
+		return f.grep(ctx, name, expr, p)
+	}
+	top, err := f.site.lstat(ctx, dir)
+	if err != nil {
+		return Page[Match]{}, refused(err)
+	}
+	if top.Type != disk.TypeFile {
+		_, err = f.roam(ctx, dir, visit)
+		return p.page, err
+	}
+	named, _, err := f.grant(ctx, dir, perm.Read) // a file that was named is not passed over in silence
+	if err != nil {
+		return Page[Match]{}, err
+	}
+	defer named.End()
+	_, err = visit(dir, top)
+	return p.page, err
+}
+
+func (q Query) compile() (*regexp.Regexp, error) {
+	text := q.Pattern
+	if text == "" || len(text) > maxPattern {
+		return nil, invalid("pattern", fmt.Sprintf("it has between 1 and %d bytes", maxPattern))
+	}
+	if q.Literal {
+		text = regexp.QuoteMeta(text)
+	}
+	for _, segment := range strings.Split(q.Glob, "/") {
+		if _, err := path.Match(segment, ""); err != nil {
+			return nil, invalid("glob", err.Error())
+		}
+	}
+	expr, err := regexp.Compile(text)
+	if err != nil {
+		return nil, invalid("pattern", err.Error())
+	}
+	return expr, nil
+}
+
+// grep adds the lines of one file that match.
+func (f *Files) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pager[Match]) (more bool, err error) {
+	var data []byte
+	err = f.site.open(ctx, name, func(file disk.File, _ disk.Info) error {
+		data, err = io.ReadAll(io.LimitReader(file, MaxSearched+1))
+		return err
+	})
+	if err != nil && !passing(err) {
+		return false, refused(err)
+	}
+	if err != nil || len(data) > MaxSearched || bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) {
+		return true, nil
+	}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		line = bytes.TrimRight(line, "\r\n")
+		if !expr.Match(line) {
+			continue
+		}
+		text := string(line)
+		if len(text) > MaxLine {
+			text = cut(text, MaxLine)
+		}
+		if !p.add(Match{Path: name, Line: number, Text: text}) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// matches reports whether a glob is for a file: by its name, or, with a slash in
+// it, by its path, in which ** stands for any directories.
+func matches(glob, name string) bool {
+	if glob == "" {
+		return true
+	}
+	if !strings.Contains(glob, "/") {
+		name = path.Base(name)
+	}
+	return matchSegments(strings.Split(glob, "/"), strings.Split(name, "/"))
+}
+
+func matchSegments(glob, name []string) bool {
+	if len(glob) == 0 {
+		return len(name) == 0
+	}
+	if glob[0] == "**" {
+		for i := range len(name) + 1 {
+			if matchSegments(glob[1:], name[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(name) == 0 {
+		return false
+	}
+	ok, err := path.Match(glob[0], name[0])
+	return err == nil && ok && matchSegments(glob[1:], name[1:])
+}
