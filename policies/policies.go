@@ -12,11 +12,36 @@ import (
 // builtin:workspace/workspace.rego:51 is no file of the reader's folder.
 const Prefix = "builtin:"
 
-//go:embed workspace/*.rego
-var workspace embed.FS
+var (
+	//go:embed workspace/*.rego
+	workspace embed.FS
+	//go:embed readonly/*.rego workspace/paths.rego
+	readOnly embed.FS
+	//go:embed askall/*.rego workspace/paths.rego
+	askAll embed.FS
+	//go:embed flow/*.rego
+	flow embed.FS
+	//go:embed lib/*.rego
+	lib embed.FS
+)
 
 // Workspace returns the pack that holds when no policy is given: the root
 // workspace may be read, and changed in ways that can be taken back; .git and
 // files that usually hold secrets are out of reach; a person is asked about
 // everything with effects that undo does not cover; the rest is denied.
 func Workspace() fs.FS { return workspace }
+
+// ReadOnly returns the pack under which an agent may look at the root workspace
+// and do nothing else; nobody is asked about anything.
+func ReadOnly() fs.FS { return readOnly }
+
+// AskAll returns the pack under which a person approves every step.
+func AskAll() fs.FS { return askAll }
+
+// Flow returns the pack that keeps private data from leaving once content was
+// read that others wrote. It allows nothing: load it beside another.
+func Flow() fs.FS { return flow }
+
+// Lib returns words for rules of one's own, package remit.lib: paths, hosts,
+// roles, arguments, counts and times. It has no rule that decides.
+func Lib() fs.FS { return lib }

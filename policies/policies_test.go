@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,65 +18,105 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-func workspace(t *testing.T) *rego.Engine {
+// load makes an engine of packs. A patient deadline: the machine may be busy.
+func load(t *testing.T, packs ...fs.FS) *rego.Engine {
 	t.Helper()
-	e, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}}, Deadline: time.Minute})
+	o := rego.Options{Deadline: time.Minute}
+	for _, pack := range packs {
+		o.Sources = append(o.Sources, rego.Source{FS: pack, Prefix: policies.Prefix})
+	}
+	e, err := rego.New(o)
 	require.NoError(t, err)
 	return e
 }
 
-func TestWorkspacePassesItsTests(t *testing.T) {
-	report, err := workspace(t).Test(context.Background())
-	require.NoError(t, err)
-	require.Empty(t, report.Failed())
-	require.GreaterOrEqual(t, len(report.Results), 10)
-	require.Empty(t, report.Uncovered, "lines of the pack that no test reaches")
+func workspace(t *testing.T) *rego.Engine {
+	t.Helper()
+	return load(t, policies.Workspace())
 }
 
-// TestWorkspaceRulesMatter takes one rule away at a time: its tests have to
-// notice.
-func TestWorkspaceRulesMatter(t *testing.T) {
-	texts := map[string]string{}
-	require.NoError(t, fs.WalkDir(policies.Workspace(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(policies.Workspace(), name)
-		texts[name] = string(text)
-		return err
-	}))
-	removed, missed := 0, 0
-	for name, text := range texts {
-		if strings.HasSuffix(name, "_test.rego") {
-			continue
-		}
-		rules := strings.Split(text, "\n\n")
-		for i, rule := range rules {
-			if !strings.Contains(rule, " contains ") && !strings.Contains(rule, " if ") {
-				continue
-			}
-			removed++
-			without := map[string]string{}
-			for n, other := range texts {
-				without[n] = other
-			}
-			kept := append(append([]string{}, rules[:i]...), rules[i+1:]...)
-			without[name] = strings.Join(kept, "\n\n")
-			t.Run(fmt.Sprintf("%s %d", name, i), func(t *testing.T) {
-				e, err := rego.New(rego.Options{Modules: without})
-				if err != nil {
-					return // another rule needs it
-				}
-				report, err := e.Test(context.Background())
-				if err == nil {
-					missed++
-					require.NotEmpty(t, report.Failed(), "nobody misses:\n%s", rule)
-				}
-			})
-		}
+// packs lists every pack, each with what it needs to decide anything.
+func packs() map[string][]fs.FS {
+	nothing := fstest.MapFS{"nothing.rego": {Data: []byte("package remit\n\nallow contains \"x\" if false\n")}}
+	return map[string][]fs.FS{
+		"workspace": {policies.Workspace()},
+		"readonly":  {policies.ReadOnly()},
+		"askall":    {policies.AskAll()},
+		"flow":      {policies.Flow()},
+		"lib":       {policies.Lib(), nothing},
 	}
-	t.Logf("%d rules, %d of them found by a failed test, the others do not load", removed, missed)
-	require.Greater(t, missed, 15)
+}
+
+func TestPacksPassTheirTests(t *testing.T) {
+	for name, pack := range packs() {
+		t.Run(name, func(t *testing.T) {
+			e := load(t, pack...)
+			report, err := e.Test(context.Background())
+			require.NoError(t, err)
+			require.Empty(t, report.Failed())
+			require.GreaterOrEqual(t, len(report.Results), 4)
+			uncovered := slices.DeleteFunc(report.Uncovered, func(at string) bool { return strings.HasPrefix(at, "builtin:nothing.rego") })
+			require.Empty(t, uncovered, "lines of the pack that no test reaches")
+			for _, n := range e.Slow() {
+				t.Log(n.At, n.Text)
+			}
+		})
+	}
+}
+
+// TestRulesMatter takes one rule away at a time: the tests of the pack have to
+// notice.
+func TestRulesMatter(t *testing.T) {
+	for name, pack := range packs() {
+		t.Run(name, func(t *testing.T) {
+			texts := map[string]string{}
+			for _, fsys := range pack {
+				require.NoError(t, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+					if err != nil || d.IsDir() {
+						return err
+					}
+					text, err := fs.ReadFile(fsys, name)
+					texts[name] = string(text)
+					return err
+				}))
+			}
+			removed, noticed := 0, 0
+			for file, text := range texts {
+				if !strings.HasPrefix(file, name+"/") || strings.HasSuffix(file, "_test.rego") {
+					continue
+				}
+				rules := strings.Split(text, "\n\n")
+				for i, rule := range rules {
+					if !strings.Contains(rule, " contains ") && !strings.Contains(rule, " if ") {
+						continue
+					}
+					removed++
+					kept := append(slices.Clone(rules[:i]), rules[i+1:]...)
+					without := maps.Clone(texts)
+					without[file] = strings.Join(kept, "\n\n")
+					if misses(t, without) {
+						noticed++
+						continue
+					}
+					t.Errorf("nobody misses:\n%s", rule)
+				}
+			}
+			t.Logf("%d rules, all missed: %v", removed, noticed == removed)
+			require.Greater(t, removed, 5)
+		})
+	}
+}
+
+// misses reports whether a policy that lacks a rule fails its tests, or does
+// not even load because another rule needs it.
+func misses(t *testing.T, texts map[string]string) bool {
+	t.Helper()
+	e, err := rego.New(rego.Options{Modules: texts})
+	if err != nil {
+		return true
+	}
+	report, err := e.Test(context.Background())
+	return err != nil || len(report.Failed()) > 0
 }
 
 func request(action perm.Action, path, class string) perm.Request {
@@ -157,4 +200,73 @@ func ExampleWorkspace() {
 	}
 	fmt.Println(d.Effect(), "because", d.Reasons()[0].Text)
 	// Output: allow because changes of the workspace that can be taken back may be made
+}
+
+// TestFlowBesideWorkspace has the pack refuse what the other one asks about,
+// and add its labels.
+func TestFlowBesideWorkspace(t *testing.T) {
+	e := load(t, policies.Workspace(), policies.Flow())
+	r := request(perm.Read, "src/a.go", "pure")
+	d, err := e.Decide(context.Background(), r)
+	require.NoError(t, err)
+	require.Equal(t, perm.Allow, d.Effect())
+	require.Equal(t, []string{"private"}, d.Details().Labels)
+
+	r.Access = perm.AccessFacts{Action: perm.Connect, Resource: perm.ResourceFacts{Kind: "https", Host: "example.com", Text: "https://example.com/"}}
+	r.Tool.Destination, r.Call.EffectClass = "model_chosen", "pivot"
+	d, err = e.Decide(context.Background(), r)
+	require.NoError(t, err)
+	require.Equal(t, perm.Ask, d.Effect())
+	require.Equal(t, []string{"untrusted"}, d.Details().Labels)
+
+	r.Session.Labels = []string{"private", "untrusted"}
+	d, err = e.Decide(context.Background(), r)
+	require.NoError(t, err)
+	require.Equal(t, perm.Deny, d.Effect())
+	require.Contains(t, d.Reasons()[0].At, "builtin:flow/flow.rego:")
+}
+
+func TestReadOnlyAndAskAllDecide(t *testing.T) {
+	only, all := load(t, policies.ReadOnly()), load(t, policies.AskAll())
+	for _, tt := range []struct {
+		action      perm.Action
+		path, class string
+		only, all   perm.Effect
+	}{
+		{perm.Read, "src/a.go", "pure", perm.Allow, perm.Ask},
+		{perm.Write, "src/a.go", "reversible", perm.Deny, perm.Ask},
+		{perm.Write, "src/a.go", "pure", perm.Deny, perm.Ask},
+		{perm.Read, ".env", "pure", perm.Deny, perm.Deny},
+	} {
+		d, err := only.Decide(context.Background(), request(tt.action, tt.path, tt.class))
+		require.NoError(t, err)
+		require.Equal(t, tt.only, d.Effect(), "%v", tt)
+		d, err = all.Decide(context.Background(), request(tt.action, tt.path, tt.class))
+		require.NoError(t, err)
+		require.Equal(t, tt.all, d.Effect(), "%v", tt)
+	}
+}
+
+func ExampleLib() {
+	mine := fstest.MapFS{"mine.rego": {Data: []byte(`package remit
+
+import data.remit.lib
+
+allow contains "docs may be changed" if {
+	lib.changes
+	lib.below("workspace", "docs")
+}
+`)}}
+	e, err := rego.Load(rego.Source{FS: mine}, rego.Source{FS: policies.Lib(), Prefix: policies.Prefix})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := e.Decide(context.Background(), request(perm.Write, "docs/a.md", "reversible"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.Effect(), "because", d.Reasons()[0].Text, "at", d.Reasons()[0].At)
+	// Output: allow because docs may be changed at mine.rego:5
 }

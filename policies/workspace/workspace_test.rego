@@ -1,4 +1,4 @@
-package remit_test
+package remit_workspace_test
 
 import data.remit
 import data.remit.workspace.paths
