@@ -49,7 +49,7 @@ type owner struct {
 }
 
 var owners = []owner{
-	{pkg: "perm/rego", by: []string{"agent", "cmd/..."}, tests: []string{"..."}},
+	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/..."}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/..."}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite"}},
