@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -285,4 +286,32 @@ func TestEngineCannotChangeWhatItIsAskedAbout(t *testing.T) {
 	tl, ok := rt.Tools().Get("file_read")
 	require.True(t, ok)
 	require.NotContains(t, tl.Spec().Tags, "harmless")
+}
+
+// TestCreateRaceIsLostWithoutEffect: somebody else makes the file, or changes it,
+// after the change was recorded and before it was done. The call failed, and
+// theirs stays.
+func TestCreateRaceIsLostWithoutEffect(t *testing.T) {
+	for _, name := range []string{"fresh.txt", "a.txt"} {
+		t.Run(name, func(t *testing.T) {
+			dir, h := workspace(t), hosttest.New(1)
+			h.OnPoint = func(id string) error {
+				if id != "journal.append.started.changed" {
+					return nil
+				}
+				return os.WriteFile(filepath.Join(dir, name), []byte("theirs"), 0o640)
+			}
+			tl, err := tool.CreateWith("put", "", anyWrite(), puts(name, returns("ok", nil)), confined()...)
+			rt := newRuntime(t, agent.On(h), agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Root("workspace", dir))
+			tx := begin(t, newSession(t, rt))
+			out, err := tx.Invoke(t.Context(), "put", "ours")
+			require.ErrorIs(t, err, tool.ErrFailed, "%+v", out.Error)
+			require.Empty(t, out.Changes)
+			require.Equal(t, "theirs", content(t, dir, name))
+			rep, err := tx.Revert(t.Context())
+			require.NoError(t, err)
+			require.True(t, rep.Complete())
+			require.Equal(t, "theirs", content(t, dir, name))
+		})
+	}
 }

@@ -48,28 +48,32 @@ func stateOf(t *testing.T, j revert.Journal, txn string) revert.TxnState {
 // TestRevertWhereTheToolIsMissing: what only the tool knows how to take back is
 // left and listed, and waits for the tool.
 func TestRevertWhereTheToolIsMissing(t *testing.T) {
-	ctx, dir, n := t.Context(), workspace(t), 0
-	before := tree(t, dir)
-	tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(revert.Reversible), counted(&n))
-	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
-	id := committed(t, newSession(t, rt), "mixed")
+	for _, confinement := range []tool.Confinement{tool.Trusted, tool.Handles} {
+		t.Run(string(confinement), func(t *testing.T) {
+			ctx, dir, n := t.Context(), workspace(t), 0
+			before := tree(t, dir)
+			tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(revert.Reversible), tool.Confined(confinement), counted(&n))
+			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
+			id := committed(t, newSession(t, rt), "mixed")
 
-	bare := newRuntime(t, agent.Root("workspace", dir), agent.Journal(rt.Journal()))
-	for range 2 {
-		rep, err := bare.Revert(ctx, id)
-		require.ErrorIs(t, err, agent.ErrPartial)
-		require.Equal(t, revert.RevertedPartial, rep.State)
-		require.Len(t, rep.NotUndone(), 1)
-		require.Equal(t, "tool://mixed", rep.NotUndone()[0].Resource)
-		require.Equal(t, revert.UndoFailed, rep.NotUndone()[0].Outcome)
-		require.Equal(t, revert.RevertedPartial, stateOf(t, rt.Journal(), id))
-		require.Equal(t, before, tree(t, dir), "what its handles did is undone")
+			bare := newRuntime(t, agent.Root("workspace", dir), agent.Journal(rt.Journal()))
+			for range 2 {
+				rep, err := bare.Revert(ctx, id)
+				require.ErrorIs(t, err, agent.ErrPartial)
+				require.Equal(t, revert.RevertedPartial, rep.State)
+				require.Len(t, rep.NotUndone(), 1)
+				require.Equal(t, "tool://mixed", rep.NotUndone()[0].Resource)
+				require.Equal(t, revert.UndoFailed, rep.NotUndone()[0].Outcome)
+				require.Equal(t, revert.RevertedPartial, stateOf(t, rt.Journal(), id))
+				require.Equal(t, before, tree(t, dir), "what its handles did is undone")
+			}
+			rep, err := rt.Revert(ctx, id)
+			require.NoError(t, err)
+			require.True(t, rep.Complete())
+			require.Equal(t, 1, n)
+			require.Equal(t, revert.RevertedState, stateOf(t, rt.Journal(), id))
+		})
 	}
-	rep, err := rt.Revert(ctx, id)
-	require.NoError(t, err)
-	require.True(t, rep.Complete())
-	require.Equal(t, 1, n)
-	require.Equal(t, revert.RevertedState, stateOf(t, rt.Journal(), id))
 }
 
 // TestRevertOfACallWithoutChanges: a confined call may have an effect that only
