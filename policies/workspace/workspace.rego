@@ -30,7 +30,7 @@ allow contains "a confined call that can be taken back may run, each access of i
 }
 
 ask contains "the tool is not confined, so that it can be taken back is only its author's word" if {
-	tool_call
+	not input.access.action in {"read", "list"}
 	input.call.effect_class == "reversible"
 	input.tool.confinement == "trusted"
 }
@@ -45,7 +45,7 @@ deny contains undeclared if not input.call.declared
 
 undeclared := concat("", [
 	"the tool declares no effect class, so it counts as pivot; ",
-	"declare one in its Spec (EffectClass: pure, reversible, compensable, deferrable or pivot)",
+	"declare one: tool.Pure(), tool.Effect(revert.Reversible) with tool.Confined(tool.Handles), … (pure, reversible, compensable, deferrable, pivot)",
 ])
 
 deny contains "the history of the repository is out of reach" if paths.git

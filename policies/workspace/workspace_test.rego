@@ -110,11 +110,18 @@ test_calls if {
 	asks(tool("pivot", true, "handles"))
 }
 
+test_unconfined if {
+	every action in ["write", "delete"] {
+		asks(object.union(file(action, "workspace", "src/a.go", "reversible"), {"tool": {"confinement": "trusted"}}))
+	}
+	runs(object.union(file("read", "workspace", "src/a.go", "reversible"), {"tool": {"confinement": "trusted"}}))
+}
+
 test_undeclared if {
 	doc := tool("pivot", false, "trusted")
 	refused(doc)
 	some why in remit.deny with input as doc
-	contains(why, "declare one in its Spec")
+	contains(why, "declare one: ")
 }
 
 test_masks if {
