@@ -118,10 +118,15 @@ func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	}
 	d, err := e.decide(ctx, r)
 	if err != nil {
-		why := perm.Reason{Text: err.Error(), Set: setDeny}
-		return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{why}, Revision: e.revision}), err
+		return e.refusal(err), err
 	}
 	return d, nil
+}
+
+// refusal is the decision where there is none.
+func (e *Engine) refusal(err error) perm.Decision {
+	why := perm.Reason{Text: err.Error(), Set: setDeny}
+	return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{why}, Revision: e.revision})
 }
 
 func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
@@ -152,7 +157,7 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	answers, err := e.evaluate(ctx, q.body, input)
+	answers, err := e.evaluate(ctx, q.body, input, nil)
 	if err != nil {
 		return perm.Decision{}, err
 	}

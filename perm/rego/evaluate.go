@@ -29,10 +29,10 @@ type element struct {
 //
 // Both contexts are looked at, because a context that is not of package context
 // hands its end on to a derived one only some time later.
-func (e *Engine) evaluate(ctx context.Context, body ast.Body, input *ast.Term) (answers, error) {
+func (e *Engine) evaluate(ctx context.Context, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
 	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
 	defer stop()
-	got, err := e.rules.ask(timed, body, input)
+	got, err := e.rules.ask(timed, body, input, follow)
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)
 	}
@@ -51,7 +51,7 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("rego: the request was given up before the policy answered: %w", cause)
 }
 
-func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term) (answers, error) {
+func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
 	if len(body) == 0 {
 		return answers{}, nil
 	}
@@ -66,6 +66,9 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term) (answ
 		WithStrictBuiltinErrors(true).
 		WithMetrics(metrics.NoOp()).
 		WithTime(time.Unix(0, 0)) // set, so that no clock is read
+	if follow != nil {
+		q = q.WithQueryTracer(follow)
+	}
 	results, err := q.Run(ctx)
 	if err != nil {
 		return nil, failed(err)

@@ -1,0 +1,172 @@
+package rego
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// Explanation says how a decision came about.
+type Explanation struct {
+	Decision perm.DecisionRecord `json:"decision"`
+	Rules    []Considered        `json:"rules"` // of the sets that were asked for, set by set, as written
+}
+
+// What became of a rule.
+const (
+	Gave       = "gave"         // it holds, and gave its reasons
+	DidNotHold = "did not hold" // a condition was looked at and did not hold
+	PassedOver = "passed over"  // the index showed that it cannot hold: a field that it needs has another value, or is not there
+)
+
+// Considered is what became of one rule.
+type Considered struct {
+	Set     string   `json:"set"`
+	At      string   `json:"at"`
+	Outcome string   `json:"outcome"`           // Gave, DidNotHold or PassedOver
+	Texts   []string `json:"texts,omitempty"`   // what it gave
+	Decided bool     `json:"decided,omitempty"` // its reasons are those of the decision
+	Stopped string   `json:"stopped,omitempty"` // file:line of the furthest condition that did not hold
+	Saw     []Seen   `json:"saw,omitempty"`     // what it can read of the input, directly and through other rules
+}
+
+// Seen is a place of the input and what was there: nothing where Value is empty.
+type Seen struct {
+	Path  string          `json:"path"` // input.call.args.path
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// Explain decides like Decide, afresh, and tells what became of each rule. It
+// repeats arguments of the call, which may be private.
+func (e *Engine) Explain(ctx context.Context, r perm.Request) (Explanation, error) {
+	if e == nil || e.rules == nil {
+		return Explanation{Decision: perm.Denied("no policy is loaded").Record()}, nil
+	}
+	x, err := e.explain(ctx, r.Filled())
+	if err != nil {
+		return Explanation{Decision: e.refusal(err).Record()}, err
+	}
+	return x, nil
+}
+
+func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, error) {
+	if ctx.Err() != nil {
+		return Explanation{}, cancelled(ctx)
+	}
+	if err := check(e.parts, &r); err != nil {
+		return Explanation{}, err
+	}
+	input, err := newPlan(e.parts, []read{{}}).document(&e.keys, &r)
+	if err != nil {
+		return Explanation{}, err
+	}
+	t := &tracer{numbers: e.rules.numbers, queries: map[uint64]int{}, entered: map[int]bool{}, stopped: map[int]*ast.Location{}}
+	got, err := e.evaluate(ctx, e.rules.query(r.Purpose).body, input, t)
+	if err != nil {
+		return Explanation{}, err
+	}
+	effect, details := got.compose(r)
+	details.Revision = e.revision
+	x := Explanation{Decision: perm.NewDecision(effect, details).Record()}
+	for _, set := range setNames() {
+		if asked(set, r.Purpose) {
+			x.Rules = append(x.Rules, e.considered(set, got[set], input, t, details.Reasons)...)
+		}
+	}
+	return x, nil
+}
+
+// considered tells what became of the rules of one set.
+func (e *Engine) considered(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []Considered {
+	rules := e.rules.rulesOf(set)
+	slices.SortFunc(rules, func(a, b *ast.Rule) int { return cmp.Compare(e.rules.numbers[a], e.rules.numbers[b]) })
+	list := make([]Considered, 0, len(rules))
+	for _, rule := range rules {
+		n := e.rules.numbers[rule]
+		c := Considered{Set: set, At: e.rules.places[n].at, Outcome: PassedOver, Saw: seen(input, readsOf(e.rules.compiler, []*ast.Rule{rule}))}
+		for _, given := range got {
+			if given.rule == n {
+				c.Texts = append(c.Texts, given.text)
+			}
+		}
+		switch {
+		case len(c.Texts) > 0:
+			c.Outcome = Gave
+			c.Decided = slices.ContainsFunc(reasons, func(r perm.Reason) bool { return r.Set == set && r.At == c.At })
+		case t.entered[n]:
+			c.Outcome, c.Stopped = DidNotHold, at(t.stopped[n])
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// seen looks up what is read, each place once.
+func seen(input *ast.Term, reads []read) []Seen {
+	paths := make([][]string, 0, len(reads))
+	for _, r := range reads {
+		paths = append(paths, r.path)
+	}
+	slices.SortFunc(paths, slices.Compare[[]string])
+	var out []Seen
+	for _, path := range slices.CompactFunc(paths, slices.Equal[[]string]) {
+		s := Seen{Path: strings.Join(append([]string{"input"}, path...), ".")}
+		ref := make(ast.Ref, len(path))
+		for i, name := range path {
+			ref[i] = ast.StringTerm(name)
+		}
+		if value, err := input.Value.Find(ref); err == nil {
+			s.Value = toJSON(value)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// toJSON writes a value of the input, which came from JSON.
+func toJSON(value ast.Value) json.RawMessage {
+	plain, err := ast.JSON(value)
+	if err != nil {
+		return nil
+	}
+	text, err := json.Marshal(plain)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// tracer follows an evaluation and keeps what became of the rules of sets.
+type tracer struct {
+	numbers map[*ast.Rule]int
+	queries map[uint64]int // evaluation of a body -> its rule
+	entered map[int]bool
+	stopped map[int]*ast.Location
+}
+
+func (*tracer) Enabled() bool               { return true }
+func (*tracer) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+
+func (t *tracer) TraceEvent(e topdown.Event) {
+	switch node := e.Node.(type) {
+	case *ast.Rule:
+		if n, ours := t.numbers[node]; ours && e.Op == topdown.EnterOp {
+			t.queries[e.QueryID], t.entered[n] = n, true
+		}
+	case *ast.Expr:
+		n, ours := t.queries[e.QueryID]
+		if !ours || e.Op != topdown.FailOp || node.Location == nil {
+			return
+		}
+		if last := t.stopped[n]; last == nil || node.Location.Compare(last) > 0 {
+			t.stopped[n] = node.Location
+		}
+	}
+}
