@@ -3,8 +3,13 @@ package rego_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
@@ -12,14 +17,14 @@ import (
 )
 
 // rules writes n rules about n tools, as policies of some size look.
-func rules(n int) string {
+func rules(n int, condition string) string {
 	var b strings.Builder
 	b.WriteString(control)
 	for i := range n - 1 {
 		set := []string{"deny", "allow", "ask", "hint"}[i%4]
 		fmt.Fprintf(&b, `
 %s contains "rule %d" if {
-	input.tool.name == "tool_%d"
+	`+condition+`
 	input.access.action == "write"
 	"admin" in input.principal.roles
 }
@@ -28,25 +33,87 @@ func rules(n int) string {
 	return b.String()
 }
 
-func BenchmarkDecide(b *testing.B) {
-	for _, n := range []int{10, 100, 1000} {
-		e := engine(b, rules(n))
-		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) { benchmark(b, e, request()) })
-	}
-	e, err := rego.Load(rego.Source{FS: policies.Workspace()})
+const (
+	indexed   = `input.tool.name == "tool_%d"`
+	unindexed = `contains(input.tool.version, "tool_%d")`
+)
+
+// unindexedRules have nothing that the index of rules sees.
+func unindexedRules(n int) string {
+	text := rules(n, unindexed)
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\tinput.access.action == \"write\"\n", ""), "\t\"admin\" in input.principal.roles\n", "")
+}
+
+func memoless(b *testing.B, text string) *rego.Engine {
+	b.Helper()
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient, Memo: -1})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("workspace", func(b *testing.B) { benchmark(b, e, request()) })
+	return e
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		for name, text := range map[string]string{"indexed": rules(n, indexed), "unindexed": unindexedRules(n)} {
+			b.Run(fmt.Sprintf("rules=%d/%s/fresh", n, name), func(b *testing.B) { benchmark(b, memoless(b, text), request()) })
+			b.Run(fmt.Sprintf("rules=%d/%s/memoised", n, name), func(b *testing.B) { benchmark(b, engine(b, text), request()) })
+		}
+	}
+	source := rego.Source{FS: policies.Workspace()}
+	for name, memo := range map[string]int{"fresh": -1, "memoised": 0} {
+		e, err := rego.New(rego.Options{Sources: []rego.Source{source}, Memo: memo, Deadline: patient})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("workspace/"+name, func(b *testing.B) { benchmark(b, e, request()) })
+	}
 }
 
 func benchmark(b *testing.B, e *rego.Engine, r perm.Request) {
+	b.Helper()
 	b.ReportAllocs()
 	for b.Loop() {
 		if d, err := e.Decide(context.Background(), r); err != nil || d.Effect() != perm.Allow {
 			b.Fatal(d.Reasons(), err)
 		}
 	}
+}
+
+// TestMemoRatio prints what remembering is worth, with both ways in turns so
+// that a machine that gets slower does so for both.
+func TestMemoRatio(t *testing.T) {
+	if os.Getenv("REMIT_LONG") == "" {
+		t.Skip("REMIT_LONG is not set")
+	}
+	for _, n := range []int{10, 100, 1000} {
+		for name, text := range map[string]string{"indexed": rules(n, indexed), "unindexed": unindexedRules(n)} {
+			memoised := engine(t, text)
+			fresh, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient, Memo: -1})
+			require.NoError(t, err)
+			slow, fast := turns(t, fresh, memoised)
+			t.Logf("%4d rules, %-9s fresh %8v, memoised %7v, ratio %.1f", n, name, slow, fast, float64(slow)/float64(fast))
+		}
+	}
+}
+
+// turns returns the median time of a decision of each engine.
+func turns(t *testing.T, a, b *rego.Engine) (ofA, ofB time.Duration) {
+	t.Helper()
+	var times [2][]time.Duration
+	for range 7 {
+		for i, e := range []*rego.Engine{a, b} {
+			begin, count := time.Now(), 0
+			for time.Since(begin) < 50*time.Millisecond {
+				decide(t, e, request())
+				count++
+			}
+			times[i] = append(times[i], time.Since(begin)/time.Duration(count))
+		}
+	}
+	slices.Sort(times[0])
+	slices.Sort(times[1])
+	return times[0][3], times[1][3]
 }
 
 func BenchmarkDocument(b *testing.B) {
@@ -60,7 +127,7 @@ func BenchmarkDocument(b *testing.B) {
 }
 
 func BenchmarkNew(b *testing.B) {
-	text := rules(100)
+	text := rules(100, indexed)
 	for b.Loop() {
 		if _, err := load(text); err != nil {
 			b.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -111,12 +112,8 @@ func (d *document) changes(r *perm.Request) *ast.Term {
 	return ast.ArrayTerm(terms...)
 }
 
-func (d *document) time(r *perm.Request) *ast.Term {
-	text, err := r.Time.MarshalText()
-	if err != nil {
-		d.fail("the time is outside the years 0 to 9999")
-	}
-	return ast.StringTerm(string(text))
+func (*document) time(r *perm.Request) *ast.Term {
+	return ast.StringTerm(r.Time.Format(time.RFC3339Nano))
 }
 
 // raw reads a JSON text that was checked; none is null.

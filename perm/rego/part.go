@@ -43,7 +43,7 @@ func contextParts() []part {
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),
 		text("purpose", func(r *perm.Request) string { return string(r.Purpose) }),
-		{path: "time", check: func(d *document, r *perm.Request) { d.time(r) }, term: (*document).time},
+		{path: "time", check: checkTime, term: (*document).time},
 	}
 }
 
@@ -212,5 +212,12 @@ func (d *document) checkTexts(list []string) {
 func (d *document) checkRaw(text json.RawMessage) {
 	if len(text) > 0 && (!utf8.Valid(text) || !json.Valid(text)) {
 		d.fail("the arguments or the output are not JSON")
+	}
+}
+
+// checkTime refuses years that RFC 3339 cannot write.
+func checkTime(d *document, r *perm.Request) {
+	if year := r.Time.Year(); year < 0 || year > 9999 {
+		d.fail("the time is outside the years 0 to 9999")
 	}
 }
