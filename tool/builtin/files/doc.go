@@ -1,6 +1,11 @@
-// Package files is the built-in tools for the files below the root "workspace":
-// file_read, file_list, file_write, file_edit and file_delete. They act only
-// through ctxperm/files, so that every change is asked for, recorded before it
-// happens and undone exactly; those that change something look at the file
-// afterwards, not at their own words.
+// Package files is the built-in tools for files: file_read, file_list,
+// file_search, file_write, file_edit, file_delete, file_move, file_copy and
+// dir_create. They act only through ctxperm/files, so that every change is asked
+// for, recorded before it happens and undone exactly; those that change something
+// look at the files afterwards, not at their own words.
+//
+// A call may name a root, except of file_write and file_delete; without one it
+// means "workspace". Which roots there are is up to the runtime, and what may be
+// done below each to the session's grant and the policy: the bounds of these
+// tools name no root.
 package files

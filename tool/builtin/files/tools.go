@@ -12,18 +12,36 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
-// root is the one root that these tools reach.
-const root = "workspace"
+// workspace is the root that a call means which names none.
+const workspace = "workspace"
+
+// where is the argument that names a root.
+type where struct {
+	Root string `json:"root"`
+}
+
+func (w where) root() string {
+	if w.Root == "" {
+		return workspace
+	}
+	return w.Root
+}
+
+// inWorkspace is that of a call that reaches no other root.
+type inWorkspace struct{}
+
+func (inWorkspace) root() string { return workspace }
 
 // Tools returns the tools. It panics if one of the literals of this package does
 // not freeze, which its test would find.
 func Tools() []tool.Tool {
 	var out []tool.Tool
-	for _, s := range []tool.Spec{readSpec(), listSpec(), writeSpec(), editSpec(), deleteSpec()} {
+	for _, s := range []tool.Spec{
+		readSpec(), listSpec(), searchSpec(), writeSpec(), editSpec(), deleteSpec(), moveSpec(), copySpec(), mkdirSpec(),
+	} {
 		s.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "tool/builtin/files"}
 		s.Version, s.Confinement, s.Destination = "1", tool.Handles, tool.NoDestination
 		t, err := tool.FromSpec(s)
@@ -35,8 +53,71 @@ func Tools() []tool.Tool {
 	return out
 }
 
-func need(a perm.Action) []perm.ResourceAccess {
-	return []perm.ResourceAccess{{Action: a, Resource: "file://" + root + "/{path}"}}
+// need is the access to the path that a call names, below the root that it names.
+func need(actions ...perm.Action) []perm.ResourceAccess {
+	var out []perm.ResourceAccess
+	for _, a := range actions {
+		out = append(out, perm.ResourceAccess{Action: a, Resource: "file://{root}/{path}"})
+	}
+	return out
+}
+
+// anywhere bounds what a call may ask for that acts on more than it names. It
+// allows nothing by itself: the session's grant and the policy decide each access.
+func anywhere(actions ...perm.Action) []perm.ResourceAccess {
+	var out []perm.ResourceAccess
+	for _, a := range actions {
+		out = append(out, perm.ResourceAccess{Action: a, Resource: "file://*/**"})
+	}
+	return out
+}
+
+// exact makes the accesses of one call.
+func exact[In interface{ root() string }](paths func(In) []access) func(json.RawMessage) ([]perm.ResourceAccess, error) {
+	return func(raw json.RawMessage) ([]perm.ResourceAccess, error) {
+		var in In
+		if err := canon.Decode(raw, &in); err != nil {
+			return nil, err
+		}
+		var out []perm.ResourceAccess
+		for _, a := range paths(in) {
+			r, err := perm.FileResource(in.root(), a.path)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", a.argument, err)
+			}
+			out = append(out, perm.ResourceAccess{Action: a.action, Resource: r.String()})
+		}
+		return out, nil
+	}
+}
+
+// named makes the accesses to the path of a call that names no root: with a root
+// its needs are exact already.
+func named[In interface {
+	root() string
+	path() string
+}](actions ...perm.Action) func(json.RawMessage) ([]perm.ResourceAccess, error) {
+	all := exact(func(in In) (out []access) {
+		for _, a := range actions {
+			out = append(out, access{a, "path", in.path()})
+		}
+		return out
+	})
+	return func(raw json.RawMessage) ([]perm.ResourceAccess, error) {
+		var in struct {
+			Root json.RawMessage `json:"root"`
+		}
+		if err := json.Unmarshal(raw, &in); err != nil || in.Root != nil {
+			return nil, err
+		}
+		return all(raw)
+	}
+}
+
+type access struct {
+	action   perm.Action
+	argument string
+	path     string
 }
 
 // object is a closed schema of an object.
@@ -44,17 +125,21 @@ func object(properties string, required string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + properties + `},"required":[` + required + `]}`)
 }
 
-const pathArgument = `"path":{"type":"string","minLength":1,"description":"Path relative to the workspace, such as src/main.go."}`
+const (
+	pathArgument = `"path":{"type":"string","minLength":1,"description":"Path relative to the root, such as src/main.go."}`
+	rootArgument = `,"root":{"type":"string","minLength":1,"description":"Name of the root; workspace by default."}`
+	pageArgument = `,"page":{"type":"integer","minimum":1,"maximum":100000,"description":"Which page, from 1."}`
+)
 
 // with opens the files for one call and decodes its input, which the schema has
 // already checked.
-func with[In any](run func(context.Context, *handle.Files, In) (tool.Result, error)) tool.Execute {
+func with[In interface{ root() string }](run func(context.Context, *handle.Files, In) (tool.Result, error)) tool.Execute {
 	return func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (tool.Result, error) {
 		var in In
 		if err := canon.Decode(raw, &in); err != nil {
 			return tool.Result{}, err
 		}
-		f, err := handle.Open(tc, root)
+		f, err := handle.Open(tc, in.root())
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -72,18 +157,5 @@ func plain(err error) error {
 		return fmt.Errorf("it exists already: %w", err)
 	default:
 		return err
-	}
-}
-
-func deleteSpec() tool.Spec {
-	type in struct {
-		Path string `json:"path"`
-	}
-	return tool.Spec{
-		Name: "file_delete", Description: "Delete a file, a link or an empty directory of the workspace.", Tags: []string{"files"},
-		Input: object(pathArgument, `"path"`), Needs: need(perm.Delete), EffectClass: revert.Reversible, Verify: verifyDelete,
-		Execute: with(func(ctx context.Context, f *handle.Files, i in) (tool.Result, error) {
-			return tool.Text("deleted"), f.Delete(ctx, i.Path)
-		}),
 	}
 }

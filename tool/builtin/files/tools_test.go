@@ -30,14 +30,18 @@ func Example() {
 	// Output:
 	// file_read pure handles false
 	// file_list pure handles false
+	// file_search pure handles false
 	// file_write reversible handles true
 	// file_edit reversible handles true
 	// file_delete reversible handles true
+	// file_move reversible handles true
+	// file_copy reversible handles true
+	// dir_create reversible handles true
 }
 
 func session(t *testing.T) (dir string, tx *agent.Txn) {
 	dir = t.TempDir()
-	for name, content := range map[string]string{"a.txt": "one two one", "bin": "\xff\x00", "sub/c.txt": "see", ".env": "secret"} {
+	for name, content := range map[string]string{"a.txt": "one two one", "bin": "\xff\x00", "sub/c.txt": "see", ".env": "secret", "keys/x": "x", "keys/id_rsa": "see"} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o640))
@@ -68,7 +72,7 @@ func TestTools(t *testing.T) {
 		{"read a directory", "file_read", tool.Args{"path": "sub"}, tool.StatusFailed, "", ""},
 		{"read a secret", "file_read", tool.Args{"path": ".env"}, tool.StatusDenied, "", "secrets"},
 		{"negative offset", "file_read", tool.Args{"path": "a.txt", "offset": -1}, tool.StatusInvalid, "", "offset"},
-		{"list", "file_list", tool.Args{}, tool.StatusDone, `[{"name":".env","size":6,"type":"file"},{"name":"a.txt","size":11,"type":"file"},{"name":"bin","size":2,"type":"file"},{"name":"sub","size":0,"type":"dir"}]`, ""},
+		{"list", "file_list", tool.Args{}, tool.StatusDone, `[{"name":".env","size":6,"type":"file"},{"name":"a.txt","size":11,"type":"file"},{"name":"bin","size":2,"type":"file"},{"name":"keys","size":0,"type":"dir"},{"name":"sub","size":0,"type":"dir"}]`, ""},
 		{"list a directory", "file_list", tool.Args{"path": "sub"}, tool.StatusDone, `[{"name":"c.txt","size":3,"type":"file"}]`, ""},
 		{"list outside", "file_list", tool.Args{"path": ".."}, tool.StatusInvalid, "", ""},
 		{"write", "file_write", tool.Args{"path": "a.txt", "content": "new"}, tool.StatusDone, `"wrote 3 bytes"`, ""},
@@ -84,12 +88,39 @@ func TestTools(t *testing.T) {
 		{"delete", "file_delete", tool.Args{"path": "a.txt"}, tool.StatusDone, "", ""},
 		{"delete what is not there", "file_delete", tool.Args{"path": "none"}, tool.StatusFailed, "", "no such file"},
 		{"delete a full directory", "file_delete", tool.Args{"path": "sub"}, tool.StatusFailed, "", ""},
+		{"read in another root", "file_read", tool.Args{"path": "a.txt", "root": "docs"}, tool.StatusDenied, "", ""},
+		{"read in the named root", "file_read", tool.Args{"path": "a.txt", "root": "workspace"}, tool.StatusDone, `"one two one"`, ""},
+		{"no name of a root", "file_read", tool.Args{"path": "a.txt", "root": "a/b"}, tool.StatusInvalid, "", ""},
+		{"list another root", "file_list", tool.Args{"root": "docs"}, tool.StatusDenied, "", ""},
+		{"list all", "file_list", tool.Args{"recursive": true}, tool.StatusDone, `{"entries":[{"name":"a.txt","size":11,"type":"file"},{"name":"bin","size":2,"type":"file"},{"name":"keys","size":0,"type":"dir"},{"name":"keys/x","size":1,"type":"file"},{"name":"sub","size":0,"type":"dir"},{"name":"sub/c.txt","size":3,"type":"file"}],"has_more":false}`, ""},
+		{"list a page", "file_list", tool.Args{"path": "sub", "page": 2}, tool.StatusDone, `{"entries":[],"has_more":false}`, ""},
+		{"list page nought", "file_list", tool.Args{"page": 0}, tool.StatusInvalid, "", "page"},
+		{"search", "file_search", tool.Args{"pattern": "s?ee?"}, tool.StatusDone, `{"has_more":false,"matches":[{"line":1,"path":"a.txt","text":"one two one"},{"line":1,"path":"sub/c.txt","text":"see"}]}`, ""},
+		{"search literally", "file_search", tool.Args{"pattern": "s.e", "literal": true}, tool.StatusDone, `{"has_more":false,"matches":[]}`, ""},
+		{"search some", "file_search", tool.Args{"pattern": "e", "glob": "c.*", "path": "sub"}, tool.StatusDone, `{"has_more":false,"matches":[{"line":1,"path":"sub/c.txt","text":"see"}]}`, ""},
+		{"search nonsense", "file_search", tool.Args{"pattern": "("}, tool.StatusFailed, "", "pattern"},
+		{"move", "file_move", tool.Args{"from": "a.txt", "to": "sub/a.txt"}, tool.StatusDone, `"moved"`, ""},
+		{"move a directory", "file_move", tool.Args{"from": "sub", "to": "other"}, tool.StatusDone, `"moved"`, ""},
+		{"move a secret", "file_move", tool.Args{"from": ".env", "to": "env"}, tool.StatusDenied, "", "secrets"},
+		{"move a hidden secret", "file_move", tool.Args{"from": "keys", "to": "other"}, tool.StatusDenied, "", "secrets"},
+		{"move onto something", "file_move", tool.Args{"from": "a.txt", "to": "bin"}, tool.StatusFailed, "", "exists"},
+		{"move out", "file_move", tool.Args{"from": "a.txt", "to": "../x"}, tool.StatusInvalid, "", "to"},
+		{"copy", "file_copy", tool.Args{"from": "a.txt", "to": "b.txt"}, tool.StatusDone, `"copied"`, ""},
+		{"copy a directory", "file_copy", tool.Args{"from": "sub", "to": "other"}, tool.StatusDone, `"copied"`, ""},
+		{"copy a secret", "file_copy", tool.Args{"from": "keys", "to": "other"}, tool.StatusDenied, "", "secrets"},
+		{"make directories", "dir_create", tool.Args{"path": "x/y/z"}, tool.StatusDone, "", ""},
+		{"make what is there", "dir_create", tool.Args{"path": "sub"}, tool.StatusDone, "", ""},
+		{"make where a file is", "dir_create", tool.Args{"path": "a.txt/x"}, tool.StatusFailed, "", "exists"},
+		{"make in git", "dir_create", tool.Args{"path": "x/.git/hooks"}, tool.StatusDenied, "", "history"},
 		{"staging name", "file_write", tool.Args{"path": ".remit-stage-1", "content": ""}, tool.StatusFailed, "", "reserved"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, tx := session(t)
 			out, _ := tx.Invoke(context.Background(), tc.tool, tc.args)
 			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
+			if tl, ok := byName()[tc.tool]; ok && tl.CanVerify() && out.Status == tool.StatusDone {
+				require.Equal(t, "applied", out.Verdict.Is)
+			}
 			if tc.output != "" {
 				require.JSONEq(t, tc.output, string(out.Output))
 			}
@@ -97,6 +128,24 @@ func TestTools(t *testing.T) {
 				require.Contains(t, out.Error.Why, tc.why)
 			}
 		})
+	}
+}
+
+func byName() map[string]tool.Tool {
+	tools := map[string]tool.Tool{}
+	for _, tl := range files.Tools() {
+		tools[tl.Name()] = tl
+	}
+	return tools
+}
+
+// TestForm: what a model is shown is short, and its arguments are closed.
+func TestForm(t *testing.T) {
+	for name, tl := range byName() {
+		s := tl.Spec()
+		require.Less(t, len(s.Description), 200, name)
+		require.Contains(t, string(s.Input), `"additionalProperties":false`, name)
+		require.Equal(t, s.EffectClass == revert.Reversible, tl.CanVerify(), name)
 	}
 }
 
@@ -118,10 +167,7 @@ func TestModeAndContent(t *testing.T) {
 // effect is there, and one in which it is not.
 func TestVerifyLooksAtTheWorld(t *testing.T) {
 	ctx := context.Background()
-	byName := map[string]tool.Tool{}
-	for _, tl := range files.Tools() {
-		byName[tl.Name()] = tl
-	}
+	tools := byName()
 	for _, tc := range []struct {
 		tool, input   string
 		there, absent string // content of a.txt; "-" for no file
@@ -129,17 +175,24 @@ func TestVerifyLooksAtTheWorld(t *testing.T) {
 		{"file_write", `{"path":"a.txt","content":"new"}`, "new", "old"},
 		{"file_write", `{"path":"a.txt","content":"new"}`, "new", "-"},
 		{"file_delete", `{"path":"a.txt"}`, "-", "old"},
+		{"file_move", `{"from":"b.txt","to":"a.txt"}`, "", "-"},
+		{"file_copy", `{"from":"b.txt","to":"a.txt"}`, "", "-"},
+		{"dir_create", `{"path":"a.txt"}`, "", "old"},
+		{"dir_create", `{"path":"a.txt"}`, "", "-"},
 	} {
 		t.Run(tc.tool, func(t *testing.T) {
 			for content, want := range map[string]verify.Is{tc.there: verify.IsApplied, tc.absent: verify.IsAbsent} {
+				if content == "" {
+					continue // nothing but what was recorded could tell that it is there
+				}
 				dir := t.TempDir()
 				if content != "-" {
 					require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte(content), 0o600))
 				}
 				root, err := disk.OpenRoot(dir)
 				require.NoError(t, err)
-				world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), revert.Memory(), []string{"file://workspace/a.txt"}, nil)
-				v, ok := byName[tc.tool].Verifier().Get()
+				world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), revert.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
+				v, ok := tools[tc.tool].Verifier().Get()
 				require.True(t, ok)
 				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), World: world})
 				require.Equal(t, want, got.Is(), "%s: %v", content, got.Findings())

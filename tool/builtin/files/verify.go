@@ -9,6 +9,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/verify"
 )
@@ -19,7 +20,7 @@ func verifyWrite(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err := canon.Decode(s.Input, &in); err != nil {
 		return verify.Unclear(err.Error())
 	}
-	return compare(ctx, s, in.Path, []byte(in.Content))
+	return compare(ctx, s, in.root(), in.Path, []byte(in.Content))
 }
 
 // verifyEdit does the edit again, on the content from before, and compares.
@@ -34,7 +35,7 @@ func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 	if in.Old == in.New {
 		return verify.Applied("the edit changes nothing")
 	}
-	resource, err := resourceOf(in.Path)
+	resource, err := resourceOf(in.root(), in.Path)
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
@@ -46,18 +47,16 @@ func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
-	return compare(ctx, s, in.Path, want)
+	return compare(ctx, s, in.root(), in.Path, want)
 }
 
 // verifyDelete looks whether the file is gone.
 func verifyDelete(ctx context.Context, s verify.Subject) verify.Verdict {
-	var in struct {
-		Path string `json:"path"`
-	}
+	var in deleteIn
 	if err := canon.Decode(s.Input, &in); err != nil {
 		return verify.Unclear(err.Error())
 	}
-	resource, err := resourceOf(in.Path)
+	resource, err := resourceOf(in.root(), in.Path)
 	if err != nil || s.World == nil {
 		return verify.Unclear("there is no world to look at")
 	}
@@ -71,8 +70,110 @@ func verifyDelete(ctx context.Context, s verify.Subject) verify.Verdict {
 	}
 }
 
-func compare(ctx context.Context, s verify.Subject, path string, want []byte) verify.Verdict {
-	resource, err := resourceOf(path)
+// verifyMove looks whether the one is gone and the other there, entry by entry.
+func verifyMove(ctx context.Context, s verify.Subject) verify.Verdict { return pair(ctx, s, true) }
+
+// verifyCopy looks whether the copy is there, entry by entry.
+func verifyCopy(ctx context.Context, s verify.Subject) verify.Verdict { return pair(ctx, s, false) }
+
+func pair(ctx context.Context, s verify.Subject, moved bool) verify.Verdict {
+	var in pairIn
+	if err := canon.Decode(s.Input, &in); err != nil {
+		return verify.Unclear(err.Error())
+	}
+	to, is := there(ctx, s, in.root(), in.To)
+	if !is.known {
+		return to
+	}
+	if len(s.Changes) > 0 {
+		return entryByEntry(ctx, s)
+	}
+	from, was := there(ctx, s, in.root(), in.From)
+	switch {
+	case !was.known:
+		return from
+	case !is.there:
+		return verify.Absent("nothing is under the new name")
+	case moved && was.there:
+		return verify.Absent("it is still under its old name")
+	default:
+		return verify.Unclear("something is under the new name, and nothing was recorded that tells what")
+	}
+}
+
+// verifyMkdir looks whether there is a directory.
+func verifyMkdir(ctx context.Context, s verify.Subject) verify.Verdict {
+	var in mkdirIn
+	if err := canon.Decode(s.Input, &in); err != nil {
+		return verify.Unclear(err.Error())
+	}
+	v, is := there(ctx, s, in.root(), in.Path)
+	switch {
+	case !is.known:
+		return v
+	case !is.there:
+		return verify.Absent("the directory is not there")
+	case len(s.Changes) > 0:
+		return entryByEntry(ctx, s)
+	}
+	resource, err := resourceOf(in.root(), in.Path)
+	if err != nil {
+		return verify.Unclear(err.Error())
+	}
+	r, err := s.World.Open(ctx, resource)
+	switch {
+	case err == nil:
+		_ = r.Close()
+		return verify.Absent("a file is there")
+	case errors.Is(err, disk.ErrType):
+		return verify.Applied("the directory was there already")
+	default:
+		return verify.Unclear(err.Error())
+	}
+}
+
+type presence struct{ known, there bool }
+
+// there looks whether a path stands for anything; the verdict says why that
+// cannot be known.
+func there(ctx context.Context, s verify.Subject, root, path string) (verify.Verdict, presence) {
+	resource, err := resourceOf(root, path)
+	if err != nil || s.World == nil {
+		return verify.Unclear("there is no world to look at"), presence{}
+	}
+	version, err := s.World.Version(ctx, resource)
+	if err != nil {
+		return verify.Unclear(err.Error()), presence{}
+	}
+	return verify.Verdict{}, presence{known: true, there: version != "absent"}
+}
+
+// entryByEntry looks at each resource that the call was to change.
+func entryByEntry(ctx context.Context, s verify.Subject) verify.Verdict {
+	done, not := 0, 0
+	for _, c := range s.Changes {
+		version, err := s.World.Version(ctx, c.Resource)
+		switch {
+		case err != nil:
+			return verify.Unclear(err.Error())
+		case version == c.After:
+			done++
+		default:
+			not++
+		}
+	}
+	switch {
+	case not == 0:
+		return verify.Applied("each entry is as it should be")
+	case done == 0:
+		return verify.Absent("no entry is as it should be")
+	default:
+		return verify.Partial("some entries are as they should be, some are not")
+	}
+}
+
+func compare(ctx context.Context, s verify.Subject, root, path string, want []byte) verify.Verdict {
+	resource, err := resourceOf(root, path)
 	if err != nil || s.World == nil {
 		return verify.Unclear("there is no world to look at")
 	}
@@ -89,7 +190,7 @@ func compare(ctx context.Context, s verify.Subject, path string, want []byte) ve
 	}
 }
 
-func resourceOf(path string) (string, error) {
+func resourceOf(root, path string) (string, error) {
 	r, err := perm.FileResource(root, path)
 	return r.String(), err
 }

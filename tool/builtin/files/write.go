@@ -13,6 +13,7 @@ import (
 )
 
 type writeIn struct {
+	inWorkspace
 	Path     string `json:"path"`
 	Content  string `json:"content"`
 	Mode     string `json:"mode"`
@@ -26,7 +27,8 @@ func writeSpec() tool.Spec {
 			"content":{"type":"string","description":"The whole new content."},
 			"mode":{"type":"string","pattern":"^0?[0-7]{3}$","description":"Permission bits in octal, such as 0644; kept by default."},
 			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`, `"path","content"`),
-		Needs: need(perm.Write), EffectClass: revert.Reversible, Verify: verifyWrite,
+		Needs:       []perm.ResourceAccess{{Action: perm.Write, Resource: "file://" + workspace + "/{path}"}},
+		EffectClass: revert.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
 			o := handle.WriteOptions{IfAbsent: i.IfAbsent}
 			if i.Mode != "" {
@@ -43,20 +45,24 @@ func writeSpec() tool.Spec {
 }
 
 type editIn struct {
+	where
 	Path string `json:"path"`
 	Old  string `json:"old"`
 	New  string `json:"new"`
 	All  bool   `json:"all"`
 }
 
+func (i editIn) path() string { return i.Path }
+
 func editSpec() tool.Spec {
 	return tool.Spec{
-		Name: "file_edit", Description: "Replace a text in a file of the workspace. The text must occur exactly once unless all is true.", Tags: []string{"files"},
+		Name: "file_edit", Description: "Replace a text in a file. The text must occur exactly once unless all is true.", Tags: []string{"files"},
 		Input: object(pathArgument+`,
 			"old":{"type":"string","minLength":1,"description":"The text to replace."},
 			"new":{"type":"string","description":"What to put in its place."},
-			"all":{"type":"boolean","description":"Replace every occurrence."}`, `"path","old","new"`),
-		Needs: append(need(perm.Read), need(perm.Write)...), EffectClass: revert.Reversible, Verify: verifyEdit,
+			"all":{"type":"boolean","description":"Replace every occurrence."}`+rootArgument, `"path","old","new"`),
+		Needs: need(perm.Read, perm.Write), Access: named[editIn](perm.Read, perm.Write),
+		EffectClass: revert.Reversible, Verify: verifyEdit,
 		Execute: with(func(ctx context.Context, f *handle.Files, i editIn) (tool.Result, error) {
 			return tool.Text("edited"), f.Edit(ctx, i.Path, i.Old, i.New, i.All)
 		}),

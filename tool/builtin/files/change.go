@@ -1,0 +1,81 @@
+package files
+
+import (
+	"context"
+
+	handle "github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+type deleteIn struct {
+	inWorkspace
+	Path string `json:"path"`
+}
+
+func deleteSpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_delete", Description: "Delete a file, a link or an empty directory of the workspace.", Tags: []string{"files"},
+		Input:       object(pathArgument, `"path"`),
+		Needs:       []perm.ResourceAccess{{Action: perm.Delete, Resource: "file://" + workspace + "/{path}"}},
+		EffectClass: revert.Reversible, Verify: verifyDelete,
+		Execute: with(func(ctx context.Context, f *handle.Files, i deleteIn) (tool.Result, error) {
+			return tool.Text("deleted"), f.Delete(ctx, i.Path)
+		}),
+	}
+}
+
+type pairIn struct {
+	where
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+const pairArguments = `"from":{"type":"string","minLength":1,"description":"Path relative to the root."},
+	"to":{"type":"string","minLength":1,"description":"The new path, which must be free; its directory must exist."}` + rootArgument
+
+func moveSpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_move", Description: "Move or rename a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
+		Input: object(pairArguments, `"from","to"`),
+		Needs: anywhere(perm.Read, perm.Delete, perm.Write, perm.List),
+		Access: exact(func(i pairIn) []access {
+			return []access{{perm.Read, "from", i.From}, {perm.Delete, "from", i.From}, {perm.Write, "to", i.To}}
+		}),
+		EffectClass: revert.Reversible, Verify: verifyMove,
+		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
+			return tool.Text("moved"), f.Move(ctx, i.From, i.To)
+		}),
+	}
+}
+
+func copySpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_copy", Description: "Copy a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
+		Input:       object(pairArguments, `"from","to"`),
+		Needs:       anywhere(perm.Read, perm.Write, perm.List),
+		Access:      exact(func(i pairIn) []access { return []access{{perm.Read, "from", i.From}, {perm.Write, "to", i.To}} }),
+		EffectClass: revert.Reversible, Verify: verifyCopy,
+		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
+			return tool.Text("copied"), f.Copy(ctx, i.From, i.To)
+		}),
+	}
+}
+
+type mkdirIn struct {
+	where
+	Path string `json:"path"`
+}
+
+func mkdirSpec() tool.Spec {
+	return tool.Spec{
+		Name: "dir_create", Description: "Make a directory, and those above it that are missing. One that exists stays as it is.", Tags: []string{"files"},
+		Input: object(pathArgument+rootArgument, `"path"`), Needs: anywhere(perm.Write),
+		Access:      exact(func(i mkdirIn) []access { return []access{{perm.Write, "path", i.Path}} }),
+		EffectClass: revert.Reversible, Verify: verifyMkdir,
+		Execute: with(func(ctx context.Context, f *handle.Files, i mkdirIn) (tool.Result, error) {
+			return tool.Text("the directory is there"), f.MkdirAll(ctx, i.Path, 0)
+		}),
+	}
+}

@@ -1,0 +1,129 @@
+package files
+
+import (
+	"context"
+
+	handle "github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// entry is one line of a list.
+type entry struct {
+	Name string `json:"name"` // with recursive its path below the root
+	Type string `json:"type"` // file, dir, link, other
+	Size int64  `json:"size"` // bytes; of a file
+}
+
+func entryOf(name string, i handle.Info) entry {
+	e := entry{Name: name, Type: i.Type}
+	if i.Type == "file" {
+		e.Size = i.Size
+	}
+	return e
+}
+
+type listIn struct {
+	where
+	Path      string `json:"path"`
+	Recursive bool   `json:"recursive"`
+	Page      int    `json:"page"`
+}
+
+func (i listIn) dir() string {
+	if i.Path == "" {
+		return "."
+	}
+	return i.Path
+}
+
+func listAccess(i listIn) []access { return []access{{perm.List, "path", i.dir()}} }
+
+const dirArgument = `"path":{"type":"string","description":"Path relative to the root; the root itself by default."}`
+
+func listSpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_list", Tags: []string{"files"},
+		Description: "List a directory; with recursive all below it, sorted, leaving out what may not be listed. With recursive or page the answer is one page: entries and has_more.",
+		Input:       object(dirArgument+`,"recursive":{"type":"boolean","description":"List what is in directories too."}`+pageArgument+rootArgument, ``),
+		Needs:       anywhere(perm.List), Access: exact(listAccess), EffectClass: revert.Pure,
+		Execute: with(func(ctx context.Context, f *handle.Files, i listIn) (tool.Result, error) {
+			if !i.Recursive && i.Page == 0 {
+				found, err := f.List(ctx, i.dir())
+				return entries(found, func(e handle.Info) entry { return entryOf(e.Name, e) }, nil, err)
+			}
+			number := max(i.Page, 1)
+			if i.Recursive {
+				page, err := f.Walk(ctx, i.dir(), number)
+				return entries(page.Items, func(e handle.Entry) entry { return entryOf(e.Path, e.Info) }, &page.HasMore, err)
+			}
+			page, err := f.ListPage(ctx, i.dir(), number)
+			return entries(page.Items, func(e handle.Info) entry { return entryOf(e.Name, e) }, &page.HasMore, err)
+		}),
+	}
+}
+
+// entries is a list; with more a page of one.
+func entries[T any](found []T, line func(T) entry, more *bool, err error) (tool.Result, error) {
+	if err != nil {
+		return tool.Result{}, err
+	}
+	list := make([]entry, 0, len(found))
+	for _, e := range found {
+		list = append(list, line(e))
+	}
+	if more == nil {
+		return result(list)
+	}
+	return result(struct {
+		Entries []entry `json:"entries"`
+		HasMore bool    `json:"has_more"`
+	}{list, *more})
+}
+
+func result(v any) (tool.Result, error) {
+	data, err := canon.Marshal(v)
+	return tool.Result{JSON: data}, err
+}
+
+type searchIn struct {
+	listIn
+	Pattern string `json:"pattern"`
+	Literal bool   `json:"literal"`
+	Glob    string `json:"glob"`
+}
+
+// match is one line that a search found.
+type match struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+func searchSpec() tool.Spec {
+	return tool.Spec{
+		Name: "file_search", Tags: []string{"files"},
+		Description: "Find lines in text files below a directory, or in one file. The answer is one page: matches and has_more. What may not be read is left out.",
+		Input: object(`"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"RE2 expression, matched against each line."},
+			"literal":{"type":"boolean","description":"The pattern is plain text."},
+			"glob":{"type":"string","description":"Which files: *.go by name, src/**/*.go by path."},`+dirArgument+pageArgument+rootArgument, `"pattern"`),
+		Needs:  anywhere(perm.List, perm.Read),
+		Access: exact(func(i searchIn) []access { return listAccess(i.listIn) }), EffectClass: revert.Pure,
+		Execute: with(func(ctx context.Context, f *handle.Files, i searchIn) (tool.Result, error) {
+			page, err := f.Search(ctx, i.dir(), handle.Query{Pattern: i.Pattern, Literal: i.Literal, Glob: i.Glob, Page: max(i.Page, 1)})
+			if err != nil {
+				return tool.Result{}, err
+			}
+			found := make([]match, 0, len(page.Items))
+			for _, m := range page.Items {
+				found = append(found, match(m))
+			}
+			return result(struct {
+				Matches []match `json:"matches"`
+				HasMore bool    `json:"has_more"`
+			}{found, page.HasMore})
+		}),
+	}
+}
