@@ -31,6 +31,9 @@ func (l *Live) Engine() *Engine { return l.current.Load() }
 // Revision names the current policy, "" when there is none.
 func (l *Live) Revision() string { return l.current.Load().Revision() }
 
+// Ensures reports whether the current policy has postconditions.
+func (l *Live) Ensures() bool { return l.current.Load().Ensures() }
+
 // Decide asks the current Engine.
 func (l *Live) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	return l.current.Load().Decide(ctx, r)

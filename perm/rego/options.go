@@ -27,6 +27,10 @@ type Source struct {
 	FS     fs.FS
 	Globs  []string // as of fs.Glob; none: every *.rego file of the tree
 	Prefix string   // stands before the names of the files where places are told, such as "policies/" or "builtin:"
+
+	// NoTests leaves its *_test.rego out. What a pack's tests say holds for the
+	// pack alone, and not beside stricter rules.
+	NoTests bool
 }
 
 // file is one module as text. Its path is that below the root of its source;
@@ -72,6 +76,9 @@ func (s Source) read(all map[string]file, found *problems) {
 	}
 	for _, path := range paths {
 		name := s.Prefix + path
+		if s.NoTests && (file{name: name}).isTest() {
+			continue
+		}
 		if _, twice := all[name]; twice {
 			found.add(name, "rename one of them, or give a source a Prefix", "two sources have a file of this name")
 			continue

@@ -67,6 +67,9 @@ func (r *Reloader) Engine() *Engine { return r.live.Engine() }
 // Revision names the policy that decides.
 func (r *Reloader) Revision() string { return r.live.Revision() }
 
+// Ensures reports whether the policy that decides has postconditions.
+func (r *Reloader) Ensures() bool { return r.live.Ensures() }
+
 // Decide asks the policy that is current when it begins.
 func (r *Reloader) Decide(ctx context.Context, q perm.Request) (perm.Decision, error) {
 	return r.live.Decide(ctx, q)

@@ -121,3 +121,21 @@ func TestReloadsAtOnce(t *testing.T) {
 	t.Log("the last one changed something:", last)
 	require.Equal(t, "gen 1", decide(t, r, request()).Reasons()[0].Text)
 }
+
+// TestNoTests has a pack beside rules that its own tests do not expect.
+func TestNoTests(t *testing.T) {
+	pack := fstest.MapFS{
+		"p.rego":      {Data: []byte(control)},
+		"p_test.rego": {Data: []byte("package remit_p_test\n\ntest_free if count(data.remit.deny) == 0\n")},
+	}
+	mine := map[string]string{"mine.rego": "package remit\ndeny contains \"closed\"\nensure contains \"never\" if false"}
+	o := rego.Options{Modules: mine, Sources: []rego.Source{{FS: pack, Prefix: "builtin:"}}, Deadline: patient}
+	_, err := rego.NewReloader(context.Background(), o)
+	require.ErrorContains(t, err, "builtin:p_test.rego:3")
+	o.Sources[0].NoTests = true
+	r, err := rego.NewReloader(context.Background(), o)
+	require.NoError(t, err)
+	require.Equal(t, perm.Deny, decide(t, r, request()).Effect())
+	require.True(t, r.Ensures())
+	require.False(t, (&rego.Live{}).Ensures())
+}
