@@ -3,6 +3,7 @@ package files_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -287,13 +288,28 @@ func TestAnyCall(t *testing.T) {
 func anything(ctx context.Context, f *files.Files, rng *rand.Rand) string {
 	names := []string{"a.txt", "dir", "dir/b.txt", "dir/empty", "dir/empty/x", "link", "new", "new/x"}
 	name, text := names[rng.IntN(len(names))], fmt.Sprint(rng.IntN(3))
-	switch rng.IntN(5) {
+	other := names[rng.IntN(len(names))]
+	switch rng.IntN(13) {
 	case 0:
 		return fmt.Sprint("mkdir ", name, f.Mkdir(ctx, name, 0))
 	case 1, 2:
 		return fmt.Sprint("delete ", name, f.Delete(ctx, name))
 	case 3:
 		return fmt.Sprint("edit ", name, f.Edit(ctx, name, "t", text, true))
+	case 4:
+		return fmt.Sprint("delete all ", name, f.DeleteAll(ctx, name))
+	case 5:
+		return fmt.Sprint("move ", name, " ", other, f.Move(ctx, name, other))
+	case 6:
+		return fmt.Sprint("copy ", name, " ", other, f.Copy(ctx, name, other))
+	case 7:
+		return fmt.Sprint("chmod ", name, f.Chmod(ctx, name, []fs.FileMode{0o700, 0o755, 0o777}[rng.IntN(3)]))
+	case 8:
+		return fmt.Sprint("symlink ", name, f.Symlink(ctx, "a.txt", name))
+	case 9:
+		return fmt.Sprint("append ", name, f.Append(ctx, name, []byte(text)))
+	case 10:
+		return fmt.Sprint("mkdir all ", name, f.MkdirAll(ctx, name, 0))
 	default:
 		return fmt.Sprint("write ", name, f.Write(ctx, name, []byte(text), files.WriteOptions{MakeParents: rng.IntN(2) == 0}))
 	}
