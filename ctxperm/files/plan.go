@@ -21,6 +21,7 @@ type plan struct {
 	chain
 	site
 	path string
+	at   place
 	was  *record // to be there again; nil: nothing
 	now  state
 	step revert.Step
@@ -43,6 +44,9 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 		p := &plan{chain: c}
 		s.judge(ctx, p, settled[c.resource])
 		plans = append(plans, p)
+	}
+	for _, p := range plans {
+		p.below(plans)
 	}
 	arrange(plans)
 	steps, blobs := []revert.Step{}, []revert.Blob{}
@@ -113,7 +117,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 		p.no(revert.UndoFailed, err.Error())
 		return
 	}
-	p.path, p.was = w.target, inv.Was
+	p.path, p.was, p.at = w.target, inv.Was, place{w.root, w.target}
 	if err := w.straight(ctx, w.target); err != nil {
 		p.no(outcomeOf(err), err.Error())
 		return
@@ -134,6 +138,23 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 		p.step = revert.Step{Of: p.numbers(), Plan: revert.Restored}
 	default:
 		p.no(revert.Conflict, p.difference())
+	}
+}
+
+// below sees that nothing is left of what the call made in a directory where it
+// found something else, such as a link, that an earlier attempt brought back: it
+// did so only after the directory was empty.
+func (p *plan) below(plans []*plan) {
+	if p.root != nil || p.was != nil || p.step.Plan != revert.Conflict {
+		return
+	}
+	for _, o := range plans {
+		if o.root != nil && o.root == p.at.root && strings.HasPrefix(p.path, o.path+"/") &&
+			o.now.Type != typeDir && o.pre().Same(o.now.Token()) {
+			p.site = o.site
+			p.no(revert.Already, "")
+			return
+		}
 	}
 }
 

@@ -314,3 +314,26 @@ func anything(ctx context.Context, f *files.Files, rng *rand.Rand) string {
 		return fmt.Sprint("write ", name, f.Write(ctx, name, []byte(text), files.WriteOptions{MakeParents: rng.IntN(2) == 0}))
 	}
 }
+
+// TestLinkComesBack: what a call made in a directory where it found a link is
+// gone once the link is back, also for an undo that did not see it happen.
+func TestLinkComesBack(t *testing.T) {
+	for n := 1; ; n++ {
+		w := newWorld(t)
+		w.furnish()
+		before := w.tree()
+		require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
+			if err := f.Delete(ctx, "link"); err != nil {
+				return err
+			}
+			return f.Copy(ctx, "dir", "link")
+		}))
+		c := &crash{left: n}
+		_, _ = w.takeBack(t.Context(), c.on(w.host()))
+		require.Empty(t, w.revert().NotUndone(), "died at %v", c.trace)
+		require.Equal(t, before, w.tree())
+		if w.end(); !c.died {
+			return
+		}
+	}
+}
