@@ -82,8 +82,11 @@ func exact[In interface{ root() string }](paths func(In) []access) func(json.Raw
 		var out []perm.ResourceAccess
 		for _, a := range paths(in) {
 			r, err := perm.FileResource(in.root(), a.path)
+			if errors.Is(err, perm.ErrOutside) {
+				return nil, fmt.Errorf("argument %q: the path leaves its root; valid is a relative path inside it, without \"..\"", a.argument)
+			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", a.argument, err)
+				return nil, fmt.Errorf("argument %q: %w", a.argument, err)
 			}
 			out = append(out, perm.ResourceAccess{Action: a.action, Resource: r.String()})
 		}
