@@ -33,13 +33,19 @@ func ParseHead(text string) (Head, error) {
 	if err == nil {
 		_, err = h.hash()
 	}
-	if err != nil || n < 0 {
+	if err != nil {
 		return Head{}, fmt.Errorf("%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do", text)
 	}
 	return h, nil
 }
 
+// maxSize is far beyond any journal, and within what tlog can calculate with.
+const maxSize = 1 << 60
+
 func (h Head) hash() (sum tlog.Hash, err error) {
+	if h.Size < 0 || h.Size > maxSize {
+		return sum, fmt.Errorf("%d is not the size of a tree", h.Size)
+	}
 	digits, ok := strings.CutPrefix(h.Root, rootPrefix)
 	if !ok || len(digits) != 2*len(sum) {
 		return sum, fmt.Errorf("%q is not the root of a tree", h.Root)
@@ -105,6 +111,11 @@ func TreeOf(size int64, stored tlog.HashReader) (Tree, error) {
 // head now. It is what CheckPrefix takes, made of a logarithmic number of hashes
 // that the journal stores.
 func Proof(ctx context.Context, j Journal, old, now Head) (tlog.TreeProof, error) {
+	for _, h := range []Head{old, now} {
+		if _, err := h.hash(); err != nil {
+			return nil, err
+		}
+	}
 	if old.Size > now.Size {
 		return nil, cutOff(old, now)
 	}
@@ -122,9 +133,6 @@ func Proof(ctx context.Context, j Journal, old, now Head) (tlog.TreeProof, error
 // CheckPrefix reports ErrDamaged unless the proof shows that the journal whose
 // head is now begins with the entries whose head is old. It needs no journal.
 func CheckPrefix(old, now Head, proof tlog.TreeProof) error {
-	if old.Size > now.Size {
-		return cutOff(old, now)
-	}
 	was, err := old.hash()
 	if err != nil {
 		return err
@@ -132,6 +140,9 @@ func CheckPrefix(old, now Head, proof tlog.TreeProof) error {
 	is, err := now.hash()
 	if err != nil {
 		return err
+	}
+	if old.Size > now.Size {
+		return cutOff(old, now)
 	}
 	if old.Size == 0 { // everything begins with nothing, and tlog proves only what there is
 		if old != (Tree{}).Head() {

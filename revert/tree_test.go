@@ -23,7 +23,7 @@ func TestHeadsAreReadAsTheyAreWritten(t *testing.T) {
 
 func TestParseHeadRefuses(t *testing.T) {
 	root := "sha256:" + strings.Repeat("0a", 32)
-	for _, text := range []string{"", "1", root, "1:", "-1:" + root, "x:" + root, "1:" + root + "00", "1:" + root[:70] + "g", "1:sha1:" + root[7:], "99999999999999999999:" + root} {
+	for _, text := range []string{"", "1", root, "1:", "-1:" + root, "9223372036854775807:" + root, "x:" + root, "1:" + root + "00", "1:" + root[:70] + "g", "1:sha1:" + root[7:], "99999999999999999999:" + root} {
 		_, err := revert.ParseHead(text)
 		require.ErrorContains(t, err, "SIZE:sha256:DIGITS", text)
 	}

@@ -81,7 +81,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(),
-		a.recoverCommand(),
+		a.recoverCommand(), a.fsckCommand(),
 		a.toolsCommand(), a.policyCommand(), a.versionCommand(),
 	)
 	return root

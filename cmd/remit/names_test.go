@@ -52,6 +52,9 @@ func (n *names) real(arg string) string {
 		if s == arg {
 			return id
 		}
+		if size, ok := strings.CutSuffix(arg, ":"+s); ok && strings.HasPrefix(s, "sha256:") { // a tree head
+			return size + ":" + id
+		}
 	}
 	return arg
 }

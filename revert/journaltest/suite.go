@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) Opener) {
 		{"query", testQuery},
 		{"blobs", testBlobs},
 		{"tree", testTree},
+		{"fsck", testFsck},
 		{"life", testLife},
 		{"hammer", testHammer},
 	} {

@@ -36,8 +36,9 @@
 // entry is checked against its leaf and its index columns when it is read, each
 // blob against its digest. The suffix rule above has a price: SQLite cannot tell
 // damage in the write-ahead log from the place where a crash cut it, and drops
-// what follows without a word. Nothing here notices that; an independent check
-// against a tree head kept elsewhere would.
+// what follows without a word. Fsck reads the log before SQLite does and tells
+// damage by the commits that stand behind it. Where none does, only a tree head
+// kept elsewhere shows the loss.
 //
 // # Not on network file systems
 //

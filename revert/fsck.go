@@ -1,0 +1,296 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// FsckOptions says what Fsck is given beside the journal.
+type FsckOptions struct {
+	// Kept is a head that was kept elsewhere: the journal must begin with the
+	// entries that it stands for. The zero Head checks nothing.
+	Kept Head
+	// Found, unless nil, is told each problem when it is found.
+	Found func(Problem)
+	// Named, unless nil, is told each blob that an entry names, as often as it
+	// is named. A store looks with it for blobs that nobody names.
+	Named func(BlobRef) error
+}
+
+// Problem is something in a journal that should not be so.
+type Problem struct {
+	Pos  int64  `json:"pos,omitempty"` // of the entry, where it is about one
+	What string `json:"what"`
+}
+
+// FsckReport is what Fsck has seen.
+type FsckReport struct {
+	Entries  int64 `json:"entries"`
+	Txns     int64 `json:"txns"`
+	Blobs    int64 `json:"blobs"` // times that an entry names one
+	Problems int64 `json:"problems"`
+	Head     Head  `json:"head"` // of the entries that were looked at
+}
+
+// Fsck checks everything that can be seen of a journal, and trusts nothing that
+// can be computed: that positions are dense; that each entry fits its leaf, the
+// leaves the stored hashes of the tree and these the head; that each transaction
+// can be folded, and ended where the journal says so; that each blob which an
+// entry names is there with its content; that a head kept elsewhere is one of
+// this journal. It goes on after a problem, and ends with ErrDamaged when there
+// was any. It may run beside others that append: what came after it began is left
+// to the next time. Its memory does not grow with the history.
+func Fsck(ctx context.Context, j Journal, o FsckOptions) (FsckReport, error) {
+	f := fsck{journal: j, options: o, whole: newRecent(), begun: newRecent(), open: map[string]int64{}}
+	for _, part := range []func(context.Context) error{f.head, f.entries, f.tree, f.kept, f.unfinished} {
+		if err := part(ctx); err != nil {
+			return f.report, err
+		}
+		if ctx.Err() != nil { // else it would look like a problem of the journal
+			return f.report, context.Cause(ctx)
+		}
+	}
+	return f.report, f.report.Err()
+}
+
+// Err is ErrDamaged when there are problems.
+func (r FsckReport) Err() error {
+	if r.Problems == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: problems found: %d", ErrDamaged, r.Problems)
+}
+
+// noSize stands for a head that could not be read: everything is looked at.
+const noSize = math.MaxInt64
+
+type fsck struct {
+	journal Journal
+	options FsckOptions
+	report  FsckReport
+
+	stored Head // what the journal says; Size is the end of what is looked at
+	last   int64
+	grown  Tree // from the leaves
+	broken bool // grown stopped growing
+
+	whole *recent          // blobs that were found good
+	begun *recent          // transactions whose stream begins as it should
+	open  map[string]int64 // position of begun of those that have no end
+}
+
+func (f *fsck) problem(pos int64, format string, args ...any) {
+	f.report.Problems++
+	if f.options.Found != nil {
+		f.options.Found(Problem{Pos: pos, What: fmt.Errorf(format, args...).Error()})
+	}
+}
+
+func (f *fsck) head(ctx context.Context) (err error) {
+	f.stored, err = f.journal.Head(ctx)
+	if errors.Is(err, ErrDamaged) {
+		f.problem(0, "tree head: %w", err)
+		f.stored, err = Head{Size: noSize}, nil
+	}
+	return err
+}
+
+func (f *fsck) entries(ctx context.Context) error {
+	for e, err := range f.journal.Entries(ctx, Query{}) {
+		if e.Pos > f.stored.Size {
+			break
+		}
+		if e.Pos == 0 { // the reading failed, not an entry
+			if errors.Is(err, ErrDamaged) {
+				f.problem(f.last+1, "nothing can be read from here on: %w", err)
+				return nil
+			}
+			return err
+		}
+		f.report.Entries++
+		if e.Pos != f.last+1 {
+			f.problem(e.Pos, "position %d follows %d", e.Pos, f.last)
+			f.broken = true
+		}
+		f.last = e.Pos
+		if err != nil {
+			f.problem(e.Pos, "%w", err)
+		}
+		f.grow(ctx, e, err == nil)
+		if err == nil {
+			if err := f.entry(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// grow adds an entry to the tree and compares what that completes with what is
+// stored. The stored hash stands in for a leaf that cannot be told.
+func (f *fsck) grow(ctx context.Context, e Entry, sound bool) {
+	if f.broken {
+		return
+	}
+	first := tlog.StoredHashIndex(0, e.Pos-1)
+	var whole []tlog.Hash
+	if sound {
+		f.grown, whole = f.grown.Add(e.Leaf)
+	} else {
+		stored, err := f.journal.Hashes(ctx, []int64{first})
+		if err != nil {
+			f.problem(e.Pos, "tree: %w", err)
+			f.broken = true
+			return
+		}
+		f.grown, whole = f.grown.addHash(stored[0])
+	}
+	indexes := make([]int64, len(whole))
+	for i := range indexes {
+		indexes[i] = first + int64(i)
+	}
+	switch stored, err := f.journal.Hashes(ctx, indexes); {
+	case err != nil:
+		f.problem(e.Pos, "tree: %w", err)
+	case !slices.Equal(stored, whole):
+		f.problem(e.Pos, "the stored hashes of the tree are not those of the leaves up to here")
+	}
+}
+
+// entry looks at what a sound entry says.
+func (f *fsck) entry(ctx context.Context, e Entry) error {
+	r, err := Unseal(e)
+	if err != nil {
+		f.problem(e.Pos, "%w", err)
+		return nil
+	}
+	if r.Txn != "" {
+		f.stream(ctx, e, r)
+	}
+	for _, ref := range blobsOf(r.Body) {
+		f.report.Blobs++
+		if f.options.Named != nil {
+			if err := f.options.Named(ref); err != nil {
+				return err
+			}
+		}
+		if f.whole.has(ref.Digest) {
+			continue
+		}
+		if err := f.blob(ctx, ref); err != nil {
+			f.problem(e.Pos, "%s names content that is not there as it was: %w", r.Kind, err)
+			continue
+		}
+		f.whole.add(ref.Digest)
+	}
+	return nil
+}
+
+// blobsOf lists the content that a record names.
+func blobsOf(b Body) (refs []BlobRef) {
+	switch b := b.(type) {
+	case *Changed:
+		refs = b.Blobs
+	case *Reverting:
+		for _, s := range b.Steps {
+			refs = append(refs, s.Change.Blobs...)
+		}
+	}
+	return refs
+}
+
+func (f *fsck) blob(ctx context.Context, ref BlobRef) error {
+	content, err := f.journal.Open(ctx, ref)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, content)
+	return errors.Join(err, content.Close())
+}
+
+// stream checks the transaction of a record: where it begins, all of it.
+func (f *fsck) stream(ctx context.Context, e Entry, r Record) {
+	if b, ok := r.Body.(*Begun); ok {
+		f.report.Txns++
+		f.begun.add(r.Txn)
+		f.fold(ctx, e, b)
+		return
+	}
+	if f.begun.has(r.Txn) {
+		return
+	}
+	for first, err := range f.journal.Entries(ctx, Query{Txn: r.Txn, Limit: 1}) {
+		switch {
+		case err != nil: // told where the entry itself is read
+		case first.Header.Kind == KindBegun:
+			f.begun.add(r.Txn)
+		case first.Pos == e.Pos: // told once
+			f.problem(e.Pos, "transaction %s begins with %s", r.Txn, r.Kind)
+		}
+	}
+}
+
+func (f *fsck) fold(ctx context.Context, e Entry, b *Begun) {
+	t, err := Load(ctx, f.journal, e.Header.Txn)
+	if err != nil {
+		f.problem(e.Pos, "transaction %s cannot be told: %w", e.Header.Txn, err)
+		return
+	}
+	if t.End == "" {
+		f.open[t.ID] = e.Pos
+	}
+	subject := b.Undoes + b.Redoes
+	if subject == "" {
+		return
+	}
+	of, err := Load(ctx, f.journal, subject)
+	switch {
+	case err != nil:
+		f.problem(e.Pos, "transaction %s works on %s, which cannot be told: %w", t.ID, subject, err)
+	case !slices.Contains(of.UndoneBy, t.ID):
+		f.problem(e.Pos, "transaction %s works on %s, which does not say so", t.ID, subject)
+	}
+}
+
+// tree compares what the leaves make with what the journal says of itself.
+func (f *fsck) tree(context.Context) error {
+	f.report.Head = f.grown.Head()
+	switch {
+	case f.stored.Size == noSize: // told already
+	case f.last != f.stored.Size:
+		f.problem(0, "the journal says that it has %d entries, and the last is %d", f.stored.Size, f.last)
+	case !f.broken && f.report.Head != f.stored:
+		f.problem(0, "the tree head is stored as %s, and the leaves make %s", f.stored, f.report.Head)
+	}
+	return nil
+}
+
+// kept proves the head from outside by hashes that were compared with the leaves
+// just now.
+func (f *fsck) kept(ctx context.Context) error {
+	if f.options.Kept == (Head{}) {
+		return nil
+	}
+	now := f.report.Head
+	if f.broken { // a head of fewer entries would look like a cut
+		now = f.stored
+	}
+	if now.Size == noSize {
+		f.problem(0, "the head kept elsewhere cannot be compared: the tree is not there")
+		return nil
+	}
+	proof, err := Proof(ctx, f.journal, f.options.Kept, now)
+	if err == nil {
+		err = CheckPrefix(f.options.Kept, now, proof)
+	}
+	if err != nil {
+		f.problem(0, "the head kept elsewhere: %w", err)
+	}
+	return nil
+}

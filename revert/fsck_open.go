@@ -1,0 +1,70 @@
+package revert
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// unfinished compares the transactions that the journal holds for unfinished with
+// those whose records have no end. Others may append meanwhile: what does not fit
+// is looked at once more, after the other side was read again.
+func (f *fsck) unfinished(ctx context.Context) error {
+	listed, err := f.journal.Unfinished(ctx)
+	if err != nil {
+		return err
+	}
+	for _, own := range listed {
+		pos := f.open[own.Txn]
+		delete(f.open, own.Txn)
+		why := f.owned(ctx, own)
+		if why == nil {
+			continue
+		}
+		now, err := f.journal.Unfinished(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(now, own) {
+			f.problem(pos, "transaction %s is held for unfinished, with the owner %s: %w", own.Txn, own.Owner, why)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(f.open), func(a, b string) int { return cmp.Compare(f.open[a], f.open[b]) }) {
+		if t, err := Load(ctx, f.journal, id); err == nil && t.End == "" {
+			f.problem(f.open[id], "transaction %s has no end in its records, and is held for ended: nothing guards what it touched", id)
+		}
+	}
+	return nil
+}
+
+func (f *fsck) owned(ctx context.Context, own Ownership) error {
+	t, err := Load(ctx, f.journal, own.Txn)
+	switch {
+	case err != nil:
+		return err
+	case t.End != "":
+		return fmt.Errorf("its records say %s", t.End)
+	case t.Owner != own.Owner:
+		return fmt.Errorf("its records name the owner %s", t.Owner)
+	}
+	_, err = f.journal.Alive(ctx, own.Owner) // whether it lives is no problem, that it cannot be asked is
+	return err
+}
+
+// recent remembers some of what was added, at least the newest.
+type recent struct{ new, old map[string]bool }
+
+const recentMax = 4096
+
+func newRecent() *recent { return &recent{new: map[string]bool{}} }
+
+func (r *recent) has(s string) bool { return r.new[s] || r.old[s] }
+
+func (r *recent) add(s string) {
+	if len(r.new) == recentMax {
+		r.new, r.old = map[string]bool{}, r.new
+	}
+	r.new[s] = true
+}

@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// FsckReport is what Fsck has seen.
+type FsckReport struct {
+	revert.FsckReport
+	Alive    int   `json:"alive"`    // openings that live; while there are any, nobody else may read the write-ahead log
+	Unnamed  int64 `json:"unnamed"`  // blobs that no entry names: left by a crash between keeping and naming, or about to be named
+	Leftover int64 `json:"leftover"` // unfinished blobs of dead openings; the next Open removes them
+}
+
+// Fsck checks the journal in a folder: what revert.Fsck checks, and before and
+// behind it what only this store can see: the write-ahead log's checksums, before
+// SQLite reads it and drops what does not fit; the file's own structure; claims;
+// the blobs' files and what is among them that does not belong there. It ends
+// with revert.ErrDamaged when there was any problem.
+//
+// A damaged write-ahead log is where it stops: opening the journal would destroy
+// what stands behind the damage.
+//
+// What it cannot see without a head kept elsewhere: that the last frames of the
+// log were lost or damaged, which looks like a crash; that the end of the table
+// was cut off with care; that a folder is an older copy of itself.
+func Fsck(ctx context.Context, dir string, o revert.FsckOptions) (FsckReport, error) {
+	dir, err := filepath.Abs(dir)
+	f := fsck{dir: dir, options: o}
+	if err == nil {
+		err = f.run(ctx)
+	}
+	if err == nil {
+		err = f.report.Err()
+	}
+	if err != nil {
+		err = fmt.Errorf("journal in %s: %w", dir, err)
+	}
+	return f.report, err
+}
+
+type fsck struct {
+	dir     string
+	options revert.FsckOptions
+	report  FsckReport
+	journal *Journal // for reading, without a name of its own
+	named   *scratch
+}
+
+func (f *fsck) problem(format string, args ...any) {
+	f.report.Problems++
+	if f.options.Found != nil {
+		f.options.Found(revert.Problem{What: fmt.Errorf(format, args...).Error()})
+	}
+}
+
+func (f *fsck) run(ctx context.Context) (err error) {
+	if sound, err := f.beforeOpening(); err != nil || !sound {
+		return err
+	}
+	f.journal = &Journal{dir: f.dir, lock: &ownerLock{}}
+	if f.journal.reader, err = sql.Open("sqlite", f.journal.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.journal.reader.Close()) }()
+	if err := checkFormat(ctx, f.journal.reader); err != nil {
+		return err // it may belong to somebody else: nothing more is looked at
+	}
+	if f.named, err = newScratch(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.named.close()) }()
+	for _, part := range []func(context.Context) error{f.structure, f.contract, f.claims, f.rows, f.files} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beforeOpening looks at what opening would change. It reports whether the
+// journal may be opened.
+func (f *fsck) beforeOpening() (sound bool, err error) {
+	info, err := os.Stat(f.dir)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(f.dir, databaseName))
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("there is no %s: %w", databaseName, revert.ErrNotFound)
+	}
+	if err != nil {
+		return false, err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		f.problem("others may enter the folder (mode %v): chmod 700 it", info.Mode().Perm())
+	}
+	if f.report.Alive, err = f.alive(); err != nil || f.report.Alive > 0 {
+		return err == nil, err
+	}
+	damage := checkLog(filepath.Join(f.dir, databaseName+"-wal"))
+	if !errors.Is(damage, revert.ErrDamaged) {
+		return damage == nil, damage
+	}
+	// Whoever opened it meanwhile may have been writing where this was reading.
+	if f.report.Alive, err = f.alive(); err != nil || f.report.Alive > 0 {
+		return err == nil, err
+	}
+	f.problem("%w; nothing else was looked at: copy the folder before anything opens it, which would drop what stands behind the damage", damage)
+	return false, nil
+}
+
+// alive counts the openings that live.
+func (f *fsck) alive() (n int, err error) {
+	err = eachFile(filepath.Join(f.dir, "owners"), func(path, _ string) error {
+		locked, err := isLocked(path)
+		if locked {
+			n++
+		}
+		return err
+	})
+	return n, ignoreMissing(err)
+}

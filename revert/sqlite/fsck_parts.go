@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+// structure lets SQLite check its file.
+func (f *fsck) structure(ctx context.Context) error {
+	err := f.each(ctx, "PRAGMA integrity_check(1000)", func(rows *sql.Rows) error {
+		var says string
+		if err := rows.Scan(&says); err != nil {
+			return err
+		}
+		if says != "ok" {
+			f.problem("%s: %s", databaseName, says)
+		}
+		return nil
+	})
+	return f.unlessDamage(err)
+}
+
+// contract checks what any journal promises.
+func (f *fsck) contract(ctx context.Context) error {
+	o := f.options
+	o.Named = func(ref revert.BlobRef) error {
+		if f.options.Named != nil {
+			if err := f.options.Named(ref); err != nil {
+				return err
+			}
+		}
+		return f.named.add(ctx, ref.Digest)
+	}
+	report, err := revert.Fsck(ctx, f.journal, o)
+	report.Problems += f.report.Problems
+	f.report.FsckReport = report
+	return f.unlessCounted(err)
+}
+
+// unlessCounted drops the error that only says that there were problems.
+func (f *fsck) unlessCounted(err error) error {
+	if err != nil && f.report.Problems > 0 && errors.Is(err, revert.ErrDamaged) {
+		return nil
+	}
+	return err
+}
+
+// unlessDamage makes a problem of damage that kept a part from going on.
+func (f *fsck) unlessDamage(err error) error {
+	if err = explained(err); errors.Is(err, revert.ErrDamaged) {
+		f.problem("%w", err)
+		return nil
+	}
+	return err
+}
+
+func explained(err error) error {
+	if err == nil || codeOf(err) == 0 {
+		return err
+	}
+	return explain(err)
+}
+
+// claims must belong to transactions that have not ended.
+func (f *fsck) claims(ctx context.Context) error {
+	err := f.each(ctx, `SELECT resource, txn FROM claims c
+		WHERE NOT EXISTS (SELECT 1 FROM txns t WHERE t.txn = c.txn AND t.ended = 0)`, func(rows *sql.Rows) error {
+		var resource, txn string
+		if err := rows.Scan(&resource, &txn); err != nil {
+			return err
+		}
+		f.problem("%s is claimed by transaction %s, which has ended or never began: nobody else can have it", resource, txn)
+		return nil
+	})
+	return f.unlessDamage(err)
+}
+
+// rows looks at the small blobs.
+func (f *fsck) rows(ctx context.Context) error {
+	err := f.each(ctx, "SELECT digest, size, length(content) FROM blobs", func(rows *sql.Rows) error {
+		var digest string
+		var size, is int64
+		if err := rows.Scan(&digest, &size, &is); err != nil {
+			return err
+		}
+		if err := (revert.BlobRef{Digest: digest, Size: size}).Check(); err != nil || size != is || size > revert.InlineMax {
+			f.problem("blob %q is filed with %d bytes and has %d", digest, size, is)
+		}
+		return f.countUnnamed(ctx, digest)
+	})
+	return f.unlessDamage(err)
+}
+
+func (f *fsck) countUnnamed(ctx context.Context, digest string) error {
+	named, err := f.named.has(ctx, digest)
+	if err == nil && !named {
+		f.report.Unnamed++
+	}
+	return err
+}
+
+// files looks at the large blobs, and at what else is in their folder.
+func (f *fsck) files(ctx context.Context) error {
+	return ignoreMissing(eachFile(filepath.Join(f.dir, "blobs"), func(path, short string) error {
+		if short == "new" {
+			return f.unfinished(path)
+		}
+		return eachFile(path, func(path, name string) error {
+			digest := "sha256:" + name
+			info, err := os.Lstat(path)
+			switch {
+			case err != nil:
+				return ignoreMissing(err)
+			case !canon.Digest(digest).Valid() || !strings.HasPrefix(name, short) || !info.Mode().IsRegular():
+				f.problem("%s is not a blob's file", path)
+				return nil
+			}
+			return f.countUnnamed(ctx, digest)
+		})
+	}))
+}
+
+// unfinished counts what openings left that died while they kept a large blob.
+func (f *fsck) unfinished(dir string) error {
+	return eachFile(dir, func(_, name string) error {
+		owner, _, _ := strings.Cut(name, ".")
+		if err := checkOwner(owner); err != nil {
+			f.problem("%s is not an unfinished blob: %w", filepath.Join(dir, name), err)
+			return nil
+		}
+		alive, err := isLocked(filepath.Join(f.dir, "owners", owner+lockSuffix))
+		if err == nil && !alive {
+			f.report.Leftover++
+		}
+		return err
+	})
+}
+
+func (f *fsck) each(ctx context.Context, query string, row func(*sql.Rows) error) error {
+	rows, err := f.journal.reader.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err below tells what went wrong
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// scratch is a set of digests on disk: there may be more than fit in memory.
+type scratch struct {
+	db       *sql.DB
+	put, get *sql.Stmt
+}
+
+// newScratch makes a database without a name, which SQLite removes by itself.
+func newScratch(ctx context.Context) (*scratch, error) {
+	db, err := sql.Open("sqlite", "")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	s := &scratch{db: db}
+	for _, query := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "CREATE TABLE seen (digest TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"} {
+		if err == nil {
+			_, err = db.ExecContext(ctx, query)
+		}
+	}
+	if err == nil {
+		s.put, err = db.PrepareContext(ctx, "INSERT INTO seen VALUES (?) ON CONFLICT DO NOTHING")
+	}
+	if err == nil {
+		s.get, err = db.PrepareContext(ctx, "SELECT count(*) FROM seen WHERE digest = ?")
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+func (s *scratch) add(ctx context.Context, digest string) error {
+	_, err := s.put.ExecContext(ctx, digest)
+	return err
+}
+
+func (s *scratch) has(ctx context.Context, digest string) (found bool, err error) {
+	err = s.get.QueryRowContext(ctx, digest).Scan(&found)
+	return found, err
+}
+
+func (s *scratch) close() error { return errors.Join(s.put.Close(), s.get.Close(), s.db.Close()) }

@@ -1,0 +1,221 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// record appends a committed transaction with content of both sizes, and begins
+// another one that has a claim.
+func record(t *testing.T, j revert.Journal) (small, large revert.BlobRef) {
+	t.Helper()
+	var blobs []revert.Blob
+	for _, size := range []int{10, revert.InlineMax + 10} {
+		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("x", size)))
+		require.NoError(t, err)
+		blobs = append(blobs, blob)
+	}
+	small, large = blobs[0].Ref(), blobs[1].Ref()
+	line := func(txn, call string, kind revert.Kind, body revert.Body) revert.Entry {
+		e, err := revert.Seal(revert.Record{Header: revert.Header{Kind: kind, Txn: txn, Call: call}, Body: body}, []byte("salt for testing"))
+		require.NoError(t, err)
+		return e
+	}
+	t1, t2 := revert.Ownership{Txn: "t_1", Owner: j.Owner()}, revert.Ownership{Txn: "t_2", Owner: j.Owner()}
+	for _, b := range []revert.Batch{
+		{Take: revert.Take{To: t1}, Fence: t1, Entries: []revert.Entry{line("t_1", "", revert.KindBegun, &revert.Begun{Owner: t1.Owner})}},
+		{Fence: t1, Blobs: blobs, Durable: true, Entries: []revert.Entry{
+			line("t_1", "c_1", revert.KindStarted, &revert.Started{Input: json.RawMessage("{}"), Decision: json.RawMessage("{}")}),
+			line("t_1", "c_1", revert.KindChanged, &revert.Changed{Change: revert.Change{N: 1, Blobs: []revert.BlobRef{small, large}}}),
+		}},
+		{Fence: t1, Entries: []revert.Entry{line("t_1", "c_1", revert.KindDone, &revert.Done{Output: json.RawMessage("1")})}},
+		{Fence: t1, End: true, Durable: true, Entries: []revert.Entry{line("t_1", "", revert.KindCommitted, &revert.Committed{})}},
+		{Take: revert.Take{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []revert.Entry{line("t_2", "", revert.KindBegun, &revert.Begun{Owner: t2.Owner})}},
+	} {
+		require.NoError(t, j.Append(t.Context(), b))
+	}
+	return small, large
+}
+
+func fsck(t *testing.T, dir string, kept revert.Head) (report sqlite.FsckReport, problems []string, err error) {
+	t.Helper()
+	report, err = sqlite.Fsck(t.Context(), dir, revert.FsckOptions{Kept: kept, Found: func(p revert.Problem) { problems = append(problems, p.What) }})
+	require.Len(t, problems, int(report.Problems))
+	return report, problems, err
+}
+
+func TestFsckOfASoundJournal(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	record(t, j)
+	head, err := j.Head(t.Context())
+	require.NoError(t, err)
+	live, problems, err := fsck(t, dir, head)
+	require.NoError(t, err, problems)
+	require.Equal(t, 1, live.Alive)
+	require.NoError(t, j.Close())
+
+	// What a crash leaves is no problem.
+	j = open(t, dir)
+	keepLarge(t, j, 'u')
+	owner := j.Owner()
+	require.NoError(t, j.Close())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "blobs", "new", owner+".AB"), []byte("x"), 0o600))
+	report, problems, err := fsck(t, dir, head)
+	require.NoError(t, err, problems)
+	require.Equal(t, sqlite.FsckReport{
+		FsckReport: revert.FsckReport{Entries: 6, Txns: 2, Blobs: 2, Head: head}, Unnamed: 1, Leftover: 1,
+	}, report)
+}
+
+func TestFsckFindsWhatWasChanged(t *testing.T) {
+	for name, test := range map[string]struct{ change, says string }{
+		"a leaf":                       {"UPDATE entries SET leaf = (SELECT leaf FROM entries WHERE pos = 2) WHERE pos = 3", "entry 3 does not fit its leaf"},
+		"a body":                       {"UPDATE entries SET body = CAST('{}' AS BLOB) WHERE pos = 4", "entry 4 does not fit its leaf"},
+		"an entry in the middle":       {"DELETE FROM entries WHERE pos = 3", "position 4 follows 2"},
+		"the end":                      {"DELETE FROM entries WHERE pos = 6", "its end was cut off"},
+		"a sealed forgery":             {"UPDATE entries SET (head, salt, body, leaf, kind, call) = (SELECT head, salt, body, leaf, kind, call FROM entries WHERE pos = 2) WHERE pos = 3", "hashes of the tree are not those of the leaves"},
+		"a hash":                       {"UPDATE entries SET tree = zeroblob(length(tree)) WHERE pos = 2", "hashes of the tree are not those of the leaves"},
+		"hashes that are gone":         {"UPDATE entries SET tree = zeroblob(32) WHERE pos = 4", "entry 4 lacks hashes"},
+		"a small blob":                 {"UPDATE blobs SET content = zeroblob(10)", "has other content"},
+		"a small blob that is gone":    {"DELETE FROM blobs", "not in the journal"},
+		"a size":                       {"UPDATE blobs SET size = 11", "is filed with 11 bytes and has 10"},
+		"a claim of an ended one":      {"UPDATE claims SET txn = 't_1'", "r is claimed by transaction t_1"},
+		"an end without record":        {"UPDATE txns SET ended = 1", "held for ended"},
+		"an owner":                     {"UPDATE txns SET owner = 'o_abc' WHERE txn = 't_2'", "its records name the owner"},
+		"an owner of no journal":       {"UPDATE txns SET owner = 'me' WHERE txn = 't_2'", "its records name the owner"},
+		"an index":                     {"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE INDEX entries_kind ON entries (session)' WHERE name = 'entries_kind'", "integrity"},
+		"another application's number": {"PRAGMA application_id = 7", "belongs to another application"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := open(t, dir)
+			record(t, j)
+			head, err := j.Head(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, j.Close())
+			foreign(t, filepath.Join(dir, "journal.db"), test.change)
+			_, problems, err := fsck(t, dir, head)
+			require.Error(t, err)
+			if test.says == "integrity" {
+				require.NotEmpty(t, problems)
+				return
+			}
+			require.Contains(t, strings.Join(append(problems, err.Error()), "\n"), test.says)
+		})
+	}
+}
+
+func TestFsckFindsWhatIsWrongInTheFolder(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(dir, blob string) error
+		says   string
+	}{
+		"a large blob":              {func(_, blob string) error { return os.WriteFile(blob, []byte("other"), 0o600) }, "ends"},
+		"a large blob that is gone": {func(_, blob string) error { return os.Remove(blob) }, "not in the journal"},
+		"a foreign file":            {func(_, blob string) error { return os.WriteFile(blob+".bak", nil, 0o600) }, "is not a blob's file"},
+		"a foreign file among the unfinished": {func(dir, _ string) error {
+			return os.WriteFile(filepath.Join(dir, "blobs", "new", "x"), nil, 0o600)
+		}, "is not an unfinished blob"},
+		"a folder for all": {func(dir, _ string) error { return os.Chmod(dir, 0o755) }, "chmod 700"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && name == "a folder for all" {
+				t.Skip("modes are not how Windows says who may read")
+			}
+			dir := t.TempDir()
+			j := open(t, dir)
+			_, large := record(t, j)
+			require.NoError(t, j.Close())
+			require.NoError(t, test.change(dir, blobFile(dir, large)))
+			_, problems, err := fsck(t, dir, revert.Head{})
+			require.ErrorIs(t, err, revert.ErrDamaged)
+			require.Contains(t, strings.Join(problems, "\n"), test.says)
+		})
+	}
+}
+
+func TestFsckOfNothingMakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	_, _, err := fsck(t, dir, revert.Head{})
+	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.NoDirExists(t, dir)
+}
+
+// logOf returns a folder as a killed process leaves it, and its write-ahead log.
+func logOf(t *testing.T) (dir string, log []byte) {
+	t.Helper()
+	from, dir := t.TempDir(), t.TempDir()
+	j := open(t, from)
+	defer func() { require.NoError(t, j.Close()) }()
+	record(t, j)
+	e := journaltest.Entry(revert.Header{}, strings.Repeat("x", 20000))
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e, e}, Durable: true}))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return os.Chmod(path, 0o600)
+	}))
+	require.NoError(t, os.Remove(filepath.Join(dir, "journal.db-shm")))
+	log, err := os.ReadFile(filepath.Join(dir, "journal.db-wal"))
+	require.NoError(t, err)
+	return dir, log
+}
+
+// Every byte of the log is under a checksum, so any that changes shows, unless
+// it looks like what a crash leaves: with no commit behind it.
+func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
+	const frame = 24 + 4096
+	for name, test := range map[string]struct {
+		change func(log []byte, frames int) []byte
+		says   string // "": like a crash
+	}{
+		"as it was":              {func(log []byte, _ int) []byte { return log }, ""},
+		"empty":                  {func([]byte, int) []byte { return nil }, ""},
+		"cut in the last frame":  {func(log []byte, _ int) []byte { return log[:len(log)-100] }, ""},
+		"cut in the header":      {func(log []byte, _ int) []byte { return log[:20] }, ""},
+		"the last frame":         {func(log []byte, n int) []byte { log[32+n*frame-1]++; return log }, ""},
+		"a page":                 {func(log []byte, _ int) []byte { log[32+2*frame+500]++; return log }, "frame 3 of the write-ahead log"},
+		"a checksum":             {func(log []byte, _ int) []byte { log[32+2*frame+20]++; return log }, "frame 3 of the write-ahead log"},
+		"a salt":                 {func(log []byte, _ int) []byte { log[32+2*frame+8]++; return log }, "frame 3 of the write-ahead log"},
+		"the last frame but one": {func(log []byte, n int) []byte { log[32+(n-2)*frame+500]++; return log }, "commits"},
+		"the header":             {func(log []byte, _ int) []byte { log[13]++; return log }, "the header of the write-ahead log"},
+		"an unfinished commit": {func(log []byte, n int) []byte {
+			log[32+(n-4)*frame+500]++ // what a later, shorter commit wrote over
+			return log[:32+(n-1)*frame]
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, log := logOf(t)
+			file := filepath.Join(dir, "journal.db-wal")
+			log = test.change(bytes.Clone(log), (len(log)-32)/frame)
+			require.NoError(t, os.WriteFile(file, log, 0o600))
+			_, problems, err := fsck(t, dir, revert.Head{})
+			if test.says == "" {
+				require.NotContains(t, strings.Join(problems, "\n"), "write-ahead log", err)
+				return
+			}
+			require.ErrorIs(t, err, revert.ErrDamaged)
+			require.Len(t, problems, 1)
+			require.Contains(t, problems[0], test.says)
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, log, after, "the log is left for whoever can mend it")
+		})
+	}
+}

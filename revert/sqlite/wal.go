@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// The write-ahead log as https://www.sqlite.org/fileformat2.html#walformat has
+// it: a header, then frames of a header and a page each. The checksum of a frame
+// goes on from that of the frame before; the salts tell frames of this round from
+// those of earlier ones, which stand behind them until they are overwritten.
+const (
+	logHeader   = 32
+	frameHeader = 24
+	logMagic    = 0x377f0682 // the lowest bit says which byte order the sums are in
+)
+
+type logSum [2]uint32
+
+func (s logSum) plus(order binary.ByteOrder, data []byte) logSum {
+	for ; len(data) >= 8; data = data[8:] {
+		s[0] += order.Uint32(data) + s[1]
+		s[1] += order.Uint32(data[4:]) + s[0]
+	}
+	return s
+}
+
+func sumAt(data []byte) logSum {
+	return logSum{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])}
+}
+
+// checkLog reads a write-ahead log that nobody has open, before SQLite does:
+// SQLite takes the first frame that does not fit for the place where a crash cut
+// the log, and drops what follows without a word. A process that was killed
+// leaves such a place with no commit behind it, because frames are written in
+// order and the commit last. So a frame that does not fit, with a sound commit
+// behind it, is ErrDamaged.
+func checkLog(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(readLog(bufio.NewReaderSize(f, 1<<20)), f.Close())
+}
+
+func readLog(r io.Reader) error {
+	head := make([]byte, logHeader)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return whole(err)
+	}
+	magic, size := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[8:])
+	var order binary.ByteOrder = binary.LittleEndian
+	if magic&1 == 1 {
+		order = binary.BigEndian
+	}
+	if magic&^1 != logMagic || size < 512 || size > 1<<16 || size&(size-1) != 0 || (logSum{}).plus(order, head[:24]) != sumAt(head[24:]) {
+		return fmt.Errorf("%w: the header of the write-ahead log does not fit its checksum: SQLite would drop the whole log", revert.ErrDamaged)
+	}
+	frame := make([]byte, frameHeader+int(size))
+	before, bad := sumAt(head[24:]), 0
+	for n := 1; ; n++ {
+		if _, err := io.ReadFull(r, frame); err != nil {
+			return whole(err)
+		}
+		sound := string(frame[8:16]) == string(head[16:24]) && // the salts
+			before.plus(order, frame[:8]).plus(order, frame[frameHeader:]) == sumAt(frame[16:])
+		switch commit := binary.BigEndian.Uint32(frame[4:]) != 0; {
+		case !sound && bad == 0:
+			bad = n
+		case sound && bad > 0 && commit:
+			return fmt.Errorf("%w: frame %d of the write-ahead log does not fit its checksum, and frame %d behind it commits: SQLite would drop everything from frame %d on",
+				revert.ErrDamaged, bad, n, bad)
+		}
+		// As it is written: behind a bad frame the next may still be told to fit.
+		before = sumAt(frame[16:])
+	}
+}
+
+// whole takes the end of the log, also one in the middle of a frame, for its end.
+func whole(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
