@@ -22,9 +22,11 @@ type plan struct {
 	site
 	path string
 	at   place
-	was  *record // to be there again; nil: nothing
-	now  state
-	step revert.Step
+
+	hidden bool    // behind a link that the call left; the link goes first
+	was    *record // to be there again; nil: nothing
+	now    state
+	step   revert.Step
 }
 
 // place tells the names of several roots apart.
@@ -141,18 +143,26 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 	}
 }
 
-// below sees that nothing is left of what the call made in a directory where it
-// found something else, such as a link, that an earlier attempt brought back: it
-// did so only after the directory was empty.
+// below judges what lies in a directory that is something else by now, such as a
+// link. Nothing is there under this path, and that is what the call left or found
+// if the directory's own version is: it comes back first, or came back after all
+// in it was removed.
 func (p *plan) below(plans []*plan) {
-	if p.root != nil || p.was != nil || p.step.Plan != revert.Conflict {
+	if p.root != nil || p.step.Plan != revert.Conflict {
 		return
 	}
 	for _, o := range plans {
-		if o.root != nil && o.root == p.at.root && strings.HasPrefix(p.path, o.path+"/") &&
-			o.now.Type != typeDir && o.pre().Same(o.now.Token()) {
+		if o.root == nil || o.root != p.at.root || !strings.HasPrefix(p.path, o.path+"/") || o.now.Type == typeDir {
+			continue
+		}
+		switch found := o.pre().Same(o.now.Token()); {
+		case p.was == nil && (found || o.restores()):
 			p.site = o.site
 			p.no(revert.Already, "")
+			return
+		case p.was != nil && o.restores() && p.left(revert.Absent):
+			p.site, p.hidden = o.site, true
+			p.step = revert.Step{Of: p.numbers(), Plan: revert.Restored}
 			return
 		}
 	}
@@ -235,7 +245,11 @@ func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*reve
 		failed = err
 		return b, err
 	})
-	again, err := p.look(ctx, p.path, into)
+	var again state
+	var err error
+	if !p.hidden {
+		again, err = p.look(ctx, p.path, into)
+	}
 	switch {
 	case failed != nil:
 		return nil, fmt.Errorf("%s: %w: %w", p.resource, errJournal, failed)
