@@ -3,12 +3,15 @@ package sqlite_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -217,5 +220,27 @@ func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, log, after, "the log is left for whoever can mend it")
 		})
+	}
+}
+
+// What a killed process leaves is never taken for damage, in the log or in the
+// tree; no other process holds the log open meanwhile.
+func TestFsckOfWhatAKilledProcessLeft(t *testing.T) {
+	const seed = 11
+	random := rand.New(rand.NewPCG(seed, seed))
+	dir := t.TempDir()
+	for round := range kills {
+		c := startChild(t, dir, fmt.Sprint("f", round), "append")
+		delay := time.Duration(random.IntN(40_000)) * time.Microsecond
+		time.AfterFunc(delay, func() { _ = c.cmd.Process.Kill() }) // fails only on one that is dead
+		require.NoError(t, c.listen())
+		require.Error(t, c.cmd.Wait())
+
+		report, problems, err := fsck(t, dir, revert.Head{})
+		require.Zero(t, report.Alive)
+		for _, p := range problems { // the children write no whole transactions
+			require.Regexp(t, "^transaction .* (begins with|is held for unfinished)", p, err)
+		}
+		require.Equal(t, report.Entries, report.Head.Size)
 	}
 }
