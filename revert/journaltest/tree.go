@@ -77,11 +77,12 @@ func testHeads(t *testing.T, rt *rapid.T, open Opener) {
 
 func testPrefix(t *testing.T, s store) {
 	j := s.fresh(t)
-	heads := []revert.Head{head(t, j)}
+	heads, leaves := []revert.Head{head(t, j)}, []string{}
 	for i := range 40 {
 		batch := []revert.Entry{entry(revert.Header{Txn: "t"}, i)}
 		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: batch}))
-		heads = append(heads, head(t, j))
+		heads, leaves = append(heads, head(t, j)), append(leaves, batch[0].Leaf)
+		require.Equal(t, slowHead(leaves), heads[i+1])
 	}
 	for i, old := range heads {
 		for _, now := range heads[i:] {
