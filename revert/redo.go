@@ -99,8 +99,8 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call) 
 		return nil, err
 	}
 	results := []Result{}
-	if outside := "tool://" + c.Tool.Name; c.undoneOutside(outside) {
-		results = append(results, Result{Resource: outside, Outcome: UndoFailed, Why: "what the tool's Revert did is not done again; call the tool"})
+	if c.outside {
+		results = append(results, Result{Resource: c.toolResource(), Outcome: UndoFailed, Why: "what the tool's Revert did is not done again; call the tool"})
 	}
 	for _, s := range reverting.Steps {
 		results = append(results, r.applyStep(ctx, w, s))

@@ -53,6 +53,11 @@ func UndoKey(key string) string { return string(canon.Sum("remit/undo-key/v1", [
 //
 // ctx ends the work between two calls; what is begun is finished.
 func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
+	leave, err := r.enter(id)
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil {
 		return Report{}, err
@@ -63,11 +68,6 @@ func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
 		}
 		return r.Revert(ctx, about)
 	}
-	leave, err := r.enter(id)
-	if err != nil {
-		return Report{}, err
-	}
-	defer leave()
 	if t.End != "" {
 		return r.undo(ctx, t)
 	}
@@ -198,6 +198,10 @@ func (r *Reverter) undo(ctx context.Context, t *Txn) (Report, error) {
 		}
 		if undo, err = r.beginLink(ctx, t, &Begun{Undoes: t.ID}); err != nil {
 			return Report{Txn: t.ID}, err
+		}
+		// Another process may have been faster, before the claim was ours.
+		if t, err = Load(ctx, r.Journal, t.ID); err != nil {
+			return Report{Txn: undo.Txn()}, err
 		}
 	}
 	items, err := r.takeBack(ctx, undo, t, 0, "undo")

@@ -42,6 +42,8 @@ type Call struct {
 	Verified []Verified
 	Undo     *Undo // the newest taking back, nil where there was none, or it was taken back itself
 	Redo     *Undo // a taking back of Undo that has no end
+
+	outside bool // the tool's own Revert has ended well, in whichever attempt
 }
 
 // Undo is one taking back of a call.
@@ -81,7 +83,7 @@ func (c *Call) Left() bool {
 	case PhaseFailed:
 		return c.Undo != nil && !c.Undone()
 	case PhaseUnknown:
-		return true
+		return !c.Undone() // of a confined call the versions told what it did
 	case PhaseStarted, PhaseDone:
 	}
 	if c.Undone() {
@@ -324,9 +326,13 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 			return fmt.Errorf("call %s reverted without reverting", b.Of.Call)
 		}
 		u.Reverted = b
-		if c := t.byID[b.Of.Call]; u.Reverting.Cause == CauseRedo {
+		c := t.byID[b.Of.Call]
+		if u.Reverting.Cause == CauseRedo {
 			// From here on the versions tell, as before the undo.
 			c.Undo, c.Redo = nil, nil
+		}
+		for _, res := range b.Results {
+			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())
 		}
 	case *Changed:
 		if u, ok := t.undos[r.Call]; ok {

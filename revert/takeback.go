@@ -85,13 +85,13 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 
 // undoOutside takes back what the call did outside handles, by its tool.
 func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Call, undo, key string) []Result {
-	res := Result{Resource: "tool://" + c.Tool.Name}
+	res := Result{Resource: c.toolResource()}
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanUndo(ctx, *c)
 	}
 	switch {
-	case c.undoneOutside(res.Resource):
+	case c.outside:
 		res.Outcome = Already // by an attempt that other resources kept from being complete
 		return []Result{res}
 	case can:
@@ -117,15 +117,8 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 	}
 }
 
-// undoneOutside reports whether the tool's own Revert has already ended well.
-func (c *Call) undoneOutside(resource string) bool {
-	if c.Undo == nil || c.Undo.Reverted == nil {
-		return false
-	}
-	return slices.ContainsFunc(c.Undo.Reverted.Results, func(r Result) bool {
-		return r.Resource == resource && r.Outcome.Clean()
-	})
-}
+// toolResource names what a call did outside handles.
+func (c *Call) toolResource() string { return "tool://" + c.Tool.Name }
 
 // hadNoEffect reports whether the call ended with proof that there was nothing
 // but its changes to take back.

@@ -166,6 +166,10 @@ func (c *Call) leave() {
 // and the error says that what they still do cannot be told.
 func (c *Call) Close(ctx context.Context) error {
 	c.mu.Lock()
+	if c.cut { // waited for already
+		c.mu.Unlock()
+		return c.settled()
+	}
 	first := !c.closed
 	c.closed = true
 	if first && c.inflight == 0 {
@@ -177,10 +181,8 @@ func (c *Call) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	select {
-	case <-c.idle: // in time, whichever case select picked
+	if c.settled() == nil { // in time, whichever case select picked
 		return nil
-	default:
 	}
 	c.mu.Lock()
 	c.cut = true
@@ -192,6 +194,16 @@ func (c *Call) Close(ctx context.Context) error {
 	}
 	c.writes.Unlock()
 	return ErrInFlight
+}
+
+// settled reports ErrInFlight while an operation is in flight.
+func (c *Call) settled() error {
+	select {
+	case <-c.idle:
+		return nil
+	default:
+		return ErrInFlight
+	}
 }
 
 // order takes the turn to write a record of the call, unless it was cut off.
