@@ -10,17 +10,23 @@ import (
 )
 
 type deleteIn struct {
-	inWorkspace
-	Path string `json:"path"`
+	where
+	Path      string `json:"path"`
+	Recursive bool   `json:"recursive"`
 }
 
 func deleteSpec() tool.Spec {
 	return tool.Spec{
-		Name: "file_delete", Description: "Delete a file, a link or an empty directory of the workspace.", Tags: []string{"files"},
-		Input:       object(pathArgument, `"path"`),
-		Needs:       []perm.ResourceAccess{{Action: perm.Delete, Resource: "file://" + workspace + "/{path}"}},
+		Name: "file_delete", Tags: []string{"files"},
+		Description: "Delete a file, a link or an empty directory; with recursive a directory with all that is in it.",
+		Input:       object(pathArgument+`,"recursive":{"type":"boolean","description":"Delete what is in the directory too."}`+rootArgument, `"path"`),
+		Needs:       anywhere(perm.Delete, perm.List),
+		Access:      exact(func(i deleteIn) []access { return []access{{perm.Delete, "path", i.Path}} }),
 		EffectClass: revert.Reversible, Verify: verifyDelete,
 		Execute: with(func(ctx context.Context, f *handle.Files, i deleteIn) (tool.Result, error) {
+			if i.Recursive {
+				return tool.Text("deleted"), f.DeleteAll(ctx, i.Path)
+			}
 			return tool.Text("deleted"), f.Delete(ctx, i.Path)
 		}),
 	}

@@ -4,8 +4,7 @@
 // for, recorded before it happens and undone exactly; those that change something
 // look at the files afterwards, not at their own words.
 //
-// A call may name a root, except of file_write and file_delete; without one it
-// means "workspace". Which roots there are is up to the runtime, and what may be
+// A call may name a root; without one it means "workspace". Which roots there are is up to the runtime, and what may be
 // done below each to the session's grant and the policy: the bounds of these
 // tools name no root.
 package files

@@ -110,6 +110,7 @@ func anyCall(rng *rand.Rand) (name string, args tool.Args) {
 			return "file_edit", tool.Args{"path": place(), "old": "t", "new": text, "all": true}
 		},
 		func() (string, tool.Args) { return "file_delete", tool.Args{"path": place()} },
+		func() (string, tool.Args) { return "file_delete", tool.Args{"path": place(), "recursive": true} },
 		func() (string, tool.Args) { return "file_move", tool.Args{"from": place(), "to": place()} },
 		func() (string, tool.Args) { return "file_move", tool.Args{"from": place(), "to": place()} },
 		func() (string, tool.Args) { return "file_copy", tool.Args{"from": place(), "to": place()} },

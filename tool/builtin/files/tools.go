@@ -30,11 +30,6 @@ func (w where) root() string {
 	return w.Root
 }
 
-// inWorkspace is that of a call that reaches no other root.
-type inWorkspace struct{}
-
-func (inWorkspace) root() string { return workspace }
-
 // Tools returns the tools. It panics if one of the literals of this package does
 // not freeze, which its test would find.
 func Tools() []tool.Tool {

@@ -13,22 +13,23 @@ import (
 )
 
 type writeIn struct {
-	inWorkspace
+	where
 	Path     string `json:"path"`
 	Content  string `json:"content"`
 	Mode     string `json:"mode"`
 	IfAbsent bool   `json:"if_absent"`
 }
 
+func (i writeIn) path() string { return i.Path }
+
 func writeSpec() tool.Spec {
 	return tool.Spec{
-		Name: "file_write", Description: "Write a file of the workspace whole, creating it where it is not there.", Tags: []string{"files"},
+		Name: "file_write", Description: "Write a file whole, creating it where it is not there.", Tags: []string{"files"},
 		Input: object(pathArgument+`,
 			"content":{"type":"string","description":"The whole new content."},
 			"mode":{"type":"string","pattern":"^0?[0-7]{3}$","description":"Permission bits in octal, such as 0644; kept by default."},
-			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`, `"path","content"`),
-		Needs:       []perm.ResourceAccess{{Action: perm.Write, Resource: "file://" + workspace + "/{path}"}},
-		EffectClass: revert.Reversible, Verify: verifyWrite,
+			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`+rootArgument, `"path","content"`),
+		Needs: need(perm.Write), Access: named[writeIn](perm.Write), EffectClass: revert.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
 			o := handle.WriteOptions{IfAbsent: i.IfAbsent}
 			if i.Mode != "" {
