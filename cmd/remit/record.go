@@ -91,7 +91,7 @@ func statusOf(c *revert.Call) string {
 		}
 	case revert.PhaseFailed:
 		return cmp.Or(c.Failed.Status, string(c.Phase))
-	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhaseUnknown:
+	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhasePending, revert.PhaseUnknown:
 	}
 	return string(c.Phase)
 }

@@ -144,8 +144,9 @@ func (p *plan) keyOf(r *perm.Request) ([]byte, bool) {
 	if len(p.notes) > 0 {
 		return nil, false
 	}
-	key, ok := make([]byte, 0, 256), true
+	key := make([]byte, 0, 256)
 	for _, add := range p.key {
+		var ok bool
 		if key, ok = add(r, key); !ok || len(key) > maxKey {
 			return nil, false
 		}
