@@ -46,16 +46,7 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // exactly when it is done or held, and else tells the outcomes apart by
 // errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any) (tool.Outcome, error) {
-	leave, err := tx.turn.share(ctx)
-	if err != nil {
-		return tx.refused(name, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
-	}
-	defer leave()
-	if err := tx.usable(); err != nil {
-		return tx.refused(name, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
-	}
-	out := tx.line.Run(ctx, tool.Request{Tool: name, Input: input})
-	return out, out.Err()
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input})
 }
 
 // refused is the outcome of a call that no line ever saw.

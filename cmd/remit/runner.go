@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
@@ -143,14 +142,13 @@ func (r *runner) begin(ctx context.Context) (err error) {
 
 // calls runs the calls of one line at once, and answers in their order.
 func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, err error) {
-	outcomes := make([]tool.Outcome, len(calls))
-	var wait sync.WaitGroup
+	batch := make([]agent.Ask, len(calls))
 	for i, c := range calls {
-		wait.Go(func() { outcomes[i] = mended(invoke(ctx, r.tx, c), &r.how.place) })
+		batch[i] = agent.Ask{Tool: c.tool, Input: c.input()}
 	}
-	wait.Wait()
 	ok, waits := true, false
-	for i, o := range outcomes {
+	for i, o := range r.tx.InvokeAll(ctx, batch) {
+		o = mended(o, &r.how.place)
 		r.answer(n, calls[i], o)
 		ok = ok && o.Status.OK()
 		waits = waits || o.Status == tool.StatusPending
@@ -162,20 +160,6 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 		return false, r.finish(ctx, "revert")
 	}
 	return true, nil
-}
-
-func invoke(ctx context.Context, tx *agent.Txn, c call) tool.Outcome {
-	o, err := tx.Invoke(ctx, c.tool, c.input())
-	if err != nil && o.Error == nil {
-		o.Error = &tool.Problem{What: "the call was not begun", Why: err.Error()}
-	}
-	if o.Output == nil {
-		o.Output = []byte("null")
-	}
-	if o.Txn == "" {
-		o.Txn = tx.ID()
-	}
-	return o
 }
 
 func (r *runner) answer(n int, c call, o tool.Outcome) {

@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Ask is one call of a batch: a tool's name and what Txn.Invoke takes as input.
+type Ask struct {
+	Tool  string
+	Input any
+}
+
+// InvokeAll runs a batch of calls at once, at most 64 of them at a time, and
+// returns when all have ended: one outcome each, in the order of the batch.
+// Each call is decided, verified and, where it fails, taken back by itself:
+// what happens to one says nothing of the others. A policy sees the place of a
+// call as input.call.batch. Outcome.Err tells how a call went wrong; a batch as a
+// whole has no error, and an empty one no outcomes.
+//
+// Calls of one batch run in no particular order, so they should not need one
+// another, nor write the same file.
+func (tx *Txn) InvokeAll(ctx context.Context, batch []Ask) []tool.Outcome {
+	outcomes := make([]tool.Outcome, len(batch))
+	var all sync.WaitGroup
+	for i, ask := range batch {
+		place := perm.BatchFacts{Index: i, Count: len(batch)}
+		all.Go(func() {
+			outcomes[i], _ = tx.invoke(ctx, tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: place})
+		})
+	}
+	all.Wait()
+	return outcomes
+}
+
+// invoke runs one call beside others, never beside an end of the transaction.
+func (tx *Txn) invoke(ctx context.Context, req tool.Request) (tool.Outcome, error) {
+	leave, err := tx.turn.share(ctx)
+	if err != nil {
+		return tx.refused(req.Tool, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
+	}
+	defer leave()
+	if err := tx.usable(); err != nil {
+		return tx.refused(req.Tool, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
+	}
+	out := tx.line.Run(ctx, req)
+	return out, out.Err()
+}
