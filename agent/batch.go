@@ -13,6 +13,7 @@ import (
 type Ask struct {
 	Tool  string
 	Input any
+	ID    string // the host's own id, see WithCallID; optional
 }
 
 // InvokeAll runs a batch of calls at once, at most 64 of them at a time, and
@@ -30,15 +31,23 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []Ask) []tool.Outcome {
 	for i, ask := range batch {
 		place := perm.BatchFacts{Index: i, Count: len(batch)}
 		all.Go(func() {
-			outcomes[i], _ = tx.invoke(ctx, tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: place})
+			outcomes[i], _ = tx.invoke(ctx, tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: place}, ask.ID, ask.ID != "")
 		})
 	}
 	all.Wait()
 	return outcomes
 }
 
-// invoke runs one call beside others, never beside an end of the transaction.
-func (tx *Txn) invoke(ctx context.Context, req tool.Request) (tool.Outcome, error) {
+// invoke runs one call, or answers one that the host named before.
+func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named bool) (tool.Outcome, error) {
+	if named {
+		return tx.once(ctx, req, given)
+	}
+	return tx.run(ctx, req)
+}
+
+// run runs one call beside others, never beside an end of the transaction.
+func (tx *Txn) run(ctx context.Context, req tool.Request) (tool.Outcome, error) {
 	leave, err := tx.turn.share(ctx)
 	if err != nil {
 		return tx.refused(req.Tool, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)

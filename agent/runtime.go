@@ -33,6 +33,7 @@ type Runtime struct {
 	limits   tool.Limits
 	reverter *revert.Reverter
 	live     live
+	named    named
 }
 
 // New makes a runtime and opens its roots. Close gives them back.

@@ -45,8 +45,12 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // free-form tool. The outcome always says how the call ended; the error is nil
 // exactly when it is done or held, and else tells the outcomes apart by
 // errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
-func (tx *Txn) Invoke(ctx context.Context, name string, input any) (tool.Outcome, error) {
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input})
+func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
+	var c callConfig
+	for _, o := range opts {
+		o(&c)
+	}
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input}, c.given, c.named)
 }
 
 // refused is the outcome of a call that no line ever saw.

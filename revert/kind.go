@@ -219,6 +219,7 @@ type Verified struct {
 	Verdict  string   `json:"verdict"` // applied, partial, absent, cannot_tell
 	OK       bool     `json:"ok"`      // false: the call did not verify
 	Findings []string `json:"findings,omitempty"`
+	Why      string   `json:"why,omitempty"` // what is broken, where it is not OK
 	Evidence string   `json:"evidence,omitempty"` // digest
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func TestRecordVectors(t *testing.T) {
 			require.Equal(t, v.Leaf, again.Leaf, "nothing is lost on the way")
 		})
 	}
-	require.Equal(t, revert.Kinds(), kinds)
+	require.Equal(t, revert.Kinds(), slices.Compact(kinds), "each kind has a vector, those of one kind stand together")
 }
 
 func TestDamagedRecords(t *testing.T) {

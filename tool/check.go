@@ -31,7 +31,7 @@ func (l *Line) verify(ctx context.Context, s settled) Outcome {
 	}
 	body := &revert.Verified{
 		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: verdict.Findings(),
-		Evidence: evidence(verdict),
+		Evidence: evidence(verdict), Why: broken,
 	}
 	// No barrier: a crash before this record is on disk leaves a call that is
 	// done and that nobody has seen; it shows as never verified.

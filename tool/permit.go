@@ -202,9 +202,11 @@ func unmatched(t Tool, a perm.ResourceAccess, d perm.Decision) string {
 	return fmt.Sprintf(": %s (effect class %s)", a, class)
 }
 
-func reasonText(d perm.Decision) string {
+func reasonText(d perm.Decision) string { return reasonsText(d.Reasons()) }
+
+func reasonsText(reasons []perm.Reason) string {
 	text := ""
-	for _, r := range d.Reasons() {
+	for _, r := range reasons {
 		if text != "" {
 			text += "; "
 		}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// CallOption configures one call.
+type CallOption func(*callConfig)
+
+type callConfig struct {
+	given string
+	named bool
+}
+
+// WithCallID names a call by an id that the host gives, such as the one a model
+// sent with it: at most 256 bytes of valid UTF-8. Within a session one id is one
+// call: asked again with the same tool and input, Invoke returns the outcome
+// that is on the journal and runs nothing, also in a later transaction, and waits
+// while the first is in flight; another tool or input is invalid.
+func WithCallID(id string) CallOption {
+	return func(c *callConfig) { c.given, c.named = id, true }
+}
+
+// CallID is the id under which the journal knows the call that the host named
+// by WithCallID.
+func (s *Session) CallID(given string) string {
+	sum := canon.Sum("remit/call-id/v1", []byte(s.id), []byte(given))
+	// 128 bits: nobody who chooses ids finds two that meet.
+	return "c_" + strings.TrimPrefix(string(sum), "sha256:")[:32]
+}
+
+// once runs a call that the host named, unless it ran before.
+func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.Outcome, error) {
+	if given == "" || len(given) > 256 || !utf8.ValidString(given) || strings.ContainsRune(given, 0) {
+		err := errors.New("a call id has 1 to 256 bytes of valid UTF-8")
+		return tx.refused(req.Tool, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
+	}
+	req.ID = tx.s.CallID(given)
+	leave, err := tx.s.rt.named.enter(ctx, tx.s.rt.host, req.ID)
+	if err != nil {
+		return tx.refused(req.Tool, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
+	}
+	defer leave()
+	_, c, err := revert.LoadCall(ctx, tx.s.rt.journal, req.ID)
+	switch {
+	case err == nil:
+		out := tx.line.Recorded(c, req)
+		return out, out.Err()
+	case !errors.Is(err, revert.ErrNotFound):
+		// Whether it ran cannot be told, so it does not run.
+		return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be read: %w", tool.ErrUnknown, err)
+	}
+	return tx.run(ctx, req)
+}
+
+// named lets one call of each id be in flight.
+type named struct {
+	mu    sync.Mutex // never held across a wait
+	calls map[string]*waiting
+}
+
+type waiting struct {
+	lock *host.Lock
+	n    int // callers that hold or wait for it
+}
+
+func (n *named) enter(ctx context.Context, h host.Host, id string) (leave func(), err error) {
+	n.mu.Lock()
+	if n.calls == nil {
+		n.calls = map[string]*waiting{}
+	}
+	w, ok := n.calls[id]
+	if !ok {
+		w = &waiting{lock: host.NewLock(h, "session.call")}
+		n.calls[id] = w
+	}
+	w.n++
+	n.mu.Unlock()
+	if err := w.lock.Lock(ctx); err != nil {
+		n.drop(id, w)
+		return nil, err
+	}
+	return func() {
+		w.lock.Unlock()
+		n.drop(id, w)
+	}, nil
+}
+
+func (n *named) drop(id string, w *waiting) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if w.n--; w.n == 0 {
+		delete(n.calls, id)
+	}
+}
