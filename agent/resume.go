@@ -127,8 +127,28 @@ func (rt *Runtime) sessionOf(ctx context.Context, id string) (who perm.Principal
 	return who, grant, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
 }
 
-// recount rebuilds the session's counts from the journal.
+// relabel finds the session's labels on the journal.
+func (s *Session) relabel(ctx context.Context) error {
+	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: []revert.Kind{revert.KindLabelled}}) {
+		if err != nil {
+			return fmt.Errorf("the session's labels: %w", err)
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return fmt.Errorf("the session's labels: %w", err)
+		}
+		if b, ok := rec.Body.(*revert.Labelled); ok {
+			s.tally.label(b.Labels)
+		}
+	}
+	return nil
+}
+
+// recount rebuilds the session's labels and counts from the journal.
 func (s *Session) recount(ctx context.Context) error {
+	if err := s.relabel(ctx); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	kinds := []revert.Kind{revert.KindBegun}
 	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: kinds}) {

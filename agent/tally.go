@@ -17,6 +17,7 @@ type tally struct {
 	mu     sync.Mutex // never held across a wait
 	tools  map[string]perm.ToolTally
 	recent []perm.RecentCall
+	labels []string // sorted
 }
 
 func newTally() *tally { return &tally{tools: map[string]perm.ToolTally{}} }
@@ -28,7 +29,20 @@ func (t *tally) facts(id string) perm.SessionFacts {
 	if recent == nil {
 		recent = []perm.RecentCall{}
 	}
-	return perm.SessionFacts{ID: id, Labels: []string{}, Tools: maps.Clone(t.tools), Recent: recent}
+	return perm.SessionFacts{ID: id, Labels: append([]string{}, t.labels...), Tools: maps.Clone(t.tools), Recent: recent}
+}
+
+// label adds labels, which are never taken away, and returns the new ones.
+func (t *tally) label(labels []string) (fresh []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range labels {
+		if at, has := slices.BinarySearch(t.labels, l); !has {
+			t.labels = slices.Insert(slices.Clone(t.labels), at, l)
+			fresh = append(fresh, l)
+		}
+	}
+	return fresh
 }
 
 func (t *tally) ended(name string, s tool.Status) {
@@ -80,3 +94,6 @@ func (c *counts) Next() int {
 
 // Ended counts a call.
 func (c *counts) Ended(name string, s tool.Status) { c.session.tally.ended(name, s) }
+
+// Label gives the session labels.
+func (c *counts) Label(labels []string) []string { return c.session.tally.label(labels) }

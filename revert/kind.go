@@ -12,6 +12,7 @@ type Kind string
 // The kinds of record. A kind is never reused for another meaning.
 const (
 	KindSession    Kind = "session"     // a session was opened
+	KindLabelled   Kind = "labelled"    // the policy gave the session labels
 	KindBegun      Kind = "begun"       // a transaction began
 	KindAdopted    Kind = "adopted"     // a transaction whose owner was gone got a new one
 	KindInvalid    Kind = "invalid"     // a call was refused before policy
@@ -39,7 +40,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
+		KindSession, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindVerified, KindSavepoint, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
 	}
@@ -52,7 +53,7 @@ type Body interface{ kind() Kind }
 // newBody returns an empty body to decode into.
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
-		&Session{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
 	} {
@@ -76,6 +77,13 @@ type Root struct {
 	Name     string          `json:"name"`
 	Path     string          `json:"path"`               // absolute, of this machine
 	Identity json.RawMessage `json:"identity,omitempty"` // tells a folder from one that took its place
+}
+
+// Labelled gives a session labels, which policies read and which are never
+// taken away.
+type Labelled struct {
+	Labels []string `json:"labels"`
+	By     CallRef  `json:"by"` // the call that earned them
 }
 
 // Begun begins a transaction.
@@ -219,7 +227,7 @@ type Verified struct {
 	Verdict  string   `json:"verdict"` // applied, partial, absent, cannot_tell
 	OK       bool     `json:"ok"`      // false: the call did not verify
 	Findings []string `json:"findings,omitempty"`
-	Why      string   `json:"why,omitempty"` // what is broken, where it is not OK
+	Why      string   `json:"why,omitempty"`      // what is broken, where it is not OK
 	Evidence string   `json:"evidence,omitempty"` // digest
 }
 
@@ -278,6 +286,7 @@ type UndoneBy struct {
 }
 
 func (*Session) kind() Kind    { return KindSession }
+func (*Labelled) kind() Kind   { return KindLabelled }
 func (*Begun) kind() Kind      { return KindBegun }
 func (*Adopted) kind() Kind    { return KindAdopted }
 func (*Invalid) kind() Kind    { return KindInvalid }

@@ -93,7 +93,7 @@ func (l *Line) gate(a admitted) line.Gate {
 			why := "somebody must approve it, and a call that runs cannot wait: " + reasonText(d)
 			return &line.DeniedError{Access: access, Stage: "approver", Decision: d, Why: why}
 		}
-		return nil
+		return l.label(ctx, a, access, d)
 	}
 }
 

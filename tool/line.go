@@ -48,6 +48,7 @@ type Facts interface {
 	Txn() perm.TxnFacts
 	Next() int // the next sequence number of the transaction
 	Ended(tool string, s Status)
+	Label(labels []string) (fresh []string) // gives the session labels; returns those that it did not have
 }
 
 // Limits bound one call. A zero field takes its default.

@@ -37,9 +37,19 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	p.decision = decision
 	if err == nil && decision.Effect() == perm.Ask {
 		if a.resume != nil || (l.p.Approver == nil && l.p.Wait) {
-			return l.suspended(ctx, p, asked)
+			p, end := l.suspended(ctx, p, asked)
+			if end != nil {
+				return p, end
+			}
+			if err := l.label(ctx, a, asked[0], decision); err != nil {
+				return p, l.denied(ctx, p, err)
+			}
+			return p, nil
 		}
 		p.approval, err = l.approve(ctx, a, asked, decision)
+	}
+	if err == nil {
+		err = l.label(ctx, a, asked[0], decision)
 	}
 	if err != nil {
 		return p, l.denied(ctx, p, err)
@@ -154,7 +164,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 			out = d
 		}
 	}
-	details := perm.Details{Revision: out.Revision()}
+	details := perm.Details{Revision: out.Revision(), Labels: labelsOf(ds)}
 	for _, d := range ds {
 		for _, r := range d.Reasons() {
 			if d.Effect() == out.Effect() && !slices.Contains(details.Reasons, r) {
