@@ -83,6 +83,9 @@ func tree(t *testing.T) (files []source) {
 		if err != nil {
 			return err
 		}
+		if name == ".git" && !entry.IsDir() { // of a second working tree
+			return nil
+		}
 		if entry.IsDir() {
 			if slices.Contains([]string{".git", "bin", "coverage"}, name) {
 				return fs.SkipDir
