@@ -27,6 +27,7 @@ type config struct {
 	schemes  []revert.Scheme
 	log      *slog.Logger
 	limits   tool.Limits
+	abandon  Abandoned
 }
 
 type rootConfig struct{ name, path string }
@@ -122,6 +123,30 @@ func Log(l *slog.Logger) Option {
 func Limits(l tool.Limits) Option {
 	return func(c *config) error {
 		c.limits = l
+		return nil
+	}
+}
+
+// Abandoned is what becomes of an open transaction whose process is gone. The
+// zero Abandoned keeps it.
+type Abandoned uint8
+
+// What Runtime.Recover does with an abandoned transaction.
+const (
+	Keep   Abandoned = iota // it stays open, with its claims, until somebody reverts it
+	Revert                  // it is taken back
+)
+
+// OnAbandoned says what Runtime.Recover does with open transactions whose
+// process is gone, once it has settled their calls; the default is Keep. One with
+// a call that waits for approval is kept in either case: it has not been given
+// up.
+func OnAbandoned(a Abandoned) Option {
+	return func(c *config) error {
+		if a > Revert {
+			return errors.New("OnAbandoned takes Keep or Revert")
+		}
+		c.abandon = a
 		return nil
 	}
 }

@@ -34,6 +34,7 @@ type Runtime struct {
 	reverter *revert.Reverter
 	live     live
 	named    named
+	abandon  Abandoned
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -47,7 +48,7 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon}
 	var err error
 	if rt.tools, err = tool.NewRegistry(c.tools...); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -168,10 +169,4 @@ func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error
 func (rt *Runtime) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	rep, err := rt.reverter.Redo(ctx, txn)
 	return rep, partial(rep, err)
-}
-
-// Recover settles the calls that dead processes left in flight, and nothing
-// else. It may be run at any time, also beside living processes.
-func (rt *Runtime) Recover(ctx context.Context) (revert.Recovery, error) {
-	return rt.reverter.Recover(ctx)
 }

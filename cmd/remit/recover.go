@@ -41,7 +41,7 @@ func (a *app) recover(ctx context.Context, p *place, asJSON bool) error {
 			rec.Settled, rec.OwnerGone = listed(rec.Settled), listed(rec.OwnerGone)
 			newJSON(a.out).write(rec)
 		default:
-			a.paint().recovery(a.out, rec, p)
+			a.paint().recovery(a.out, rec.Recovery, p)
 		}
 		return err
 	})
