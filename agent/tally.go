@@ -25,11 +25,39 @@ func newTally() *tally { return &tally{tools: map[string]perm.ToolTally{}} }
 func (t *tally) facts(id string) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.held(id)
+}
+
+// held is called with the lock.
+func (t *tally) held(id string) perm.SessionFacts {
 	recent := slices.Clone(t.recent)
 	if recent == nil {
 		recent = []perm.RecentCall{}
 	}
 	return perm.SessionFacts{ID: id, Labels: append([]string{}, t.labels...), Tools: maps.Clone(t.tools), Recent: recent}
+}
+
+// reserve counts a call as in flight, and returns the facts as they were before
+// it, in one step.
+func (t *tally) reserve(id, name string) perm.SessionFacts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.held(id)
+	t.fly(name, 1)
+	return before
+}
+
+func (t *tally) release(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fly(name, -1)
+}
+
+// fly is called with the lock.
+func (t *tally) fly(name string, n int) {
+	c := t.tools[name]
+	c.InFlight += n
+	t.tools[name] = c
 }
 
 // label adds labels, which are never taken away, and returns the new ones.
@@ -97,3 +125,11 @@ func (c *counts) Ended(name string, s tool.Status) { c.session.tally.ended(name,
 
 // Label gives the session labels.
 func (c *counts) Label(labels []string) []string { return c.session.tally.label(labels) }
+
+// Reserve counts a call as in flight, and returns the session's facts without it.
+func (c *counts) Reserve(name string) perm.SessionFacts {
+	return c.session.tally.reserve(c.session.id, name)
+}
+
+// Release ends what Reserve began.
+func (c *counts) Release(name string) { c.session.tally.release(name) }

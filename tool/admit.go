@@ -25,6 +25,8 @@ type admitted struct {
 	bound  perm.Set // what the call may ask for while it runs
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
+
+	counted perm.SessionFacts // the session before this call
 }
 
 // admit is step 1: find the tool, decode and validate the input once, compute

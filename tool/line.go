@@ -45,6 +45,8 @@ type Parts struct {
 // Facts are the counts of a session and a transaction, kept by package agent.
 type Facts interface {
 	Session() perm.SessionFacts
+	Reserve(tool string) perm.SessionFacts // counts a call as in flight; returns the facts without it
+	Release(tool string)                   // after Ended: the call is in flight no more
 	Txn() perm.TxnFacts
 	Next() int // the next sequence number of the transaction
 	Ended(tool string, s Status)
@@ -123,7 +125,8 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 	if req.ID == "" {
 		req.ID = host.NewID(l.p.Host, "c_")
 	}
-	out := l.run(ctx, req)
+	out, release := l.run(ctx, req)
+	defer release()                           // once it is counted as what it came to
 	if t, ok := l.p.Tools.Get(req.Tool); ok { // a name that a model made up is nothing to count
 		l.p.Facts.Ended(t.Name(), out.Status)
 	}
@@ -134,11 +137,18 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 // written. The transaction can then only be reverted.
 func (l *Line) Broken() bool { return l.broken.Load() }
 
-func (l *Line) run(ctx context.Context, req Request) Outcome {
+func (l *Line) run(ctx context.Context, req Request) (out Outcome, release func()) {
 	admitted, end := l.admit(ctx, req)
 	if end != nil {
-		return *end
+		return *end, func() {}
 	}
+	// What a policy counts is fixed here, in one step with being counted: of two
+	// calls that come at once one sees the other, so no budget is spent twice.
+	admitted.counted = l.p.Facts.Reserve(admitted.tool.Name())
+	return l.proceed(ctx, admitted), func() { l.p.Facts.Release(admitted.tool.Name()) }
+}
+
+func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 	permitted, end := l.permit(ctx, admitted)
 	if end != nil {
 		return *end

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -142,7 +143,7 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 		batch.Count = 1
 	}
 	return perm.Request{
-		Principal: l.p.Principal.Clone(), Session: l.p.Facts.Session(), Txn: l.p.Facts.Txn(),
+		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(),
 		Tool: perm.ToolFacts{
 			Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: a.tool.t.digest,
 			Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: a.tool.CanRevert(),
@@ -155,6 +156,17 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method, Dynamic: dynamic},
 		Purpose: perm.PurposeRun, Time: l.p.Host.Now(),
 	}, nil
+}
+
+// session is what a policy sees of the session: the counts as they were when the
+// call was counted in, so that they are the same for all its accesses, and the
+// labels as they are now.
+func (l *Line) session(a admitted) perm.SessionFacts {
+	facts := a.counted
+	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
+	now := l.p.Facts.Session()
+	facts.ID, facts.Labels = now.ID, now.Labels
+	return facts
 }
 
 func strictest(ds []perm.Decision) perm.Decision {
