@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,9 +266,9 @@ func TestParallelCallsThatCreateOneFile(t *testing.T) {
 	require.Equal(t, before, tree(t, dir))
 }
 
-// TestUnknownBecauseOfALaterWriter: a confined call whose change lay under a
-// later one is undone once the later one is.
-func TestUnknownBecauseOfALaterWriter(t *testing.T) {
+// TestLaterWriterWaits: what a call changed is its own until it has ended, so
+// that it can be taken back whatever others want.
+func TestLaterWriterWaits(t *testing.T) {
 	dir := workspace(t)
 	before := tree(t, dir)
 	there, release := make(chan struct{}), make(chan struct{})
@@ -275,20 +276,73 @@ func TestUnknownBecauseOfALaterWriter(t *testing.T) {
 	tl, err := tool.CreateWith("slow", "", anyWrite(), slow, confined()...)
 	rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, tl, err))...), agent.Root("workspace", dir), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
-	ended := make(chan tool.Outcome, 1)
+	first, second := make(chan tool.Outcome, 1), make(chan tool.Outcome, 1)
 	go func() {
 		out, _ := tx.Invoke(t.Context(), "slow", "first")
-		ended <- out
+		first <- out
 	}()
 	<-there
-	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "second"})
+	go func() {
+		out, _ := tx.Invoke(t.Context(), "file_write", tool.Args{"path": "a.txt", "content": "second"})
+		second <- out
+	}()
 	close(release)
-	require.Equal(t, tool.StatusUnknown, (<-ended).Status)
+	out := <-first
+	require.Equal(t, tool.StatusFailed, out.Status, "%+v", out.Error)
+	require.Equal(t, "all", out.TakenBack)
+	require.Equal(t, tool.StatusDone, (<-second).Status)
 	require.Equal(t, "second", content(t, dir, "a.txt"))
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedState, rep.State)
 	require.Equal(t, before, tree(t, dir))
+}
+
+// TestParallelCallsOnFewFiles: calls that change the same files at once, each
+// several of them and some twice, are each verified by themselves, and the
+// transaction is taken back whole. A call that would wait in a circle fails
+// without effect, and so does one whose folder went with it.
+func TestParallelCallsOnFewFiles(t *testing.T) {
+	for seed := range uint64(20) {
+		dir := workspace(t)
+		before := tree(t, dir)
+		run := func(ctx context.Context, tc ctxperm.ToolContext, in string) (string, error) {
+			f, err := handle.Open(tc, "workspace")
+			if err != nil {
+				return "", err
+			}
+			r := rand.New(rand.NewPCG(seed, uint64(len(in))))
+			for range 1 + r.IntN(4) {
+				name := []string{"a.txt", "d/b.txt", "new.txt"}[r.IntN(3)]
+				if err := f.Write(ctx, name, []byte(in+name), handle.WriteOptions{MakeParents: true}); err != nil {
+					return "", err
+				}
+			}
+			return "ok", nil
+		}
+		tl, err := tool.CreateWith("put", "", anyWrite(), run, confined()...)
+		rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, tl, err))...), agent.Policy(allowAll()), agent.Root("workspace", dir))
+		tx := begin(t, newSession(t, rt))
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				name, input := "put", any(strings.Repeat("x", i))
+				if i%2 == 0 {
+					name, input = "file_write", tool.Args{"path": "a.txt", "content": strings.Repeat("y", i)}
+				}
+				out, err := tx.Invoke(t.Context(), name, input)
+				if err == nil {
+					return
+				}
+				require.Equal(t, tool.StatusFailed, out.Status, "%+v", out.Error)
+				require.Contains(t, []string{"", "all"}, out.TakenBack)
+			})
+		}
+		all.Wait()
+		rep, err := tx.Revert(t.Context())
+		require.NoError(t, err, "seed %d: %+v", seed, rep.NotUndone())
+		require.Equal(t, before, tree(t, dir), "seed %d", seed)
+	}
 }
 
 // TestFoundAsWantedIsHeld: a call that found a file as it wants it relies on it

@@ -75,14 +75,17 @@ func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...re
 }
 
 // Turn waits until no other call of the transaction changes a resource, and
-// keeps it so until the permit ends: what a handle reads of it in between is what
-// its change starts from. Taking the same resource twice waits for itself.
+// keeps it so until the call has ended; other operations of this call come after
+// the permit has. So what a handle reads of it is what its change starts from, and
+// what Verify looks at is what the change left. Taking the same resource twice
+// waits for itself; two calls that would wait for each other do not: one is
+// refused.
 func (p Permit) Turn(ctx context.Context, resource string) error {
 	call := p.op.Call()
 	if call == nil {
 		return ErrClosed
 	}
-	release, err := call.Config().Turns.Take(ctx, resource)
+	release, err := call.Config().Turns.Take(ctx, call.Config().ID, resource)
 	if err == nil {
 		p.op.Then(release)
 	}

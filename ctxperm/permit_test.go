@@ -166,21 +166,31 @@ func TestEndDoesNotOvertakeARecord(t *testing.T) {
 	}
 }
 
-// TestTurnLastsAsLongAsItsPermit: what a handle reads in between no other call of
-// the transaction changes.
-func TestTurnLastsAsLongAsItsPermit(t *testing.T) {
+// TestTurnLastsAsLongAsItsCall: what a call changed no other call of the
+// transaction changes before it has ended; its own next operation comes after
+// the permit.
+func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := begin(t, hosttest.New(1))
-		first, second := permit(t, x.call("c_1"), perm.Write), permit(t, x.call("c_2"), perm.Write)
+		one := x.call("c_1")
+		first, again, second := permit(t, one, perm.Write), permit(t, one, perm.Write), permit(t, x.call("c_2"), perm.Write)
 		require.NoError(t, first.Turn(t.Context(), file))
 		require.NoError(t, second.Turn(t.Context(), file+"x"))
 		taken := make(chan error, 1)
 		go func() { taken <- second.Turn(t.Context(), file) }()
+		own := make(chan error, 1)
+		go func() { own <- again.Turn(t.Context(), file) }()
+		synctest.Wait()
+		require.Empty(t, own)
+		first.End()
+		require.NoError(t, <-own)
+		again.End()
 		synctest.Wait()
 		require.Empty(t, taken)
-		first.End()
+		x.turns.Leave("c_1")
 		require.NoError(t, <-taken)
 		second.End()
+		x.turns.Leave("c_2")
 		third := permit(t, x.call("c_3"), perm.Write)
 		require.NoError(t, third.Turn(t.Context(), file))
 		third.End()

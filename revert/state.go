@@ -43,7 +43,8 @@ type Call struct {
 	Undo     *Undo // the newest taking back, nil where there was none, or it was taken back itself
 	Redo     *Undo // a taking back of Undo that has no end
 
-	outside bool // the tool's own Revert has ended well, in whichever attempt
+	at      []int64 // positions of Changes on the journal
+	outside bool    // the tool's own Revert has ended well, in whichever attempt
 }
 
 // Undo is one taking back of a call.
@@ -159,8 +160,9 @@ func (t *Txn) State() TxnState {
 	}
 }
 
-// Left lists the calls that something may be left of, newest first: the order
-// in which they are taken back.
+// Left lists the calls that something may be left of, in the order in which they
+// are taken back: newest first, and never one before another that changed the
+// same resource after it.
 func (t *Txn) Left() []*Call {
 	var left []*Call
 	for i := len(t.Calls) - 1; i >= 0; i-- {
@@ -168,7 +170,7 @@ func (t *Txn) Left() []*Call {
 			left = append(left, t.Calls[i])
 		}
 	}
-	return left
+	return undoOrder(left)
 }
 
 // InFlight lists the calls, and the takings back, that have no end.
@@ -245,7 +247,7 @@ func (t *Txn) read(ctx context.Context, j Journal, txn string, apply func(Entry,
 }
 
 // apply folds one record of the transaction's own stream into t.
-func (t *Txn) apply(_ Entry, r Record) error {
+func (t *Txn) apply(e Entry, r Record) error {
 	if begun, ok := r.Body.(*Begun); ok {
 		if t.Owner != "" {
 			return fmt.Errorf("transaction %s began twice", t.ID)
@@ -276,9 +278,9 @@ func (t *Txn) apply(_ Entry, r Record) error {
 	case *RevertedTo:
 		t.dropMarks(b.Name)
 	case *Reverting, *Reverted:
-		return t.applyUndo(Entry{}, r)
+		return t.applyUndo(e, r)
 	default:
-		return t.applyCall(r)
+		return t.applyCall(e, r)
 	}
 	return nil
 }

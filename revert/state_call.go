@@ -7,11 +7,11 @@ import (
 
 // applyCall folds one record of a call into the transaction and refuses
 // sequences that no run can write.
-func (t *Txn) applyCall(r Record) error {
+func (t *Txn) applyCall(e Entry, r Record) error {
 	c, seen := t.byID[r.Call]
 	if !seen {
 		if _, undo := t.undos[r.Call]; undo {
-			return t.applyUndo(Entry{}, r)
+			return t.applyUndo(e, r)
 		}
 		return t.beginCall(r)
 	}
@@ -27,6 +27,9 @@ func (t *Txn) applyCall(r Record) error {
 	}
 	if c.Phase != PhaseStarted {
 		return fmt.Errorf("%s of call %s, which ended as %s", r.Kind, r.Call, c.Phase)
+	}
+	if _, changed := r.Body.(*Changed); changed {
+		c.at = append(c.at, e.Pos)
 	}
 	return c.apply(r)
 }

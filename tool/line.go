@@ -157,6 +157,8 @@ func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 	if end != nil {
 		return *end
 	}
+	// What the call changed stays its own until it is verified or taken back.
+	defer l.turns.Leave(intended.id)
 	executed, end := l.execute(ctx, intended)
 	if end != nil {
 		return *end

@@ -21,6 +21,11 @@ func NewLock(h Host, id string) *Lock {
 	return l
 }
 
+// NewClosedLock returns a lock that somebody has: Lock waits until Unlock.
+func NewClosedLock(h Host, id string) *Lock {
+	return &Lock{host: h, id: id, token: make(chan struct{}, 1)}
+}
+
 // Lock takes the lock, or fails with the cause of the context's end or the
 // error of the scheduling point. A context that has ended always loses, also
 // against a lock that is free, so that the outcome never depends on which

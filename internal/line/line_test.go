@@ -180,41 +180,6 @@ func TestStartGoesWithTheFirstRecord(t *testing.T) {
 	}
 }
 
-// TestTurnsAreTaken: one after the other for one resource, side by side for two.
-func TestTurnsAreTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		turns := line.NewTurns(hosttest.New(1))
-		first, err := turns.Take(t.Context(), "a")
-		require.NoError(t, err)
-		other, err := turns.Take(t.Context(), "b")
-		require.NoError(t, err)
-		order := make(chan int, 3)
-		for i := range 3 {
-			go func() {
-				release, err := turns.Take(t.Context(), "a")
-				require.NoError(t, err)
-				order <- i
-				release()
-				release()
-			}()
-			synctest.Wait()
-		}
-		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = turns.Take(impatient, "a")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Empty(t, order)
-		first()
-		synctest.Wait()
-		require.Equal(t, []int{0, 1, 2}, []int{<-order, <-order, <-order})
-		other()
-		var nobody *line.Turns
-		release, err := nobody.Take(t.Context(), "a")
-		require.NoError(t, err)
-		release()
-	})
-}
-
 // TestThen: what an operation took is given back with it, newest first, once.
 func TestThen(t *testing.T) {
 	c := newCall(t, hosttest.New(1))

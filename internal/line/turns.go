@@ -2,60 +2,222 @@ package line
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
 )
 
-// Turns lets the calls of one transaction change a resource one after the other.
-// Between transactions the journal's claims do that.
+// Turns lets the calls of one transaction change a resource one after the other,
+// and one that lies above or below it, such as a folder and a file in it. Between
+// transactions the journal's claims do that.
+//
+// A call keeps a resource from its first change until it has ended, verified or
+// taken back: two-phase locking. So nobody changes what its Verify looks at, what
+// it takes back lies on top, and the calls of a transaction can be taken back one
+// by one. Calls that would wait for each other in a circle do not wait: the one
+// that would close it is refused.
 type Turns struct {
-	host host.Host
-	mu   sync.Mutex // never held across a wait
-	of   map[string]*turn
+	host  host.Host
+	mu    sync.Mutex                       // never held across a wait
+	held  map[string]string                // the call that has a resource
+	below map[string]map[string]bool       // held resources below a resource
+	own   map[string]map[string]*host.Lock // by call and resource: its operations among themselves
+	queue []*waiter                        // in the order in which they came
 }
 
-type turn struct {
-	lock *host.Lock
-	refs int
+// waiter is an operation that waits for other calls.
+type waiter struct {
+	call, resource string
+	gate           *host.Lock // opened once, by whoever makes way
+	refused        error      // set before gate opens
+}
+
+// CircleError refuses a wait that would never end.
+type CircleError struct{ Resource, Holder string }
+
+func (e *CircleError) Error() string {
+	return fmt.Sprintf("call %s of the same transaction is changing %s and waits for this one; do one after the other", e.Holder, e.Resource)
 }
 
 // NewTurns makes the turns of one transaction.
-func NewTurns(h host.Host) *Turns { return &Turns{host: h, of: map[string]*turn{}} }
+func NewTurns(h host.Host) *Turns {
+	return &Turns{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}}
+}
 
-// Take waits for a resource and returns the function that gives it back. A call
-// that takes a resource twice waits for itself.
-func (t *Turns) Take(ctx context.Context, resource string) (release func(), err error) {
+// Take waits until no other call has the resource, and no other operation of this
+// one. It returns the function that ends the operation; the call keeps the
+// resource until Leave. An operation that takes a resource twice waits for itself.
+func (t *Turns) Take(ctx context.Context, call, resource string) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
-	mine := t.enter(resource)
-	if err := mine.lock.Lock(ctx); err != nil {
-		t.leave(resource)
+	own := t.within(call, resource)
+	if err := own.Lock(ctx); err != nil {
 		return nil, err
 	}
-	return sync.OnceFunc(func() {
-		mine.lock.Unlock()
-		t.leave(resource)
-	}), nil
-}
-
-func (t *Turns) enter(resource string) *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	mine, ok := t.of[resource]
-	if !ok {
-		mine = &turn{lock: host.NewLock(t.host, "line.turn")}
-		t.of[resource] = mine
+	if err := t.takeOver(ctx, call, resource); err != nil {
+		own.Unlock()
+		return nil, err
 	}
-	mine.refs++
-	return mine
+	return sync.OnceFunc(own.Unlock), nil
 }
 
-func (t *Turns) leave(resource string) {
+func (t *Turns) within(call, resource string) *host.Lock {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.of[resource].refs--; t.of[resource].refs == 0 {
-		delete(t.of, resource)
+	if t.own[call] == nil {
+		t.own[call] = map[string]*host.Lock{}
+	}
+	own, ok := t.own[call][resource]
+	if !ok {
+		own = host.NewLock(t.host, "line.operation")
+		t.own[call][resource] = own
+	}
+	return own
+}
+
+// takeOver makes a call the holder of a resource, if it is not.
+func (t *Turns) takeOver(ctx context.Context, call, resource string) error {
+	w, err := t.join(call, resource)
+	if w == nil || err != nil {
+		return err
+	}
+	if err := w.gate.Lock(ctx); err != nil && t.leaves(w) {
+		return err
+	}
+	return w.refused // where the caller gave up just when it came through, its next step sees that
+}
+
+// join makes the call the holder at once, or lets it wait.
+func (t *Turns) join(call, resource string) (*waiter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	others := t.others(call, resource)
+	if len(others) == 0 {
+		return nil, t.hold(call, resource)
+	}
+	for _, o := range others {
+		if t.waitsFor(o, call, map[string]bool{}) {
+			return nil, &CircleError{Resource: resource, Holder: o}
+		}
+	}
+	w := &waiter{call: call, resource: resource, gate: host.NewClosedLock(t.host, "line.turn")}
+	t.queue = append(t.queue, w)
+	return w, nil
+}
+
+// leaves takes a waiter out of the queue; false: it was let through already.
+func (t *Turns) leaves(w *waiter) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.queue {
+		if other == w {
+			t.queue = append(t.queue[:i:i], t.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// others lists the calls that have what a call may not have beside them.
+func (t *Turns) others(call, resource string) (calls []string) {
+	add := func(at string) {
+		if holder, ok := t.held[at]; ok && holder != call {
+			calls = append(calls, holder)
+		}
+	}
+	add(resource)
+	for above := range revert.Above(resource) {
+		add(above)
+	}
+	for at := range t.below[resource] {
+		add(at)
+	}
+	return calls
+}
+
+// waitsFor reports whether a call waits, however indirectly, for another.
+func (t *Turns) waitsFor(from, to string, seen map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	if seen[from] {
+		return false
+	}
+	seen[from] = true
+	for _, w := range t.queue {
+		if w.call != from {
+			continue
+		}
+		for _, next := range t.others(from, w.resource) {
+			if t.waitsFor(next, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hold gives a call a resource, unless others who wait for it would then wait in
+// a circle with another operation of the call.
+func (t *Turns) hold(call, resource string) error {
+	if t.held[resource] == call {
+		return nil
+	}
+	t.held[resource] = call
+	for above := range revert.Above(resource) {
+		if t.below[above] == nil {
+			t.below[above] = map[string]bool{}
+		}
+		t.below[above][resource] = true
+	}
+	for _, w := range t.queue {
+		if w.call != call {
+			continue
+		}
+		for _, o := range t.others(call, w.resource) {
+			if t.waitsFor(o, call, map[string]bool{}) {
+				t.free(resource)
+				return &CircleError{Resource: resource, Holder: o}
+			}
+		}
+	}
+	return nil
+}
+
+// Leave gives back everything that a call has. It has ended: none of its
+// operations runs or waits any more.
+func (t *Turns) Leave(call string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for resource, holder := range t.held {
+		if holder == call {
+			t.free(resource)
+		}
+	}
+	delete(t.own, call)
+	for i := 0; i < len(t.queue); {
+		w := t.queue[i]
+		if len(t.others(w.call, w.resource)) > 0 {
+			i++
+			continue
+		}
+		t.queue = append(t.queue[:i:i], t.queue[i+1:]...)
+		w.refused = t.hold(w.call, w.resource)
+		w.gate.Unlock()
+	}
+}
+
+func (t *Turns) free(resource string) {
+	delete(t.held, resource)
+	for above := range revert.Above(resource) {
+		if delete(t.below[above], resource); len(t.below[above]) == 0 {
+			delete(t.below, above)
+		}
 	}
 }

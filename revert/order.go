@@ -1,0 +1,95 @@
+package revert
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// later says which calls lie on top of which: a call lies on another that it
+// changed a resource after, the same one or one above or below it, such as a folder
+// and a file in it.
+type later map[*Call]map[*Call]bool
+
+// onTop compares the changes of calls.
+func onTop(calls []*Call) later {
+	type touch struct {
+		call *Call
+		at   int64
+	}
+	touched := map[string][]touch{}
+	for _, c := range calls {
+		for i, ch := range c.Changes {
+			touched[ch.Resource] = append(touched[ch.Resource], touch{c, c.at[i]})
+		}
+	}
+	over := later{}
+	relate := func(a, b touch) {
+		switch {
+		case a.call == b.call:
+		case a.at > b.at:
+			over.add(a.call, b.call)
+		default:
+			over.add(b.call, a.call)
+		}
+	}
+	for resource, here := range touched {
+		for i, a := range here {
+			for _, b := range here[:i] {
+				relate(a, b)
+			}
+		}
+		for above := range Above(resource) {
+			for _, a := range here {
+				for _, b := range touched[above] {
+					relate(a, b)
+				}
+			}
+		}
+	}
+	return over
+}
+
+func (l later) add(upper, lower *Call) {
+	if l[upper] == nil {
+		l[upper] = map[*Call]bool{}
+	}
+	l[upper][lower] = true
+}
+
+// Above lists what a resource lies below, nearest first: all that its text
+// continues after a slash. It orders effects and lets writers wait for one
+// another; it never decides what may be touched.
+func Above(resource string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := strings.Index(resource, "://") + len("://")
+		for i := len(resource) - 1; i > start; i-- {
+			if resource[i] == '/' && !yield(resource[:i]) {
+				return
+			}
+		}
+	}
+}
+
+// undoOrder sorts calls, given newest first, so that each comes before those that
+// it lies on. Calls that lie on each other, which only a transaction of an older
+// remit or foreign hands can make, stay newest first.
+func undoOrder(calls []*Call) []*Call {
+	over := onTop(calls)
+	waits := map[*Call]int{} // how many that lie on it come first
+	for _, lower := range over {
+		for c := range lower {
+			waits[c]++
+		}
+	}
+	sorted := make([]*Call, 0, len(calls))
+	for rest := slices.Clone(calls); len(rest) > 0; {
+		i := max(slices.IndexFunc(rest, func(c *Call) bool { return waits[c] == 0 }), 0)
+		for c := range over[rest[i]] {
+			waits[c]--
+		}
+		sorted = append(sorted, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return sorted
+}

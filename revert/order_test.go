@@ -1,0 +1,66 @@
+package revert
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestUndoOrder compares with a slow reference on random calls: whatever changed a
+// resource last, or one above or below it, goes first; else the newest does.
+func TestUndoOrder(t *testing.T) {
+	resources := []string{"file://w/a", "file://w/d", "file://w/d/b", "file://w/d/b/c", "file://w/dd"}
+	related := func(a, b string) bool {
+		return a == b || slices.Contains(slices.Collect(Above(a)), b) || slices.Contains(slices.Collect(Above(b)), a)
+	}
+	moved := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		calls := make([]*Call, 2+r.IntN(4))
+		for i := range calls {
+			calls[i] = &Call{Ref: CallRef{Call: fmt.Sprint(i)}}
+		}
+		newest := slices.Clone(calls)
+		slices.Reverse(newest)
+		// Serial in some order, as two-phase locking leaves them.
+		for at, i := range r.Perm(len(calls)) {
+			for n := range 1 + r.IntN(3) {
+				calls[i].Changes = append(calls[i].Changes, Change{Resource: resources[r.IntN(len(resources))]})
+				calls[i].at = append(calls[i].at, int64(10*at+n))
+			}
+		}
+		got := undoOrder(newest)
+		require.ElementsMatch(t, newest, got)
+		for i, lower := range got {
+			for _, upper := range got[i+1:] {
+				for x, a := range lower.Changes {
+					for y, b := range upper.Changes {
+						require.False(t, related(a.Resource, b.Resource) && upper.at[y] > lower.at[x], "seed %d: %s before %s", seed, lower.Ref.Call, upper.Ref.Call)
+					}
+				}
+			}
+		}
+		if !slices.Equal(got, newest) {
+			moved++
+		}
+	}
+	require.Greater(t, moved, 200)
+}
+
+// TestUndoOrderOfACircle: nothing is lost of calls that lie on each other.
+func TestUndoOrderOfACircle(t *testing.T) {
+	a := &Call{Changes: []Change{{Resource: "x"}, {Resource: "x"}}, at: []int64{1, 3}}
+	b := &Call{Changes: []Change{{Resource: "x"}}, at: []int64{2}}
+	require.Equal(t, []*Call{b, a}, undoOrder([]*Call{b, a}))
+}
+
+func TestAbove(t *testing.T) {
+	require.Equal(t, []string{"file://w/a/b", "file://w/a", "file://w"}, slices.Collect(Above("file://w/a/b/c")))
+	require.Empty(t, slices.Collect(Above("exec://git")))
+	for range Above("file://w/a/b/c") {
+		break
+	}
+}
