@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -141,7 +143,16 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error
 		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
 	})
 	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host)}, rt.schemes...)
-	return revert.Ways{Schemes: schemes, Undoer: l, Prober: l}, nil
+	return revert.Ways{World: worldOf(open), Schemes: schemes, Undoer: l, Prober: l}, nil
+}
+
+// worldOf names the folders that resources of a session lie in.
+func worldOf(open map[string]disk.Root) string {
+	var world strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		_, _ = fmt.Fprintf(&world, "%s=%v;", name, open[name].Identity())
+	}
+	return world.String()
 }
 
 func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk.Root, error) {

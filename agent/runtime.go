@@ -157,11 +157,27 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*revert.Sess
 // once its calls in flight have ended; an open one whose owner is gone; or one
 // that has committed. A report that is not complete comes with ErrPartial.
 func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error) {
-	if tx, ok := rt.live.get(txn); ok {
-		return tx.Revert(ctx)
+	return rt.Undo(ctx, txn, revert.Undoing{})
+}
+
+// Undo takes a transaction, or a call, of any session back as how says; id names
+// either. A report that is not complete comes with ErrPartial.
+func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
+	txn := id
+	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
+		txn, how.Calls = t.ID, []string{c.Ref.Call}
 	}
-	rep, err := rt.reverter.Revert(ctx, txn)
+	if tx, ok := rt.live.get(txn); ok {
+		return tx.Undo(ctx, how)
+	}
+	rep, err := rt.reverter.Undo(ctx, txn, how)
 	return rep, partial(rep, err)
+}
+
+// Preview says what Undo would do as things stand, and writes nothing: one item
+// for each resource. It has no error for what could not be taken back.
+func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
+	return rt.reverter.Preview(ctx, id, how)
 }
 
 // Redo brings back what taking an ended transaction back removed, by the same

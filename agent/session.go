@@ -95,10 +95,20 @@ func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string
 // Revert takes back a transaction of this session, also after it committed. A
 // report that is not complete comes with ErrPartial.
 func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error) {
+	return s.Undo(ctx, txn, revert.Undoing{})
+}
+
+// Undo takes back a transaction of this session, or a call of one, as how says;
+// see Runtime.Undo.
+func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
+	txn := id
+	if t, _, err := revert.LoadCall(ctx, s.rt.journal, id); err == nil {
+		txn = t.ID
+	}
 	if err := s.owns(ctx, txn); err != nil {
 		return revert.Report{}, err
 	}
-	return s.rt.Revert(ctx, txn)
+	return s.rt.Undo(ctx, id, how)
 }
 
 // Redo brings back a transaction of this session that was taken back; see

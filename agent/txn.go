@@ -128,6 +128,25 @@ func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 	return tx.revert(ctx)
 }
 
+// Undo takes the transaction back as how says. Where how names calls it takes back
+// only those, with what lies on them, and the transaction stays open. A report
+// that is not complete comes with ErrPartial.
+func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report, err error) {
+	whole := len(how.Calls) == 0
+	if whole && tx.managed {
+		return revert.Report{}, ErrManaged
+	}
+	err = tx.alone(ctx, func() error {
+		tx.going = tx.going || whole
+		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), how)
+		if err == nil && whole {
+			tx.end()
+		}
+		return partial(rep, err)
+	})
+	return rep, err
+}
+
 func (tx *Txn) commit(ctx context.Context) error {
 	return tx.alone(ctx, func() error {
 		if err := tx.usable(); err != nil {
@@ -147,7 +166,7 @@ func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 	err = tx.alone(ctx, func() error {
 		// Taking back is not given up half-way because its caller went away.
 		tx.going = true
-		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID())
+		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Undoing{})
 		if err == nil {
 			tx.end()
 		}

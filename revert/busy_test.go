@@ -117,13 +117,13 @@ func TestOpenTransactionIsItsOwners(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.reverter.Revert(ctx, rec.Txn())
 	require.ErrorIs(t, err, revert.ErrBusy)
-	_, err = q.reverter.Abort(ctx, rec.Txn())
+	_, err = q.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
 	require.ErrorIs(t, err, revert.ErrNotOwner)
 	require.Equal(t, "7", w.values["a"])
-	_, err = p.reverter.Abort(ctx, rec.Txn())
+	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
 	require.NoError(t, err)
 	require.Equal(t, before(), w.values)
-	_, err = p.reverter.Abort(ctx, rec.Txn())
+	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
 	require.ErrorIs(t, err, revert.ErrNotOwner)
 }
 

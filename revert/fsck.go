@@ -245,16 +245,17 @@ func (f *fsck) fold(ctx context.Context, e Entry, b *Begun) {
 	if t.End == "" {
 		f.open[t.ID] = e.Pos
 	}
-	subject := b.Undoes + b.Redoes
-	if subject == "" {
-		return
-	}
-	of, err := Load(ctx, f.journal, subject)
-	switch {
-	case err != nil:
-		f.problem(e.Pos, "transaction %s works on %s, which cannot be told: %w", t.ID, subject, err)
-	case !slices.Contains(of.UndoneBy, t.ID):
-		f.problem(e.Pos, "transaction %s works on %s, which does not say so", t.ID, subject)
+	for _, subject := range append([]string{b.Undoes + b.Redoes}, b.Also...) {
+		if subject == "" {
+			continue
+		}
+		of, err := Load(ctx, f.journal, subject)
+		switch {
+		case err != nil:
+			f.problem(e.Pos, "transaction %s works on %s, which cannot be told: %w", t.ID, subject, err)
+		case !slices.Contains(of.UndoneBy, t.ID):
+			f.problem(e.Pos, "transaction %s works on %s, which does not say so", t.ID, subject)
+		}
 	}
 }
 

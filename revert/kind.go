@@ -88,9 +88,10 @@ type Labelled struct {
 
 // Begun begins a transaction.
 type Begun struct {
-	Owner  string `json:"owner"`
-	Undoes string `json:"undoes,omitempty"` // the ended transaction that this one takes back
-	Redoes string `json:"redoes,omitempty"` // the reverted transaction whose effects this one brings back
+	Owner  string   `json:"owner"`
+	Undoes string   `json:"undoes,omitempty"` // the ended transaction that this one takes back
+	Also   []string `json:"also,omitempty"`   // further ended transactions, of which calls that lie on those are taken back
+	Redoes string   `json:"redoes,omitempty"` // the reverted transaction whose effects this one brings back
 }
 
 // Adopted gives an unfinished transaction a new owner.
@@ -247,8 +248,9 @@ type RevertedTo struct {
 // the undo call; Of names the call that is taken back.
 type Reverting struct {
 	Of    CallRef `json:"of"`
-	Key   string  `json:"key"`   // revert key
-	Cause string  `json:"cause"` // failed, verify_failed, savepoint, abort, undo, recovery, redo
+	Key   string  `json:"key"`          // revert key
+	Cause string  `json:"cause"`        // failed, verify_failed, savepoint, abort, undo, recovery, redo
+	By    string  `json:"by,omitempty"` // the person who asked for it, where one is named
 	Steps []Step  `json:"steps"`
 }
 

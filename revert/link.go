@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
 )
@@ -38,14 +39,15 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 	// All in one batch: a link that its subject does not know of could not be
 	// found again, and the claim keeps a second one away that was begun by a
 	// process which has not seen this one.
-	err := rec.Write(ctx, Write{
-		Lines:  []Line{{Body: b}, {Txn: t.ID, Body: &UndoneBy{Txn: id}}},
-		Take:   Take{To: Ownership{Txn: id, Owner: b.Owner}},
-		Claims: []string{"txn:" + t.ID}, Durable: true,
-	})
+	w := Write{Lines: []Line{{Body: b}}, Take: Take{To: Ownership{Txn: id, Owner: b.Owner}}, Durable: true}
+	for _, subject := range append([]string{t.ID}, b.Also...) {
+		w.Lines = append(w.Lines, Line{Txn: subject, Body: &UndoneBy{Txn: id}})
+		w.Claims = append(w.Claims, "txn:"+subject)
+	}
+	err := rec.Write(ctx, w)
 	var held *ClaimedError
-	if errors.As(err, &held) && held.Resource == "txn:"+t.ID {
-		return rec, fmt.Errorf("%s works on transaction %s: %w", held.Holder, t.ID, ErrBusy)
+	if errors.As(err, &held) && strings.HasPrefix(held.Resource, "txn:") {
+		return rec, fmt.Errorf("%s works on transaction %s: %w", held.Holder, strings.TrimPrefix(held.Resource, "txn:"), ErrBusy)
 	}
 	return rec, err
 }

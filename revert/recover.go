@@ -78,24 +78,40 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) ([]Settled, error)
 	if err != nil {
 		return nil, err
 	}
-	subject, err := r.subject(ctx, t)
-	if err != nil || len(subject.InFlight()) == 0 {
-		return nil, err
+	var waiting []*Txn
+	for _, about := range t.subjects() {
+		subject, err := Load(ctx, r.Journal, about)
+		if err != nil {
+			return nil, err
+		}
+		if len(subject.InFlight()) > 0 {
+			waiting = append(waiting, subject)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil, nil
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
 	}
-	rec := r.recorder(t).In(t.ID)
-	return r.settle(ctx, rec, subject)
+	var settled []Settled
+	for _, subject := range waiting {
+		some, err := r.settle(ctx, r.recorder(t).In(t.ID), subject)
+		settled = append(settled, some...)
+		if err != nil {
+			return settled, err
+		}
+	}
+	return settled, nil
 }
 
-// subject is the transaction whose calls t works on: itself, or the one that it
+// subjects are the transactions whose calls t works on: itself, or those that it
 // takes back or brings back.
-func (r *Reverter) subject(ctx context.Context, t *Txn) (*Txn, error) {
+func (t *Txn) subjects() []string {
 	if about := t.Undoes + t.Redoes; about != "" {
-		return Load(ctx, r.Journal, about)
+		return append([]string{about}, t.Also...)
 	}
-	return t, nil
+	return []string{t.ID}
 }
 
 func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error {
@@ -188,7 +204,7 @@ func (r *Reverter) found(ctx context.Context, rec Recorder, c *Call, s Settled, 
 }
 
 func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, err := r.takeBackCall(ctx, w, rec, c, "recovery", nil)
+	results, err := r.takeBackCall(ctx, w, rec, c, manner{cause: "recovery"})
 	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
@@ -199,7 +215,7 @@ func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call
 // withdraw takes a confined call back that died half-way: its changes are all
 // it did, and nobody has seen a result.
 func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, err := r.takeBackCall(ctx, w, rec, c, "recovery", nil)
+	results, err := r.takeBackCall(ctx, w, rec, c, manner{cause: "recovery"})
 	if err != nil {
 		return s, err
 	}

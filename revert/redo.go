@@ -85,7 +85,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call) 
 	if err := w.settleSteps(ctx, c.Redo); err != nil {
 		return nil, err
 	}
-	steps, blobs, err := r.plan(ctx, w, c.Undo.did(), nil)
+	steps, blobs, err := r.plan(ctx, w, c.Undo.did(), manner{}, r.Journal)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ type Report struct {
 
 // Item is one resource of one call.
 type Item struct {
+	Txn  string `json:"txn,omitempty"` // of the call, where it is another than the report's
 	Call string `json:"call"`
 	Tool string `json:"tool"`
 	Result

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -35,6 +36,7 @@ type Reverter struct {
 
 // Ways are the means of taking calls back.
 type Ways struct {
+	World   string // names the world that resources lie in: of two sessions with the same one, the same resource is the same thing
 	Schemes []Scheme
 	Undoer  Undoer // nil: no tool can be found, so only handle changes are undone
 	Prober  Prober // nil: nothing can be told but by versions
@@ -44,55 +46,26 @@ type Ways struct {
 // attempt, so that a service can tell a repeat.
 func UndoKey(key string) string { return string(canon.Sum("remit/undo-key/v1", []byte(key))) }
 
-// Revert takes a whole transaction back: an open one whose owner is gone, or one
-// that has committed, through a new undo transaction. What conflicts, fails or
-// is unknown is left alone and listed; the rest is undone. Reverting again does
-// nothing twice. An undo transaction that has not ended stands for the one that
-// it takes back. One that another goroutine or a living process works on, this
-// one included, is ErrBusy; its owner ends it by Abort.
-//
-// ctx ends the work between two calls; what is begun is finished.
-func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
-	leave, err := r.enter(id)
+// Abort takes an open transaction of this opening of the journal back and ends it;
+// where only calls of it are to be taken back it stays open. The caller makes sure
+// that none of its calls is running.
+func (r *Reverter) Abort(ctx context.Context, id string, how Undoing) (Report, error) {
+	t, how, err := r.find(ctx, id, how)
+	if err != nil {
+		return Report{}, err
+	}
+	leave, err := r.enter(t.ID)
 	if err != nil {
 		return Report{}, err
 	}
 	defer leave()
-	t, err := Load(ctx, r.Journal, id)
-	if err != nil {
-		return Report{}, err
-	}
-	if about := t.Undoes + t.Redoes; about != "" { // at most one of them is set
-		if t.End != "" {
-			return Report{}, fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
-		}
-		return r.Revert(ctx, about)
-	}
-	if t.End != "" {
-		return r.undo(ctx, t)
-	}
-	if t, err = r.adopt(ctx, t); err != nil {
-		return Report{}, err
-	}
-	return r.abort(ctx, t)
-}
-
-// Abort takes an open transaction of this opening of the journal back. The
-// caller makes sure that none of its calls is running.
-func (r *Reverter) Abort(ctx context.Context, id string) (Report, error) {
-	leave, err := r.enter(id)
-	if err != nil {
-		return Report{}, err
-	}
-	defer leave()
-	t, err := Load(ctx, r.Journal, id)
-	if err != nil {
+	if t, err = Load(ctx, r.Journal, t.ID); err != nil { // as it is now that nobody else works on it
 		return Report{}, err
 	}
 	if t.End != "" || t.Owner != r.Journal.Owner() {
 		return Report{}, fmt.Errorf("transaction %s: %w", id, ErrNotOwner)
 	}
-	return r.abort(ctx, t)
+	return r.abort(ctx, t, how)
 }
 
 // Adopt makes this opening of the journal the owner of an open transaction whose
@@ -129,7 +102,8 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint string) (Report, 
 		return Report{}, fmt.Errorf("savepoint %q of transaction %s: %w", savepoint, id, ErrNotFound)
 	}
 	rec := r.recorder(t).In(t.ID)
-	items, err := r.takeBack(ctx, rec, t, at, "savepoint")
+	left := slices.DeleteFunc(t.Left(), func(c *Call) bool { return t.index(c) < at })
+	items, err := r.takeBack(ctx, rec, left, manner{cause: "savepoint"})
 	if err != nil {
 		return Report{Txn: id, Items: items}, err
 	}
@@ -153,14 +127,18 @@ func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause strin
 	if err != nil {
 		return nil, err
 	}
-	return r.takeBackCall(ctx, w, rec, c, cause, nil)
+	return r.takeBackCall(ctx, w, rec, c, manner{cause: cause})
 }
 
-// abort ends an open transaction by taking it back.
-func (r *Reverter) abort(ctx context.Context, t *Txn) (Report, error) {
+// abort ends an open transaction by taking it back, or takes calls of it back.
+func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, error) {
 	rec := r.recorder(t).In(t.ID)
 	if err := r.settleCalls(ctx, rec, t); err != nil {
 		return Report{Txn: t.ID}, err
+	}
+	if len(how.Calls) > 0 {
+		items, err := r.takeBack(ctx, rec, t.only(how.Calls), how.manner("undo"))
+		return Report{Txn: t.ID, State: Open, Items: items}, err
 	}
 	// Aborting needs no barrier of its own: the first reverting record makes it
 	// durable, and without one nothing was done.
@@ -169,7 +147,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn) (Report, error) {
 			return Report{Txn: t.ID}, err
 		}
 	}
-	items, err := r.takeBack(ctx, rec, t, 0, "abort")
+	items, err := r.takeBack(ctx, rec, t.Left(), how.manner("abort"))
 	if err != nil {
 		return Report{Txn: t.ID, Items: items}, err
 	}
@@ -179,77 +157,6 @@ func (r *Reverter) abort(ctx context.Context, t *Txn) (Report, error) {
 		return Report{Txn: t.ID, Items: items}, err
 	}
 	return rep, nil
-}
-
-// undo takes an ended transaction back by an undo transaction: the unfinished
-// one of an earlier attempt whose process died, or a new one.
-func (r *Reverter) undo(ctx context.Context, t *Txn) (Report, error) {
-	undo, found, err := r.unfinished(ctx, t)
-	if err == nil && found != nil && found.Redoes != "" {
-		t, err = r.endLink(ctx, undo, t)
-		found = nil
-	}
-	if err != nil {
-		return Report{Txn: t.ID}, err
-	}
-	if found == nil {
-		if len(t.Left()) == 0 {
-			return reportOf(t.ID, "", []Item{}), nil
-		}
-		if undo, err = r.beginLink(ctx, t, &Begun{Undoes: t.ID}); err != nil {
-			return Report{Txn: t.ID}, err
-		}
-		// Another process may have been faster, before the claim was ours.
-		if t, err = Load(ctx, r.Journal, t.ID); err != nil {
-			return Report{Txn: undo.Txn()}, err
-		}
-	}
-	items, err := r.takeBack(ctx, undo, t, 0, "undo")
-	if err != nil {
-		return Report{Txn: t.ID, Undo: undo.Txn(), Items: items}, err
-	}
-	rep := reportOf(t.ID, undo.Txn(), items)
-	if err := undo.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
-		return Report{Txn: t.ID, Undo: undo.Txn(), Items: items}, err
-	}
-	return rep, nil
-}
-
-func reportOf(txn, undo string, items []Item) Report {
-	rep := Report{Txn: txn, Undo: undo, State: RevertedState, Items: items}
-	if len(rep.NotUndone()) > 0 {
-		rep.State = RevertedPartial
-	}
-	return rep
-}
-
-// takeBack takes the calls from index at on back, newest first. A resource that
-// a call of unknown outcome may have touched is left alone in the calls before
-// it: nobody can say which version would be the right one.
-func (r *Reverter) takeBack(ctx context.Context, rec Recorder, t *Txn, at int, cause string) ([]Item, error) {
-	items, frozen := []Item{}, map[string]string{}
-	w, err := r.Ways(ctx, t.Session)
-	if err != nil {
-		return items, err
-	}
-	for _, c := range t.Left() {
-		if t.index(c) < at {
-			continue
-		}
-		if err := context.Cause(ctx); err != nil {
-			return items, err
-		}
-		var results []Result
-		if c.unclear() {
-			results = freeze(c, frozen)
-		} else if results, err = r.takeBackCall(ctx, w, rec, c, cause, frozen); err != nil {
-			return items, err
-		}
-		for _, res := range results {
-			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
-		}
-	}
-	return items, nil
 }
 
 // unclear reports whether nobody can say what the call did. Of a confined call

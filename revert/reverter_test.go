@@ -347,7 +347,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 		require.NoError(t, p.commit(ctx, rec))
 		_, err = p.reverter.Revert(ctx, rec.Txn())
 	} else {
-		_, err = p.reverter.Abort(ctx, rec.Txn())
+		_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
 	}
 	require.NoError(t, err)
 	require.Equal(t, before(), p.world.values)

@@ -35,9 +35,10 @@ type Keeper interface {
 // something is to be done, the counter-change. A counter-change is a Change: its
 // Pre is what is there now, its Post what will be there again.
 type Step struct {
-	Of     []int       `json:"of"`     // numbers of the changes it takes back
-	Plan   UndoOutcome `json:"plan"`   // restored: do Change; already, conflict, failed: nothing is done
-	Change Change      `json:"change"` // the counter-change; without effect unless Plan is restored
+	Of     []int       `json:"of"`               // numbers of the changes it takes back
+	Plan   UndoOutcome `json:"plan"`             // restored: do Change; already, conflict, failed: nothing is done
+	Change Change      `json:"change"`           // the counter-change; without effect unless Plan is restored
+	Forced bool        `json:"forced,omitempty"` // what it displaces is somebody else's
 	Why    string      `json:"why,omitempty"`
 }
 
@@ -60,8 +61,9 @@ func (o UndoOutcome) Clean() bool { return o == Restored || o == Already }
 type Result struct {
 	Resource string      `json:"resource"`
 	Outcome  UndoOutcome `json:"outcome"`
-	Now      Token       `json:"now,omitempty"` // version there afterwards, where known
-	Why      string      `json:"why,omitempty"` // for people: what was found, and what to do
+	Now      Token       `json:"now,omitempty"`    // version there afterwards, where known
+	Forced   bool        `json:"forced,omitempty"` // it displaced what somebody else had left, which is kept
+	Why      string      `json:"why,omitempty"`    // for people: what was found, and what to do
 }
 
 // Undoer takes back effects outside handles, by the tool's own Revert. Package

@@ -122,8 +122,9 @@ type Txn struct {
 	Session    string
 	Owner      string
 	Began      time.Time
-	Undoes     string // set: an undo transaction
-	Redoes     string // set: a transaction that takes an undo back
+	Undoes     string   // set: an undo transaction
+	Also       []string // with Undoes: further transactions, of which it takes calls back
+	Redoes     string   // set: a transaction that takes an undo back
 	Calls      []*Call
 	Savepoints []Mark
 	UndoneBy   []string // undo transactions, oldest first
@@ -253,7 +254,7 @@ func (t *Txn) apply(e Entry, r Record) error {
 			return fmt.Errorf("transaction %s began twice", t.ID)
 		}
 		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
-		t.Redoes = begun.Redoes
+		t.Redoes, t.Also = begun.Redoes, begun.Also
 		return nil
 	}
 	if t.Owner == "" {

@@ -8,6 +8,15 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
+// manner is how calls are taken back.
+type manner struct {
+	cause  string
+	by     string            // the person who asked; empty: nobody is named
+	force  bool              // what somebody else left is overwritten, once it is kept
+	frozen map[string]string // by resource: the call of unknown outcome that may have touched it
+	upon   map[string]string // by resource: what is known to lie on it
+}
+
 // takeBackCall takes one call back. The order, "=>" being a barrier:
 //
 //	settle what an earlier attempt left; plan and keep what will be displaced;
@@ -15,14 +24,14 @@ import (
 //
 // A crash after the first barrier repeats the whole: the versions of the
 // resources tell which steps are done, and the undo key tells the tool.
-func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, cause string, frozen map[string]string) ([]Result, error) {
+func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, m manner) ([]Result, error) {
 	ctx = context.WithoutCancel(ctx) // half an undo is worse than a late one
-	steps, blobs := r.prepare(ctx, w, c, frozen)
+	steps, blobs := r.prepare(ctx, w, c, m)
 	undo, key := host.NewID(r.Host, "c_"), UndoKey(c.Started.Key)
 	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
 		undo = c.Undo.Call // an attempt that died goes on under its own id
 	}
-	reverting := &Reverting{Of: c.Ref, Key: key, Cause: cause, Steps: steps}
+	reverting := &Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
 		return nil, err
 	}
@@ -42,12 +51,12 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 // prepare plans, once what an earlier attempt left is in order. What cannot be
 // looked at is planned as failed, so that one bad resource does not keep the
 // others from being undone.
-func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, frozen map[string]string) ([]Step, []Blob) {
+func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]Step, []Blob) {
 	err := w.settleUndo(ctx, c)
 	if err == nil {
 		var steps []Step
 		var blobs []Blob
-		if steps, blobs, err = r.plan(ctx, w, c.Changes, frozen); err == nil {
+		if steps, blobs, err = r.plan(ctx, w, c.Changes, m, r.Journal); err == nil {
 			return steps, blobs
 		}
 	}
@@ -85,17 +94,17 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 
 // undoOutside takes back what the call did outside handles, by its tool.
 func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Call, undo, key string) []Result {
-	res := Result{Resource: c.toolResource()}
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanUndo(ctx, *c)
 	}
-	switch {
-	case c.outside:
-		res.Outcome = Already // by an attempt that other resources kept from being complete
-		return []Result{res}
-	case can:
-		res.Outcome = Restored
+	outcome, needed := c.outsideWay(can)
+	if !needed {
+		return nil
+	}
+	res := Result{Resource: c.toolResource(), Outcome: outcome}
+	switch outcome {
+	case Restored:
 		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
 			res.Outcome, res.Why = UndoUnknown, err.Error()
 		} else if err := w.Undoer.Undo(ctx, rec, *c, undo, key); err != nil {
@@ -104,17 +113,35 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 				res.Outcome = UndoUnknown
 			}
 		}
-		return []Result{res}
-	case c.Started.Reverts && !c.hadNoEffect():
-		res.Outcome, res.Why = UndoFailed, why
-		return []Result{res}
-	case c.Confined() || c.Class() == Pure:
-		return nil // its changes are all it did
-	default:
-		res.Outcome = UndoFailed
-		res.Why = "a " + string(c.Class()) + " call without a way back: " + why
-		return []Result{res}
+	case UndoFailed:
+		res.Why = c.noWay(why)
+	case Already, Conflict, UndoUnknown:
 	}
+	return []Result{res}
+}
+
+// outsideWay says what can be done about effects of the call outside handles;
+// not needed where it had none that its tool would have to take back.
+func (c *Call) outsideWay(can bool) (outcome UndoOutcome, needed bool) {
+	switch {
+	case c.outside:
+		return Already, true // by an attempt that other resources kept from being complete
+	case can:
+		return Restored, true
+	case c.Started.Reverts && !c.hadNoEffect():
+		return UndoFailed, true
+	case c.Confined() || c.Class() == Pure:
+		return "", false // its changes are all it did
+	default:
+		return UndoFailed, true
+	}
+}
+
+func (c *Call) noWay(why string) string {
+	if c.Started.Reverts && !c.hadNoEffect() {
+		return why
+	}
+	return "a " + string(c.Class()) + " call without a way back: " + why
 }
 
 // toolResource names what a call did outside handles.
@@ -126,7 +153,7 @@ func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Pr
 
 // plan asks each scheme, newest kind of change first, and freezes what a call
 // of unknown outcome may have touched.
-func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, frozen map[string]string) ([]Step, []Blob, error) {
+func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner, keep Keeper) ([]Step, []Blob, error) {
 	steps, blobs := []Step{}, []Blob{}
 	for _, name := range schemesOf(changes) {
 		var own []Change
@@ -142,14 +169,20 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, frozen ma
 			}
 			continue
 		}
-		planned, kept, err := s.Plan(ctx, own, r.Journal)
+		planned, kept, err := s.Plan(ctx, own, keep)
+		if err == nil && m.force {
+			planned, kept, err = force(ctx, s, own, planned, kept, keep)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
 		steps, blobs = append(steps, planned...), append(blobs, kept...)
 	}
 	for i := range steps {
-		if holder, ok := frozen[steps[i].Change.Resource]; ok {
+		if on, ok := m.upon[steps[i].Change.Resource]; ok && steps[i].Plan == Conflict {
+			steps[i].Why = on
+		}
+		if holder, ok := m.frozen[steps[i].Change.Resource]; ok {
 			steps[i].Plan, steps[i].Why = UndoUnknown, "a later call, "+holder+", may have touched it and its outcome is unknown"
 		}
 	}
@@ -164,7 +197,9 @@ func (r *Reverter) applyStep(ctx context.Context, w Ways, s Step) Result {
 		return Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()}
 	}
 	scheme, _ := w.scheme(s.Change.Scheme)
-	return scheme.Apply(ctx, s, r.Journal)
+	res := scheme.Apply(ctx, s, r.Journal)
+	res.Forced = s.Forced && res.Outcome == Restored
+	return res
 }
 
 // settleUndo puts in order what an attempt left that has no end, or ended with

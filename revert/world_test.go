@@ -182,7 +182,7 @@ func put(writes ...write) callSpec {
 func (p *process) revert(ctx context.Context, id string) (revert.Report, error) {
 	t, err := revert.Load(ctx, p.journal, id)
 	if err == nil && t.End == "" && t.Owner == p.journal.Owner() {
-		return p.reverter.Abort(ctx, id)
+		return p.reverter.Abort(ctx, id, revert.Undoing{})
 	}
 	return p.reverter.Revert(ctx, id)
 }

@@ -15,22 +15,41 @@ import (
 
 func (a *app) revertCommand() *cobra.Command {
 	var p place
-	var last, asJSON bool
+	var last, asJSON, preview bool
+	var how revert.Undoing
 	cmd := &cobra.Command{
-		Use: "revert TXN | --last", Short: "Take a transaction back, also one that committed",
-		Long: "Takes a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
-			"--last is the newest transaction with something to take back.\n\n" +
+		Use: "revert TXN | CALL | --last", Short: "Take a transaction or a call back, also after it committed",
+		Long: "Takes a transaction back, or a call with the later ones of its transaction that changed the same files. What somebody\n" +
+			"changed since is left alone and listed: the exit code is then 6. --last is the newest transaction with something to\n" +
+			"take back.\n\n" +
+			"--preview shows what would become of each file, and touches nothing. --cascade takes later transactions along as far as\n" +
+			"they changed the same files. --force-as NAME overwrites what somebody changed since, in the name of a person, and keeps\n" +
+			"it first: remit redo brings it back.\n\n" +
 			"Exit codes: 0 all of it was taken back; 2 usage, or no such transaction; 6 not everything could be taken back.",
-		Args: wantIDs(0, 1, "the id of one transaction, or --last"),
+		Args: wantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
-				return usage("name one transaction, or give --last")
+				return usage("name one transaction or call, or give --last")
 			}
-			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, (*agent.Runtime).Revert)
+			if cmd.Flags().Changed("force-as") && strings.TrimSpace(how.Force) == "" {
+				return usage("--force-as needs the name of the person who wants it")
+			}
+			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
+				return rt.Undo(ctx, id, how)
+			}
+			if preview {
+				do = func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
+					return rt.Preview(ctx, id, how)
+				}
+			}
+			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, preview, do)
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
+	cmd.Flags().BoolVar(&preview, "preview", false, "say what would become of each file, and do nothing")
+	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "take along what later transactions changed on top")
+	cmd.Flags().StringVar(&how.Force, "force-as", "", "overwrite what somebody changed since, in the name of `NAME`; it is kept first")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -40,10 +59,11 @@ func (a *app) redoCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "redo TXN", Short: "Bring back a transaction that was taken back",
-		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.",
+		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
+			"What a forced revert had overwritten is there again afterwards.",
 		Args: wantIDs(1, 1, "the id of one transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, (*agent.Runtime).Redo)
+			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, false, (*agent.Runtime).Redo)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -62,12 +82,13 @@ type target struct {
 // outcomes are clean.
 type reverted struct {
 	revert.Report
+	Preview   bool          `json:"preview,omitempty"`
 	Complete  bool          `json:"complete"`
 	NotUndone []revert.Item `json:"not_undone"`
 }
 
 // revert does one direction of undo: there or back.
-func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
+func (a *app) revert(ctx context.Context, p *place, which target, asJSON, preview bool, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
 		var err error
@@ -86,9 +107,9 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, d
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, complete, rep.NotUndone()})
+			newJSON(a.out).write(reverted{rep, preview, complete, rep.NotUndone()})
 		} else {
-			a.paint().report(a.out, rep)
+			a.paint().report(a.out, rep, preview)
 		}
 		return nil
 	})
@@ -135,30 +156,45 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 	return found, err
 }
 
-func (p paint) report(w io.Writer, rep revert.Report) {
+func (p paint) report(w io.Writer, rep revert.Report, preview bool) {
 	if rep.Txn == "" {
 		_, _ = fmt.Fprintln(w, "there is nothing to take back")
 		return
 	}
 	for _, i := range rep.Items {
-		mark := p.good("✓")
-		if !i.Outcome.Clean() {
-			mark = p.bad("✗")
-		}
-		_, _ = fmt.Fprintf(w, "%s %-9s %s\n", mark, undoWord(i.Outcome), resourceWords(i.Resource))
-		if !i.Outcome.Clean() {
-			p.details(w, &problem{why: i.Why})
-		}
+		p.item(w, i, preview)
 	}
 	clean := len(rep.Items) - len(rep.NotUndone())
 	did, nothing := "taken back", "nothing of it was left"
-	if rep.State == revert.CommittedState {
+	switch {
+	case preview:
+		did, nothing = "would be taken back; nothing was touched", "nothing of it is left"
+	case rep.State == revert.CommittedState:
 		did, nothing = "brought back", "nothing of it was taken back"
 	}
-	switch {
-	case len(rep.Items) == 0:
+	if len(rep.Items) == 0 {
 		_, _ = fmt.Fprintf(w, "transaction %s %s: %s\n", rep.Txn, p.state(rep.State, false), nothing)
-	default:
-		_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s %s\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s %s\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
+}
+
+func (p paint) item(w io.Writer, i revert.Item, preview bool) {
+	mark, word, whose := p.good("✓"), undoWord(i.Outcome), ""
+	if !i.Outcome.Clean() {
+		mark = p.bad("✗")
+	}
+	if preview && i.Outcome == revert.Restored {
+		word = "restore"
+	}
+	if i.Forced {
+		whose = "  over what somebody else left"
+	}
+	if i.Txn != "" {
+		whose += "  of " + i.Txn
+	}
+	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, resourceWords(i.Resource), whose)
+	if !i.Outcome.Clean() {
+		p.details(w, &problem{why: i.Why})
 	}
 }

@@ -158,7 +158,7 @@ func (w *world) reverter(h host.Host) *revert.Reverter {
 func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error) {
 	r := w.reverter(h)
 	if t, err := revert.Load(ctx, w.journal, txn); err == nil && t.End == "" {
-		return r.Abort(ctx, txn)
+		return r.Abort(ctx, txn, revert.Undoing{})
 	}
 	return r.Revert(ctx, txn)
 }

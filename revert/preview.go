@@ -1,0 +1,126 @@
+package revert
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// ErrInFlight is returned where calls have no end on the journal: Recover settles
+// them first.
+var ErrInFlight = errors.New("calls of it have no end yet; recover first")
+
+// Preview says what Undo would do, and does nothing: neither the world nor the
+// journal is written. There is one item for each resource, and for each call with
+// effects outside handles; what would be restored or is already is so as things
+// stand now. The report's State is the transaction's present one.
+func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report, error) {
+	t, how, err := r.find(ctx, id, how)
+	if err != nil {
+		return Report{}, err
+	}
+	if len(t.InFlight()) > 0 {
+		return Report{}, fmt.Errorf("transaction %s: %w", t.ID, ErrInFlight)
+	}
+	s, err := r.scope(ctx, t, how, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	m := how.manner("undo")
+	m.upon, m.frozen = s.upon, map[string]string{}
+	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}}
+	var known []*Call
+	for _, c := range s.calls {
+		if c.unclear() {
+			rep.add(t, c, freeze(c, m.frozen)...)
+			continue
+		}
+		known = append(known, c)
+	}
+	err = r.preview(ctx, known, m, t, &rep)
+	return rep, err
+}
+
+func (r *Report) add(t *Txn, c *Call, results ...Result) {
+	for _, res := range results {
+		item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
+		if c.Ref.Txn != t.ID {
+			item.Txn = c.Ref.Txn
+		}
+		r.Items = append(r.Items, item)
+	}
+}
+
+// preview plans all changes of several calls at once: a resource is judged by what
+// would be left of it when the calls on top are gone. All are of one world, so the
+// ways of the transaction will do.
+func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn, rep *Report) error {
+	w, err := r.Ways(ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	var made []placed
+	for _, c := range calls {
+		rep.add(t, c, c.foreseen(ctx, w)...)
+		for i, ch := range c.Changes {
+			made = append(made, placed{ch, c, c.at[i]})
+		}
+	}
+	slices.SortFunc(made, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	changes := make([]Change, len(made))
+	for i := range made {
+		changes[i] = made[i].change
+		changes[i].N = i + 1
+	}
+	steps, _, err := r.plan(ctx, w, changes, m, looking{r.Journal})
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		last := made[slices.Max(s.Of)-1].call
+		rep.add(t, last, Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Forced: s.Forced, Why: s.Why})
+	}
+	return nil
+}
+
+// placed is a change with its call and its position on the journal.
+type placed struct {
+	change Change
+	call   *Call
+	at     int64
+}
+
+// foreseen says what would become of a call's effects outside handles.
+func (c *Call) foreseen(ctx context.Context, w Ways) []Result {
+	can, why := false, "no tools are at hand"
+	if w.Undoer != nil {
+		can, why = w.Undoer.CanUndo(ctx, *c)
+	}
+	outcome, needed := c.outsideWay(can)
+	if !needed {
+		return nil
+	}
+	res := Result{Resource: c.toolResource(), Outcome: outcome}
+	if outcome == UndoFailed {
+		res.Why = c.noWay(why)
+	}
+	return []Result{res}
+}
+
+// looking is a journal that keeps nothing.
+type looking struct{ Journal }
+
+// Keep reads the content for its digest.
+func (l looking) Keep(_ context.Context, r io.Reader) (Blob, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	if err != nil {
+		return Blob{}, err
+	}
+	return StoredBlob(BlobRef{Digest: "sha256:" + hex.EncodeToString(h.Sum(nil)), Size: n}), nil
+}

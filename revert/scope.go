@@ -1,0 +1,167 @@
+package revert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// scope is what an undo takes back: calls in the order in which it does, closed
+// over what lies on them.
+type scope struct {
+	calls []*Call
+	txns  map[string]*Txn   // of the calls
+	upon  map[string]string // by resource: a call on top that stays, in words
+}
+
+func (s scope) call(id string) *Call {
+	i := slices.IndexFunc(s.calls, func(c *Call) bool { return c.Ref.Call == id })
+	return s.calls[i]
+}
+
+// only are the calls with these ids that something is left of, and those that
+// lie on them, in the order in which they are taken back.
+func (t *Txn) only(ids []string) []*Call {
+	left := t.Left()
+	over, in := onTop(left), map[*Call]bool{}
+	for i := len(left) - 1; i >= 0; i-- { // whatever lies on a call comes before it
+		c := left[i]
+		in[c] = slices.Contains(ids, c.Ref.Call)
+	}
+	for again := true; again; {
+		again = false
+		for upper, lower := range over {
+			for c := range lower {
+				if in[c] && !in[upper] {
+					in[upper], again = true, true
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(left, func(c *Call) bool { return !in[c] })
+}
+
+// scope finds what an undo of an ended transaction takes back. Once its link has
+// begun, only transactions that know of it are taken along.
+func (r *Reverter) scope(ctx context.Context, t *Txn, how Undoing, link *Recorder) (scope, error) {
+	s := scope{calls: t.Left(), txns: map[string]*Txn{t.ID: t}, upon: map[string]string{}}
+	if len(how.Calls) > 0 {
+		s.calls = t.only(how.Calls)
+	}
+	others, err := r.othersOn(ctx, t, s.calls)
+	if err != nil {
+		return s, err
+	}
+	all := slices.Clone(s.calls)
+	for _, c := range others.calls {
+		all = append(all, c)
+	}
+	over := onTop(all)
+	in := map[*Call]bool{}
+	for _, c := range s.calls {
+		in[c] = true
+	}
+	for again := true; again; {
+		again = false
+		for _, c := range others.calls {
+			if in[c] || !lies(over, c, in) {
+				continue
+			}
+			other := others.txns[c.Ref.Txn]
+			if other.End == "" || !how.Cascade || (link != nil && !slices.Contains(other.UndoneBy, link.Txn())) {
+				s.mention(c, other)
+				continue
+			}
+			in[c], again = true, true
+			s.calls, s.txns[c.Ref.Txn] = append(s.calls, c), other
+		}
+	}
+	slices.SortStableFunc(s.calls, func(a, b *Call) int { return b.Began.Compare(a.Began) })
+	s.calls = undoOrder(s.calls)
+	return s, nil
+}
+
+func lies(over later, c *Call, on map[*Call]bool) bool {
+	for lower := range over[c] {
+		if on[lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// mention says who changed a resource afterwards, and how to take that along.
+func (s scope) mention(c *Call, t *Txn) {
+	how := "take that back first, or both with cascade"
+	if t.End == "" {
+		how = "it has not ended"
+	}
+	for _, ch := range c.Changes {
+		if _, ok := s.upon[ch.Resource]; !ok {
+			s.upon[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)
+		}
+	}
+}
+
+// othersOn finds the calls of other transactions of the same world that were
+// recorded after the first change of these and that something may be left of.
+func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call) (scope, error) {
+	out := scope{txns: map[string]*Txn{}}
+	first := int64(0)
+	for _, c := range calls {
+		if len(c.at) > 0 && (first == 0 || c.at[0] < first) {
+			first = c.at[0]
+		}
+	}
+	if first == 0 {
+		return out, nil
+	}
+	seen, same := map[string]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
+	for e, err := range r.Journal.Entries(ctx, Query{Kinds: []Kind{KindChanged}, After: first}) {
+		if err != nil {
+			return out, err
+		}
+		if e.Header.Txn == t.ID || seen[e.Header.Call] {
+			continue
+		}
+		seen[e.Header.Call] = true
+		if ok, err := same.has(ctx, e.Header.Session); err != nil {
+			return out, err
+		} else if !ok {
+			continue
+		}
+		other, ok := out.txns[e.Header.Txn]
+		if !ok {
+			if other, err = Load(ctx, r.Journal, e.Header.Txn); err != nil {
+				return out, err
+			}
+			out.txns[other.ID] = other
+		}
+		// What a tool did to take a call back is part of that undo.
+		if c, known := other.Call(e.Header.Call); known && c.Left() && other.Undoes+other.Redoes == "" {
+			out.calls = append(out.calls, c)
+		}
+	}
+	return out, nil
+}
+
+// sameWorld tells the sessions whose resources are the same things.
+type sameWorld struct {
+	r      *Reverter
+	as     string
+	worlds map[string]string
+}
+
+func (s sameWorld) has(ctx context.Context, session string) (bool, error) {
+	for _, id := range []string{s.as, session} {
+		if _, ok := s.worlds[id]; ok {
+			continue
+		}
+		w, err := s.r.Ways(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		s.worlds[id] = w.World
+	}
+	return s.worlds[s.as] == s.worlds[session], nil
+}

@@ -1,0 +1,251 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Undoing says what of a transaction is taken back, and how. The zero value is
+// all of it, with nothing overwritten that somebody else left.
+type Undoing struct {
+	// Calls are the only ones to be taken back, with the calls of the same
+	// transaction that lie on them: that changed the same resources after them, or
+	// what is above or below those. Empty: all.
+	Calls []string
+	// Cascade takes calls of other ended transactions along that lie on these.
+	// Without it what they changed is a conflict that names them.
+	Cascade bool
+	// Force names the person for whom what somebody else left is overwritten. It
+	// is kept first: Redo brings it back. What lies in a folder that was to go, or
+	// is held by an open transaction, is left alone all the same.
+	Force string
+}
+
+func (u Undoing) manner(cause string) manner {
+	return manner{cause: cause, by: u.Force, force: u.Force != ""}
+}
+
+// Revert takes a whole transaction back; see Undo.
+func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
+	return r.Undo(ctx, id, Undoing{})
+}
+
+// Undo takes a transaction back, or calls of it; id names a transaction, or a
+// call, which then stands for how.Calls. It does so for an open one whose owner is
+// gone, or one that has committed, through a new undo transaction. What
+// conflicts, fails or is unknown is left alone and listed; the rest is undone.
+// Doing it again does nothing twice. An undo transaction that has not ended stands
+// for the one that it takes back. One that another goroutine or a living process
+// works on, this one included, is ErrBusy; its owner ends it by Abort. An open
+// transaction of which only calls are taken back stays open.
+//
+// ctx ends the work between two calls; what is begun is finished.
+func (r *Reverter) Undo(ctx context.Context, id string, how Undoing) (Report, error) {
+	t, how, err := r.find(ctx, id, how)
+	if err != nil {
+		return Report{}, err
+	}
+	id = t.ID
+	leave, err := r.enter(id)
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
+	if t, err = Load(ctx, r.Journal, id); err != nil {
+		return Report{}, err
+	}
+	if t.End != "" {
+		return r.undo(ctx, t, how)
+	}
+	if t, err = r.adopt(ctx, t); err != nil {
+		return Report{}, err
+	}
+	return r.abort(ctx, t, how)
+}
+
+// find finds the transaction that is to be taken back.
+func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undoing, error) {
+	t, err := Load(ctx, r.Journal, id)
+	if errors.Is(err, ErrNotFound) {
+		var c *Call
+		if t, c, err = LoadCall(ctx, r.Journal, id); err == nil {
+			how.Calls = []string{c.Ref.Call}
+		}
+	}
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("transaction or call %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return nil, how, err
+	}
+	for _, c := range how.Calls {
+		if _, ok := t.Call(c); !ok {
+			return nil, how, fmt.Errorf("call %s of transaction %s: %w", c, t.ID, ErrNotFound)
+		}
+	}
+	about := t.Undoes + t.Redoes // at most one of them is set
+	switch {
+	case about == "":
+		return t, how, nil
+	case t.End != "" || len(how.Calls) > 0:
+		return nil, how, fmt.Errorf("transaction %s worked on %s: %w", t.ID, about, ErrUndo)
+	}
+	return r.find(ctx, about, how)
+}
+
+// undo takes calls of an ended transaction back by an undo transaction: the
+// unfinished one of an earlier attempt whose process died, or a new one.
+func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error) {
+	link, t, err := r.resumed(ctx, t)
+	if err != nil {
+		return Report{Txn: t.ID}, err
+	}
+	s, err := r.scope(ctx, t, how, nil)
+	if err != nil {
+		return Report{Txn: t.ID}, err
+	}
+	if link.Txn() == "" {
+		if len(s.calls) == 0 {
+			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, nil
+		}
+		if link, err = r.beginUndo(ctx, t, s); err != nil {
+			return Report{Txn: t.ID}, err
+		}
+	}
+	// Another process may have been faster, before the claims were ours.
+	if t, err = Load(ctx, r.Journal, t.ID); err == nil {
+		s, err = r.scope(ctx, t, how, &link)
+	}
+	rep := Report{Txn: t.ID, Undo: link.Txn()}
+	if err != nil {
+		return rep, err
+	}
+	m := how.manner("undo")
+	m.upon = s.upon
+	if rep.Items, err = r.takeBack(ctx, link, s.calls, m); err != nil {
+		return rep, err // the link stays unfinished, and the next attempt goes on with it
+	}
+	for i, item := range rep.Items {
+		if c := s.call(item.Call); c.Ref.Txn != t.ID {
+			rep.Items[i].Txn = c.Ref.Txn
+		}
+	}
+	if err := link.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+		return rep, err
+	}
+	rep.State = reportOf(t.ID, "", rep.Items).State
+	if len(how.Calls) > 0 {
+		if t, err = Load(ctx, r.Journal, t.ID); err == nil {
+			rep.State = t.State()
+		}
+	}
+	return rep, err
+}
+
+// beginUndo begins an undo transaction for all transactions of a scope. What an
+// attempt of another process left of the others is part of it from then on.
+func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, error) {
+	var also []string
+	for _, id := range slices.Sorted(maps.Keys(s.txns)) {
+		if id == t.ID {
+			continue
+		}
+		rec, _, err := r.resumed(ctx, s.txns[id])
+		if err == nil && rec.Txn() != "" {
+			err = rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true})
+		}
+		if err != nil {
+			return Recorder{}, err
+		}
+		also = append(also, id)
+	}
+	return r.beginLink(ctx, t, &Begun{Undoes: t.ID, Also: also})
+}
+
+// resumed finds the undo transaction of an attempt that did not end. A redo that
+// did not end is ended first, and t is read again.
+func (r *Reverter) resumed(ctx context.Context, t *Txn) (Recorder, *Txn, error) {
+	rec, found, err := r.unfinished(ctx, t)
+	if err != nil || found == nil || found.Redoes == "" {
+		return rec, t, err
+	}
+	t, err = r.endLink(ctx, rec, t)
+	return Recorder{}, t, err
+}
+
+func reportOf(txn, undo string, items []Item) Report {
+	rep := Report{Txn: txn, Undo: undo, State: RevertedState, Items: items}
+	if len(rep.NotUndone()) > 0 {
+		rep.State = RevertedPartial
+	}
+	return rep
+}
+
+// takeBack takes calls back in the order given. A resource that a call of unknown
+// outcome may have touched is left alone in the calls after it: nobody can say
+// which version would be the right one.
+func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m manner) ([]Item, error) {
+	items, ways := []Item{}, map[string]Ways{}
+	m.frozen = map[string]string{}
+	for _, c := range calls {
+		if err := context.Cause(ctx); err != nil {
+			return items, err
+		}
+		w, ok := ways[c.Session]
+		if !ok {
+			var err error
+			if w, err = r.Ways(ctx, c.Session); err != nil {
+				return items, err
+			}
+			ways[c.Session] = w
+		}
+		var results []Result
+		var err error
+		if c.unclear() {
+			results = freeze(c, m.frozen)
+		} else if results, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
+			return items, err
+		}
+		for _, res := range results {
+			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
+		}
+	}
+	return items, nil
+}
+
+// force plans what conflicts once more, as if the version that is there were the
+// one that the call left. What it displaces is kept like any other.
+func force(ctx context.Context, s Scheme, changes []Change, steps []Step, blobs []Blob, keep Keeper) ([]Step, []Blob, error) {
+	for i, step := range steps {
+		if step.Plan != Conflict {
+			continue
+		}
+		var own []Change
+		for _, c := range changes {
+			if slices.Contains(step.Of, c.N) {
+				own = append(own, c)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		last := &own[len(own)-1]
+		now, err := s.Settle(ctx, *last)
+		if err != nil || !now.Known() {
+			continue // it stays a conflict
+		}
+		last.Post = now
+		again, kept, err := s.Plan(ctx, own, keep)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(again) == 1 && again[0].Plan == Restored {
+			again[0].Forced = true
+			steps[i], blobs = again[0], append(blobs, kept...)
+		}
+	}
+	return steps, blobs, nil
+}

@@ -1,0 +1,259 @@
+package revert_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// past is a random history of committed transactions, kept beside the journal.
+type past struct {
+	txns  []string
+	calls []pastCall // in the order in which they ran
+}
+
+type pastCall struct {
+	txn    string
+	id     string
+	writes []write
+}
+
+func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, deletes bool) past {
+	t.Helper()
+	var h past
+	keys, value := []string{"a", "b", "c", "d"}, 0
+	for range 1 + r.IntN(4) {
+		rec, err := p.begin(ctx)
+		require.NoError(t, err)
+		h.txns = append(h.txns, rec.Txn())
+		for range 1 + r.IntN(3) {
+			var spec callSpec
+			for _, k := range r.Perm(len(keys))[:1+r.IntN(2)] {
+				value++
+				w := write{keys[k], any(value)}
+				if deletes && r.IntN(5) == 0 && p.world.token(keys[k]) != revert.Absent {
+					w.value = nil
+				}
+				spec.writes = append(spec.writes, w)
+			}
+			spec.class, spec.confinement = revert.Reversible, "handles"
+			id, err := p.call(ctx, rec, spec)
+			require.NoError(t, err)
+			h.calls = append(h.calls, pastCall{rec.Txn(), id, spec.writes})
+		}
+		require.NoError(t, p.commit(ctx, rec))
+	}
+	return h
+}
+
+// without is the slow reference: the world as if these calls had never run.
+func (h past) without(gone map[string]bool) map[string]string {
+	w := &world{maps.Clone(before())}
+	for _, c := range h.calls {
+		for _, x := range c.writes {
+			switch {
+			case gone[c.id]:
+			case x.value == nil:
+				w.set(x.key, revert.Absent)
+			default:
+				w.set(x.key, revert.Token(fmt.Sprint("v:", x.value)))
+			}
+		}
+	}
+	return w.values
+}
+
+// closure is what has to go with these calls: whatever wrote a key after them.
+func (h past) closure(gone map[string]bool, within string) map[string]bool {
+	gone = maps.Clone(gone)
+	touched := map[string]bool{}
+	for _, c := range h.calls {
+		on := gone[c.id]
+		for _, x := range c.writes {
+			on = on || touched[x.key]
+		}
+		if !on || (within != "" && c.txn != within) {
+			continue
+		}
+		gone[c.id] = true
+		for _, x := range c.writes {
+			touched[x.key] = true
+		}
+	}
+	return gone
+}
+
+// TestSelectiveUndo takes random calls and transactions back, with everything on
+// top, and compares with a world in which they never ran. What the preview said is
+// what happens, and redo brings the transaction's own part back.
+func TestSelectiveUndo(t *testing.T) {
+	ctx := context.Background()
+	cascaded, single := 0, 0
+	for seed := range uint64(250) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		p := newProcess(revert.MemoryStore(), &world{before()}, seed)
+		h := p.history(t, ctx, r, true)
+		c := h.calls[r.IntN(len(h.calls))]
+		gone, id, how := map[string]bool{}, c.txn, revert.Undoing{Cascade: true}
+		for _, other := range h.calls {
+			gone[other.id] = other.txn == c.txn
+		}
+		if r.IntN(2) == 0 {
+			single++
+			gone, id = map[string]bool{c.id: true}, c.id
+		}
+		maps.DeleteFunc(gone, func(_ string, is bool) bool { return !is })
+		all := h.closure(gone, "")
+		foreseen, err := p.reverter.Preview(ctx, id, how)
+		require.NoError(t, err)
+		require.True(t, foreseen.Complete(), "seed %d: %+v", seed, foreseen)
+		require.Equal(t, h.without(nil), p.world.values, "a preview touches nothing")
+		rep, err := p.reverter.Undo(ctx, id, how)
+		require.NoError(t, err, "seed %d", seed)
+		require.True(t, rep.Complete(), "seed %d: %+v", seed, rep)
+		require.Equal(t, h.without(all), p.world.values, "seed %d: %s", seed, id)
+		seen := map[string]bool{}
+		for _, i := range rep.Items {
+			seen[i.Call] = true
+			if i.Txn != "" {
+				cascaded++
+			}
+		}
+		require.Equal(t, all, seen, "seed %d: these calls and no others", seed)
+		again, err := p.reverter.Undo(ctx, id, how)
+		require.NoError(t, err)
+		require.Empty(t, again.Items, "twice equals once")
+		found, err := revert.Fsck(ctx, p.journal, revert.FsckOptions{})
+		require.NoError(t, err)
+		require.Empty(t, found.Problems, "seed %d", seed)
+	}
+	require.Greater(t, cascaded, 40)
+	require.Greater(t, single, 60)
+}
+
+// TestWithoutCascadeNothingOfOthersIsTouched: what later transactions changed is a
+// conflict that names them.
+func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
+	ctx := context.Background()
+	blocked := 0
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		p := newProcess(revert.MemoryStore(), &world{before()}, seed)
+		h := p.history(t, ctx, r, false) // a version that is there again counts as the call's own
+		c := h.calls[r.IntN(len(h.calls))]
+		rep, err := p.reverter.Undo(ctx, c.id, revert.Undoing{})
+		require.NoError(t, err)
+		if rep.Complete() {
+			require.Equal(t, h.without(h.closure(map[string]bool{c.id: true}, c.txn)), p.world.values, "seed %d", seed)
+			continue
+		}
+		blocked++
+		for _, i := range rep.Items {
+			require.Empty(t, i.Txn)
+		}
+		require.Contains(t, rep.NotUndone()[0].Why, "changed it after this one")
+		require.Contains(t, rep.NotUndone()[0].Why, "cascade")
+	}
+	require.Greater(t, blocked, 15)
+}
+
+// TestForce: what somebody else left is overwritten for a person, kept, and
+// brought back by redo.
+func TestForce(t *testing.T) {
+	ctx := context.Background()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	p.world.values["a"] = "theirs"
+	how := revert.Undoing{Force: "kim"}
+	foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
+	require.NoError(t, err)
+	require.True(t, foreseen.Complete())
+	require.Equal(t, "theirs", p.world.values["a"])
+	rep, err := p.reverter.Undo(ctx, rec.Txn(), how)
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, before(), p.world.values)
+	forced := 0
+	for _, i := range rep.Items {
+		if i.Forced {
+			forced++
+			require.Equal(t, "a", i.Resource)
+		}
+	}
+	require.Equal(t, 1, forced)
+	txn, err := revert.Load(ctx, p.journal, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
+	_, err = p.reverter.Redo(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "theirs"}, p.world.values)
+}
+
+// TestCrashOfCascade kills an undo that takes several transactions along at each
+// of its scheduling points, and then whatever follows.
+func TestCrashOfCascade(t *testing.T) {
+	ctx := context.Background()
+	run := func(first, second int) (total int) {
+		open, w := revert.MemoryStore(), &world{maps.Clone(before())}
+		p := newProcess(open, w, 1)
+		h := p.history(t, ctx, rand.New(rand.NewPCG(5, 4)), true)
+		id, how := h.calls[0].txn, revert.Undoing{Cascade: true}
+		gone := map[string]bool{}
+		for _, c := range h.calls {
+			if c.txn == id {
+				gone[c.id] = true
+			}
+		}
+		want := h.without(h.closure(gone, ""))
+		if first < 0 {
+			total = p.points(func() {
+				rep, err := p.reverter.Undo(ctx, id, how)
+				require.NoError(t, err)
+				others := slices.ContainsFunc(rep.Items, func(i revert.Item) bool { return i.Txn != "" })
+				require.True(t, others, "others are taken along")
+			})
+			require.Equal(t, want, w.values)
+			return total
+		}
+		p.dieAt(first)
+		_, err := p.reverter.Undo(ctx, id, how)
+		require.ErrorIs(t, err, errDead)
+		p.die(t)
+		if second >= 0 {
+			q := newProcess(open, w, 2)
+			q.dieAt(second)
+			_, _ = q.reverter.Recover(ctx)
+			_, _ = q.reverter.Undo(ctx, id, how)
+			q.die(t)
+		}
+		q := newProcess(open, w, 3)
+		_, err = q.reverter.Recover(ctx)
+		require.NoError(t, err, "killed at point %d, then %d", first, second)
+		rep, err := q.reverter.Undo(ctx, id, how)
+		require.NoError(t, err, "killed at point %d, then %d", first, second)
+		require.True(t, rep.Complete(), "killed at point %d, then %d: %+v", first, second, rep)
+		require.Equal(t, want, w.values, "killed at point %d, then %d", first, second)
+		left, err := q.journal.Unfinished(ctx)
+		require.NoError(t, err)
+		require.Empty(t, left, "killed at point %d, then %d", first, second)
+		return 0
+	}
+	total := run(-1, -1)
+	require.Greater(t, total, 6)
+	for first := range total {
+		for second := -1; second < total+2; second++ {
+			run(first, second)
+		}
+	}
+}
