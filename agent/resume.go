@@ -39,6 +39,23 @@ func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, w
 	})
 }
 
+// Decide writes down what a person says of a call whose outcome is unknown; see
+// revert.Reverter. The principal who asked for the call cannot say it.
+func (rt *Runtime) Decide(ctx context.Context, call string, d revert.Decided) error {
+	t, _, err := revert.LoadCall(ctx, rt.journal, call)
+	if err != nil {
+		return err
+	}
+	who, _, err := rt.sessionOf(ctx, t.Session)
+	switch {
+	case err != nil:
+		return err
+	case d.By == who.ID:
+		return fmt.Errorf("%q asked for the call, so somebody else must say what became of it: %w", d.By, tool.ErrDenied)
+	}
+	return rt.reverter.Decide(ctx, call, d)
+}
+
 // Open finds an open transaction again: one of this runtime, or one whose
 // process is gone, with the principal, the roots and the grant that its session
 // had, as far as the tools here still need it.

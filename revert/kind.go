@@ -26,6 +26,7 @@ const (
 	KindDone       Kind = "done"        // the call's code returned a result
 	KindFailed     Kind = "failed"      // the call ended, proven to have no effect left
 	KindUnknown    Kind = "unknown"     // the call ended and its effect cannot be told
+	KindDecided    Kind = "decided"     // a person said what became of a call of unknown outcome
 	KindVerified   Kind = "verified"    // somebody looked whether the effect is there
 	KindSavepoint  Kind = "savepoint"   // a name for this point of the transaction
 	KindRevertedTo Kind = "reverted_to" // everything after a savepoint was taken back
@@ -41,7 +42,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindSession, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
-		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindVerified, KindSavepoint, KindRevertedTo,
+		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
 	}
 }
@@ -54,7 +55,7 @@ type Body interface{ kind() Kind }
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
 		&Session{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
-		&Done{}, &Failed{}, &Unknown{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
+		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
 	} {
 		if b.kind() == k {
@@ -222,6 +223,14 @@ type Unknown struct {
 	Why    string `json:"why"`
 }
 
+// Decided is what a person says of a call whose outcome nobody could tell. The
+// first one counts.
+type Decided struct {
+	Applied bool   `json:"applied"` // its effect is there; else it never happened, or is gone
+	By      string `json:"by"`
+	Why     string `json:"why"` // what they looked at
+}
+
 // Verified is one look at the world.
 type Verified struct {
 	Phase    string   `json:"phase"`   // call, recovery, undo
@@ -302,6 +311,7 @@ func (*Noted) kind() Kind      { return KindNoted }
 func (*Done) kind() Kind       { return KindDone }
 func (*Failed) kind() Kind     { return KindFailed }
 func (*Unknown) kind() Kind    { return KindUnknown }
+func (*Decided) kind() Kind    { return KindDecided }
 func (*Verified) kind() Kind   { return KindVerified }
 func (*Savepoint) kind() Kind  { return KindSavepoint }
 func (*RevertedTo) kind() Kind { return KindRevertedTo }

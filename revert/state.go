@@ -39,6 +39,7 @@ type Call struct {
 	Done     *Done
 	Failed   *Failed
 	Unknown  *Unknown
+	Decided  *Decided // what a person said of it, where its outcome was unknown
 	Verified []Verified
 	Undo     *Undo // the newest taking back, nil where there was none, or it was taken back itself
 	Redo     *Undo // a taking back of Undo that has no end
@@ -260,7 +261,7 @@ func (t *Txn) apply(e Entry, r Record) error {
 	if t.Owner == "" {
 		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
 	}
-	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered {
+	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered && r.Kind != KindDecided {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {

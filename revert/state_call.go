@@ -21,6 +21,8 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 	case *Answered:
 		c.Answered = b // anybody may write one at any time; only a pending call looks
 		return nil
+	case *Decided:
+		return c.decide(b)
 	}
 	if c.Phase == PhasePending {
 		return c.proceed(r)
@@ -32,6 +34,24 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 		c.at = append(c.at, e.Pos)
 	}
 	return c.apply(r)
+}
+
+// decide ends the doubt about a call. Two people may say something at once: the
+// first one counts.
+func (c *Call) decide(b *Decided) error {
+	switch {
+	case c.Decided != nil:
+		return nil
+	case c.Phase != PhaseUnknown:
+		return fmt.Errorf("decided what became of call %s, which is %s", c.Ref.Call, c.Phase)
+	}
+	c.Decided = b
+	if b.Applied {
+		c.Phase, c.Done = PhaseDone, &Done{Output: json.RawMessage("null"), Recovered: true}
+		return nil
+	}
+	c.Phase, c.Failed = PhaseFailed, &Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: "person"}
+	return nil
 }
 
 // proceed ends the waiting of a pending call: it starts, once, or is denied.

@@ -128,7 +128,7 @@ func (o *Outcome) recallDone(c *revert.Call, needsVerdict bool) {
 		}
 	}
 	switch {
-	case looked == nil && needsVerdict:
+	case looked == nil && needsVerdict && c.Decided == nil:
 		o.Status = StatusUnknown
 		o.Error = &Problem{What: "the result of the call was never verified", Why: "its process died before it could be"}
 		return

@@ -80,7 +80,7 @@ func (a *app) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err.Error()) })
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.redoCommand(),
-		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(),
+		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(),
 		a.recoverCommand(), a.fsckCommand(),
 		a.toolsCommand(), a.policyCommand(), a.versionCommand(),
 	)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +38,41 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
+	return cmd
+}
+
+// settleCommand has no default answer: an unknown outcome is not to be guessed.
+func (a *app) settleCommand() *cobra.Command {
+	var p place
+	var why string
+	cmd := &cobra.Command{
+		Use: "settle CALL applied|absent --why TEXT", Short: "Say what became of a call whose outcome is unknown",
+		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
+			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
+			"asked for the call.",
+		Args: wantArgs(2, 2, "the id of one call, and applied or absent"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] != "applied" && args[1] != "absent" {
+				return usage(fmt.Sprintf("%q is not an answer; say applied or absent", args[1]))
+			}
+			if strings.TrimSpace(why) == "" {
+				return usage("--why must say what you looked at")
+			}
+			who, err := a.person()
+			if err != nil {
+				return err
+			}
+			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
+				err := rt.Decide(cmd.Context(), args[0], revert.Decided{Applied: args[1] == "applied", By: who, Why: why})
+				if errors.Is(err, revert.ErrNoDoubt) || errors.Is(err, tool.ErrDenied) {
+					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
+				}
+				return err
+			})
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
 	return cmd
 }
 

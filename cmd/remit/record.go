@@ -125,6 +125,7 @@ func tokenOf(t revert.Token) *revert.Token {
 // callRecord is everything about one call.
 type callRecord struct {
 	callLine
+	Decided     *revert.Decided            `json:"decided,omitempty"` // what a person said became of it
 	Txn         string                     `json:"txn"`
 	Session     string                     `json:"session"`
 	Principal   string                     `json:"principal"`
@@ -153,6 +154,7 @@ type undoRecord struct {
 	Call     string          `json:"call"` // id of the undo
 	Txn      string          `json:"txn"`
 	Cause    string          `json:"cause"`
+	By       string          `json:"by,omitempty"` // the person in whose name others' versions were overwritten
 	Complete bool            `json:"complete"`
 	Results  []revert.Result `json:"results"` // empty while in flight
 }
@@ -207,6 +209,7 @@ func (r *callRecord) declared(c *revert.Call, t tool.Tool) {
 }
 
 func (r *callRecord) ended(c *revert.Call) {
+	r.Decided = c.Decided
 	switch {
 	case c.Done != nil:
 		r.Output = c.Done.Output
@@ -230,7 +233,7 @@ func (r *callRecord) decide(raw json.RawMessage) error {
 }
 
 func undoOf(u *revert.Undo) *undoRecord {
-	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, Results: []revert.Result{}}
+	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, By: u.Reverting.By, Results: []revert.Result{}}
 	if u.Reverted != nil {
 		r.Complete, r.Results = u.Reverted.Complete, listed(u.Reverted.Results)
 	}

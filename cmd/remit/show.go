@@ -161,6 +161,9 @@ func (p paint) record(w io.Writer, c callRecord) {
 		row("approved", "by "+c.Approval.By)
 	}
 	row("why", once(c.Why))
+	if c.Decided != nil {
+		row("settled", map[bool]string{true: "applied", false: "absent"}[c.Decided.Applied]+" by "+c.Decided.By+": "+c.Decided.Why)
+	}
 	for _, ch := range c.Changes {
 		row("change", changeWord(ch.Kind)+" "+resourceWords(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
@@ -177,7 +180,11 @@ func (p paint) undone(w io.Writer, row func(name, text string), u *undoRecord) {
 	if u == nil {
 		return
 	}
-	row("undo", u.Call+" in "+u.Txn+", cause: "+u.Cause)
+	by := ""
+	if u.By != "" {
+		by = ", by " + u.By
+	}
+	row("undo", u.Call+" in "+u.Txn+", cause: "+u.Cause+by)
 	for _, r := range u.Results {
 		mark := p.good("✓")
 		if !r.Outcome.Clean() {

@@ -1,0 +1,57 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrNoDoubt is returned where somebody would say what became of a call whose
+// outcome is known, or can be found out.
+var ErrNoDoubt = errors.New("nobody needs to say what became of it")
+
+// Decide writes down what a person says of a call whose outcome is unknown: that
+// its effect is there, or that it is not. From then on it counts as done, and can
+// be taken back like any other, or as failed without effect. A call that could act
+// only through handles is not asked about: the versions tell what it did. One that
+// a dead process left behind and that no tool here can look at is unknown from now
+// on, and decided in the same step.
+func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
+	if d.By == "" || d.Why == "" {
+		return errors.New("a decision names who makes it, and what they looked at")
+	}
+	t, c, err := LoadCall(ctx, r.Journal, call)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Confined() && (c.Phase == PhaseUnknown || c.Phase == PhaseStarted):
+		return fmt.Errorf("call %s: %w: the versions of what it touched tell; recover, and revert its transaction", call, ErrNoDoubt)
+	case c.Phase == PhaseStarted:
+		return r.decideAbandoned(ctx, t, c, &d)
+	case c.Phase != PhaseUnknown:
+		return fmt.Errorf("call %s: %w: it is %s", call, ErrNoDoubt, c.Phase)
+	}
+	// Not fenced: whoever decides does not own the transaction, which may have
+	// ended. It is durable before anybody acts on it.
+	return r.recorder(t).Write(ctx, Write{Lines: []Line{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
+}
+
+// decideAbandoned decides a call that has no end because its process died.
+func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *Decided) error {
+	if t.End != "" {
+		return fmt.Errorf("call %s: its transaction has ended, and nothing can be added to it: %w", c.Ref.Call, ErrNotOwner)
+	}
+	leave, err := r.enter(t.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if t, err = r.adopt(ctx, t); err != nil {
+		return err
+	}
+	unknown := &Unknown{Status: "unknown", Why: "its process died"}
+	return r.recorder(t).In(t.ID).Write(ctx, Write{
+		Lines: []Line{{Call: c.Ref.Call, Body: unknown}, {Call: c.Ref.Call, Body: d}}, Durable: true,
+	})
+}
