@@ -86,10 +86,14 @@ var ErrUndoUnknown = errors.New("it cannot be told whether the effect is gone")
 // program may still be able to tell.
 var ErrNoTool = errors.New("its tool is not among the tools here")
 
-// Prober looks whether the effect of an interrupted call is there, by the
-// tool's own Verify. Package agent gives it.
+// Prober looks whether the effect of a call is there, by the tool's own Verify:
+// of an interrupted one, and of one that its tool's Revert has taken back. Package
+// agent gives it.
 type Prober interface {
 	Probe(ctx context.Context, c Call) (Finding, error)
+	// Gone looks after an undo. What is applied or partial is still there,
+	// whatever the Revert said. why is for people.
+	Gone(ctx context.Context, c Call) (f Finding, why string)
 }
 
 // Finding is what a probe found out.

@@ -54,6 +54,7 @@ type Undo struct {
 	Call      string // id of the undo call
 	Reverting Reverting
 	Reverted  *Reverted // nil: in flight, or its process died
+	Verified  *Verified // what the tool's Verify found afterwards, where it was asked
 	Changes   []Change  // what the tool's own Revert did through handles
 }
 
@@ -341,6 +342,10 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 	case *Changed:
 		if u, ok := t.undos[r.Call]; ok {
 			u.Changes = append(u.Changes, b.Change)
+		}
+	case *Verified:
+		if u, ok := t.undos[r.Call]; ok {
+			u.Verified = b
 		}
 	}
 	return nil

@@ -39,13 +39,29 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	for _, s := range reverting.Steps {
 		results = append(results, r.applyStep(ctx, w, s))
 	}
+	lines := w.verifyUndo(ctx, c, undo, results)
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
 	// than what recovery would find.
-	if err := rec.Write(ctx, Write{Lines: []Line{{Call: undo, Body: end}}, Durable: true}); err != nil {
+	if err := rec.Write(ctx, Write{Lines: append(lines, Line{Call: undo, Body: end}), Durable: true}); err != nil {
 		return nil, err
 	}
 	return results, nil
+}
+
+// verifyUndo has the tool's Verify look whether what its Revert took back is gone.
+// Changes of handles need no such look: their versions were compared. An effect
+// that is still there is not undone, whatever the Revert returned.
+func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Result) []Line {
+	if len(results) == 0 || results[0].Resource != c.toolResource() || results[0].Outcome != Restored || w.Prober == nil {
+		return nil
+	}
+	found, why := w.Prober.Gone(ctx, *c)
+	gone := found != Applied && found != Partial
+	if !gone {
+		results[0].Outcome, results[0].Why = UndoFailed, "the tool's Revert ended well, but its Verify still finds the effect ("+string(found)+"): "+why
+	}
+	return []Line{{Call: undo, Body: &Verified{Phase: "undo", Verdict: string(found), OK: gone, Why: why}}}
 }
 
 // prepare plans, once what an earlier attempt left is in order. What cannot be

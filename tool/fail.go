@@ -6,6 +6,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
 )
 
 // proof says why a call that went wrong is known to have no effect left. The
@@ -92,7 +93,9 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	case m.running: // what is absent now may be there in a moment
 		return noProof
 	}
-	if f, _ := l.probe(ctx, i.tool, l.subject(i, nil)); f == revert.AbsentYet {
+	asked := l.subject(i, nil)
+	asked.Phase = verify.Recovery
+	if l.probe(ctx, i.tool, asked).Is() == verify.IsAbsent {
 		return provenProbe
 	}
 	return noProof

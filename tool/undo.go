@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -125,32 +126,49 @@ func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Finding, error)
 	if !ok {
 		return revert.CannotTell, revert.ErrNoTool
 	}
+	return findingOf(l.probe(ctx, t, l.recordedSubject(c, verify.Recovery))), nil
+}
+
+// Gone asks the tool's Verify whether the effect of a call that was taken back is
+// gone.
+func (l *Line) Gone(ctx context.Context, c revert.Call) (revert.Finding, string) {
+	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	if !ok {
+		return revert.CannotTell, ""
+	}
+	s := l.recordedSubject(c, verify.AfterUndo)
+	s.Output = outputOf(c)
+	v := l.probe(ctx, t, s)
+	return findingOf(v), strings.Join(v.Findings(), "; ")
+}
+
+func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {
 	accesses := make([]perm.ResourceAccess, 0, len(c.Started.Access))
 	for _, a := range c.Started.Access {
 		accesses = append(accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
-	s := verify.Subject{Phase: verify.Recovery, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes)}
+	s := verify.Subject{Phase: phase, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes)}
 	if l.p.World != nil {
 		s.World = l.p.World(accesses, c.Changes)
 	}
-	return l.probe(ctx, t, s)
+	return s
 }
 
-func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject) (revert.Finding, error) {
-	if t.t.spec.Verify == nil {
-		return revert.CannotTell, nil
-	}
-	s.Phase = verify.Recovery
+func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject) verify.Verdict {
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
 	defer cancel()
-	switch verify.Run(ctx, t.t.spec.Verify, s).Is() {
+	return verify.Run(ctx, t.t.spec.Verify, s)
+}
+
+func findingOf(v verify.Verdict) revert.Finding {
+	switch v.Is() {
 	case verify.IsApplied:
-		return revert.Applied, nil
+		return revert.Applied
 	case verify.IsPartial:
-		return revert.Partial, nil
+		return revert.Partial
 	case verify.IsAbsent:
-		return revert.AbsentYet, nil
+		return revert.AbsentYet
 	case verify.CannotTell:
 	}
-	return revert.CannotTell, nil
+	return revert.CannotTell
 }
