@@ -205,7 +205,7 @@ func TestInvalidIsRefusedBeforePolicy(t *testing.T) {
 	asked := false
 	engine := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		asked = true
-		return perm.Denied("control"), nil
+		return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{{Text: "control", Set: "deny"}}}), nil
 	})
 	type args struct {
 		Path  string `json:"path"`

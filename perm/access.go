@@ -20,13 +20,8 @@ func Access(action Action, resource string) ResourceAccess {
 	return ResourceAccess{Action: action, Resource: resource}
 }
 
-// ParseAccess reads what String writes: the action, for a connect an HTTP
-// method if it has one, and the resource or pattern, separated by single spaces.
-func ParseAccess(text string) (ResourceAccess, error) {
-	a, _, err := readAccess(text)
-	return a, err
-}
-
+// readAccess reads what String writes: the action, for a connect an HTTP method
+// if it has one, and the resource or pattern, separated by single spaces.
 func readAccess(text string) (ResourceAccess, rule, error) {
 	words := strings.Split(text, " ")
 	if len(words) < 2 || len(words) > 3 || words[1] == "" {
@@ -73,7 +68,7 @@ func (a ResourceAccess) compile() (rule, error) {
 func newRule(action Action, method string, p Pattern) (rule, error) {
 	switch {
 	case !action.Valid():
-		return rule{}, fmt.Errorf("unknown action; valid are %v", Actions())
+		return rule{}, fmt.Errorf("unknown action; valid are %v", actions())
 	case method != "" && action != Connect:
 		return rule{}, fmt.Errorf("only %s has a method", Connect)
 	case len(method) > 32 || !only(method, func(c byte) bool { return 'A' <= c && c <= 'Z' }):

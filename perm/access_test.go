@@ -40,8 +40,11 @@ func TestParseAccessRefuses(t *testing.T) {
 	}
 }
 
-func ExampleParseAccess() {
-	a, err := perm.ParseAccess("connect POST https://api.example.com/v1/**")
-	fmt.Println(a.Action, a.Method, a.Resource, err)
-	// Output: connect POST https://api.example.com/v1/** <nil>
+func ExampleAccess() {
+	s, err := perm.NewSet(perm.Access(perm.Read, "file://workspace/**"))
+	fmt.Println(s.Allows(perm.Access(perm.Read, "file://workspace/a/b.go")), err)
+	fmt.Println(s.Allows(perm.Access(perm.Write, "file://workspace/a/b.go")))
+	// Output:
+	// true <nil>
+	// false
 }

@@ -18,8 +18,8 @@ const (
 	Call    Action = "call"    // call a tool as such
 )
 
-// Actions lists every action, in the order in which documents name them.
-func Actions() []Action {
+// actions lists every action, in the order in which documents name them.
+func actions() []Action {
 	return []Action{Read, List, Write, Delete, Execute, Connect, Use, Call}
 }
 
@@ -43,5 +43,5 @@ func (a *Action) UnmarshalText(text []byte) error {
 		*a = v
 		return nil
 	}
-	return fmt.Errorf("unknown action; valid are %v", Actions())
+	return fmt.Errorf("unknown action; valid are %v", actions())
 }

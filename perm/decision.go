@@ -32,21 +32,6 @@ func (e Effect) String() string {
 	}
 }
 
-// ParseEffect reads a name written by String. All but the exact name of a
-// milder effect is Deny.
-func ParseEffect(name string) Effect {
-	switch name {
-	case "allow":
-		return Allow
-	case "hold":
-		return Hold
-	case "ask":
-		return Ask
-	default:
-		return Deny
-	}
-}
-
 // Reason is why: the text that the policy's author wrote, and where.
 type Reason struct {
 	Text string `json:"text"`
@@ -81,12 +66,6 @@ func NewDecision(effect Effect, d Details) Decision {
 		effect = Deny
 	}
 	return Decision{effect: effect, details: d.clone()}
-}
-
-// Denied makes a decision that denies for one reason that no rule gave, such as
-// a missing policy or an engine that failed.
-func Denied(why string) Decision {
-	return NewDecision(Deny, Details{Reasons: []Reason{{Text: why, Set: "deny"}}})
 }
 
 // Effect returns the outcome.

@@ -18,7 +18,7 @@ type EngineFunc func(ctx context.Context, r Request) (Decision, error)
 // Decide calls f; a nil f denies.
 func (f EngineFunc) Decide(ctx context.Context, r Request) (Decision, error) {
 	if f == nil {
-		return Denied("no engine is configured"), nil
+		return NewDecision(Deny, Details{Reasons: []Reason{{Text: "no engine is configured", Set: "deny"}}}), nil
 	}
 	return f(ctx, r)
 }

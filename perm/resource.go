@@ -69,11 +69,11 @@ func ParseResource(text string) (Resource, error) {
 	return p.resource(), nil
 }
 
-// NewResource makes a resource from decoded parts: the authority (root, host
-// with its port, program, database, server or name; "" for a program given by
-// its absolute path) and the segments of its path.
-func NewResource(kind Kind, authority string, segments ...string) (Resource, error) {
-	p, err := literal(kind, authority, segments)
+// Resource makes a resource of a kind from decoded parts: the authority (root,
+// host with its port, program, database, server or name; "" for a program given
+// by its absolute path) and the segments of its path.
+func (k Kind) Resource(authority string, segments ...string) (Resource, error) {
+	p, err := literal(k, authority, segments)
 	if err != nil {
 		return Resource{}, fmt.Errorf("not a valid resource: %w", err)
 	}
@@ -88,11 +88,8 @@ func FileResource(root, path string) (Resource, error) {
 	if err != nil {
 		return Resource{}, fmt.Errorf("not a valid resource: %w", err)
 	}
-	return NewResource(KindFile, root, segments...)
+	return KindFile.Resource(root, segments...)
 }
-
-// ToolResource makes the resource of a tool as such.
-func ToolResource(name string) (Resource, error) { return NewResource(KindTool, name) }
 
 // WithStatement returns r, which must be of kind db, for one kind of statement,
 // such as insert; "" is any.

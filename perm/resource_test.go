@@ -98,7 +98,7 @@ func TestFileResourceRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "8 KiB")
 }
 
-func TestNewResource(t *testing.T) {
+func TestKindResource(t *testing.T) {
 	for _, c := range []struct {
 		kind      perm.Kind
 		authority string
@@ -113,7 +113,7 @@ func TestNewResource(t *testing.T) {
 		{perm.KindSecret, "github", nil, "secret://github"},
 		{perm.KindMCP, "srv", []string{"tool"}, "mcp://srv/tool"},
 	} {
-		r, err := perm.NewResource(c.kind, c.authority, c.segments...)
+		r, err := c.kind.Resource(c.authority, c.segments...)
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.text, r.String())
 		require.Equal(t, c.kind, r.Kind())
@@ -121,7 +121,7 @@ func TestNewResource(t *testing.T) {
 	}
 }
 
-func TestNewResourceRefuses(t *testing.T) {
+func TestKindResourceRefuses(t *testing.T) {
 	for _, c := range []struct {
 		kind      perm.Kind
 		authority string
@@ -143,7 +143,7 @@ func TestNewResourceRefuses(t *testing.T) {
 		{perm.KindHTTPS, "[::1]x", nil, "IPv6"},
 		{perm.KindHTTPS, strings.Repeat("a.", 127) + "a", nil, "bad host"},
 	} {
-		_, err := perm.NewResource(c.kind, c.authority, c.segments...)
+		_, err := c.kind.Resource(c.authority, c.segments...)
 		require.ErrorContains(t, err, c.err, "%s %q", c.kind, c.authority)
 	}
 }
@@ -161,7 +161,7 @@ func TestResourceLimits(t *testing.T) {
 }
 
 func TestResourceStatement(t *testing.T) {
-	table, err := perm.NewResource(perm.KindDB, "main", "users")
+	table, err := perm.KindDB.Resource("main", "users")
 	require.NoError(t, err)
 	insert, err := table.WithStatement("insert")
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestResourceStatement(t *testing.T) {
 	require.Equal(t, table, back)
 	_, err = table.WithStatement("DROP TABLE")
 	require.ErrorContains(t, err, "statement")
-	tool, err := perm.ToolResource("x")
+	tool, err := perm.KindTool.Resource("x")
 	require.NoError(t, err)
 	_, err = tool.WithStatement("insert")
 	require.ErrorContains(t, err, "statement")

@@ -163,7 +163,7 @@ func (t *tool) parseNeeds() error {
 	var all []perm.ResourceAccess
 	for i, a := range t.spec.Needs {
 		if !a.Action.Valid() {
-			return fmt.Errorf("need %d: unknown action %q; valid are %v", i+1, a.Action, perm.Actions())
+			return fmt.Errorf("need %d: action %q: %w", i+1, a.Action, new(perm.Action).UnmarshalText([]byte(a.Action)))
 		}
 		p, err := perm.ParsePattern(a.Resource)
 		if err != nil {

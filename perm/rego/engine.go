@@ -114,13 +114,18 @@ func (e *Engine) Ensures() bool {
 // why; a nil or zero Engine denies.
 func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	if e == nil || e.rules == nil {
-		return perm.Denied("no policy is loaded"), nil
+		return noPolicy(), nil
 	}
 	d, err := e.decide(ctx, r)
 	if err != nil {
 		return e.refusal(err), err
 	}
 	return d, nil
+}
+
+// noPolicy is the decision of an engine that was never made.
+func noPolicy() perm.Decision {
+	return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{{Text: "no policy is loaded", Set: setDeny}}})
 }
 
 // refusal is the decision where there is none.

@@ -47,7 +47,7 @@ type Seen struct {
 // repeats arguments of the call, which may be private.
 func (e *Engine) Explain(ctx context.Context, r perm.Request) (Explanation, error) {
 	if e == nil || e.rules == nil {
-		return Explanation{Decision: perm.Denied("no policy is loaded").Record()}, nil
+		return Explanation{Decision: noPolicy().Record()}, nil
 	}
 	x, err := e.explain(ctx, r.Filled())
 	if err != nil {
