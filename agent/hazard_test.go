@@ -184,7 +184,8 @@ func TestMadeUpToolName(t *testing.T) {
 	_, err := tx.Invoke(t.Context(), "made_up", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	invoke(t, tx, "file_read", tool.Args{"path": "a.txt"})
-	require.Equal(t, map[string]perm.ToolTally{"file_read": {Tally: perm.Tally{Run: 1}}}, counted)
+	require.Len(t, counted, 1)
+	require.Equal(t, perm.Tally{Run: 1}, counted["file_read"].Tally)
 }
 
 // TestShownIsWhatWasJournaled: neither the tool nor its Verify can change what a

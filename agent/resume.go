@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -75,7 +74,7 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{rt: rt, id: t.Session, principal: who, grant: grant.Narrow(have), tally: newTally()}
+	s := &Session{rt: rt, id: t.Session, principal: who, grant: grant.Narrow(have), tally: newTally(rt.host, rt.tools)}
 	if err := s.recount(ctx); err != nil {
 		return nil, err
 	}
@@ -144,68 +143,22 @@ func (rt *Runtime) sessionOf(ctx context.Context, id string) (who perm.Principal
 	return who, grant, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
 }
 
-// relabel finds the session's labels on the journal.
-func (s *Session) relabel(ctx context.Context) error {
-	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: []revert.Kind{revert.KindLabelled}}) {
+// recount rebuilds the session's labels and counts from the journal.
+func (s *Session) recount(ctx context.Context) error {
+	kinds := []revert.Kind{
+		revert.KindLabelled, revert.KindStarted, revert.KindInvalid, revert.KindDenied,
+		revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified,
+	}
+	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: kinds}) {
 		if err != nil {
-			return fmt.Errorf("the session's labels: %w", err)
+			return fmt.Errorf("the session's counts: %w", err)
 		}
 		rec, err := revert.Unseal(e)
 		if err != nil {
-			return fmt.Errorf("the session's labels: %w", err)
+			return fmt.Errorf("the session's counts: %w", err)
 		}
-		if b, ok := rec.Body.(*revert.Labelled); ok {
-			s.tally.label(b.Labels)
-		}
+		s.tally.records(rec.At, []revert.Line{{Call: rec.Call, Body: rec.Body}})
 	}
+	s.tally.settle()
 	return nil
-}
-
-// recount rebuilds the session's labels and counts from the journal.
-func (s *Session) recount(ctx context.Context) error {
-	if err := s.relabel(ctx); err != nil {
-		return err
-	}
-	seen := map[string]bool{}
-	kinds := []revert.Kind{revert.KindBegun}
-	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: kinds}) {
-		if err != nil {
-			return err
-		}
-		if seen[e.Header.Txn] {
-			continue
-		}
-		seen[e.Header.Txn] = true
-		t, err := revert.Load(ctx, s.rt.journal, e.Header.Txn)
-		if err != nil {
-			return errors.Join(errors.New("the session's counts"), err)
-		}
-		for _, c := range t.Calls {
-			if _, known := s.rt.tools.Get(c.Tool.Name); known {
-				s.tally.ended(c.Tool.Name, statusOf(c))
-			}
-		}
-	}
-	return nil
-}
-
-// statusOf is the outcome that a journaled call had.
-func statusOf(c *revert.Call) tool.Status {
-	switch c.Phase {
-	case revert.PhaseInvalid:
-		return tool.StatusInvalid
-	case revert.PhaseDenied:
-		return tool.StatusDenied
-	case revert.PhasePending:
-		return tool.StatusPending
-	case revert.PhaseFailed:
-		return tool.Status(c.Failed.Status)
-	case revert.PhaseDone:
-		if v, looked := c.Verdict(); looked && !v.OK {
-			return tool.StatusVerifyFailed
-		}
-		return tool.StatusDone
-	case revert.PhaseStarted, revert.PhaseUnknown:
-	}
-	return tool.StatusUnknown
 }

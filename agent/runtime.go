@@ -117,7 +117,7 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	if err != nil {
 		return nil, fmt.Errorf("agent: grant: %w", err)
 	}
-	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, tally: newTally()}
+	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, tally: newTally(rt.host, rt.tools)}
 	body, err := rt.sessionRecord(s.principal, s.grant)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -1,69 +1,263 @@
 package agent
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
 )
 
 // recentCalls is how many calls policies can look back on.
 const recentCalls = 32
 
-// tally is what a session has done so far.
+// tally is what a session has done so far. It is a fold of the session's records:
+// the ones that its own calls write, as they are written, or the ones of the
+// journal. Both come to the same.
 type tally struct {
+	host host.Host
+
 	mu     sync.Mutex // never held across a wait
-	tools  map[string]perm.ToolTally
-	recent []perm.RecentCall
+	tools  map[string]*toolCount
+	calls  map[string]*counted // by call id: in flight, or without a last word
+	recent []happened
 	labels []string // sorted
 }
 
-func newTally() *tally { return &tally{tools: map[string]perm.ToolTally{}} }
+// counted is a call that has not been added to the counts.
+type counted struct {
+	tool   string
+	sums   map[string]canon.Amount
+	flying bool // of this process
+	start  time.Time
+	status tool.Status // empty: it has not ended
+	at     time.Time   // when
+	spent  bool        // its sums stay, whatever became of it
+}
+
+// happened is a call that has ended.
+type happened struct {
+	at     time.Time
+	call   string
+	tool   string
+	status tool.Status
+}
+
+// order is by time. Two calls that ended at once stand in the order of their ids,
+// here and wherever the records are read.
+func order(a, b happened) int {
+	if c := a.at.Compare(b.at); c != 0 {
+		return c
+	}
+	if a.call < b.call {
+		return -1
+	}
+	return 1
+}
+
+// newTally knows the sums that tools declare, so that a policy finds a zero where
+// nothing was counted.
+func newTally(h host.Host, tools tool.Registry) *tally {
+	t := &tally{host: h, tools: map[string]*toolCount{}, calls: map[string]*counted{}}
+	for _, name := range tools.Names() {
+		tl, _ := tools.Get(name)
+		if counters := tl.Spec().Counters; len(counters) > 0 {
+			c := t.of(name)
+			c.declared = true
+			c.name(maps.Keys(counters))
+		}
+	}
+	return t
+}
+
+func (t *tally) of(name string) *toolCount {
+	c, ok := t.tools[name]
+	if !ok {
+		c = &toolCount{reserved: map[string]canon.Amount{}}
+		t.tools[name] = c
+	}
+	return c
+}
 
 func (t *tally) facts(id string) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.held(id)
+	return t.held(id, t.host.Now())
 }
 
 // held is called with the lock.
-func (t *tally) held(id string) perm.SessionFacts {
-	recent := slices.Clone(t.recent)
-	if recent == nil {
-		recent = []perm.RecentCall{}
+func (t *tally) held(id string, now time.Time) perm.SessionFacts {
+	f := perm.SessionFacts{
+		ID: id, Labels: append([]string{}, t.labels...),
+		Tools: make(map[string]perm.ToolTally, len(t.tools)), Recent: make([]perm.RecentCall, len(t.recent)),
 	}
-	return perm.SessionFacts{ID: id, Labels: append([]string{}, t.labels...), Tools: maps.Clone(t.tools), Recent: recent}
+	for name, c := range t.tools {
+		f.Tools[name] = c.facts(now)
+	}
+	for i, h := range t.recent {
+		f.Recent[i] = perm.RecentCall{Tool: h.tool, Status: string(h.status)}
+	}
+	return f
 }
 
-// reserve counts a call as in flight, and returns the facts as they were before
-// it, in one step.
-func (t *tally) reserve(id, name string) perm.SessionFacts {
+// reserve counts a call as in flight, and what it would add to sums as added, and
+// returns the facts as they were before it, in one step.
+func (t *tally) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.held(id)
-	t.fly(name, 1)
+	c, tc := &counted{tool: name, sums: amounts(sums), flying: true}, t.of(name)
+	tc.name(maps.Keys(c.sums))
+	before := t.held(id, t.host.Now())
+	tc.reserve(c.sums, 1)
+	t.calls[call] = c
 	return before
 }
 
-func (t *tally) release(name string) {
+// release counts a call as what it came to, in one step with its being in flight
+// no more. What the journal could not take is counted as what its caller was told.
+func (t *tally) release(call string, s tool.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.fly(name, -1)
+	c, ok := t.calls[call]
+	if !ok {
+		return
+	}
+	t.tools[c.tool].reserve(c.sums, -1)
+	c.flying = false
+	if s == tool.StatusPending {
+		t.drop(call) // it has not ended
+		return
+	}
+	if c.status != s {
+		c.spent = c.spent || !c.start.IsZero() || s == tool.StatusUnknown || s == tool.StatusVerifyFailed || s.OK()
+		c.status = s
+	}
+	if c.at.IsZero() {
+		c.at = t.host.Now()
+	}
+	t.commit(call)
 }
 
-// fly is called with the lock.
-func (t *tally) fly(name string, n int) {
-	c := t.tools[name]
-	c.InFlight += n
-	t.tools[name] = c
+// records folds what was written of the session's calls.
+func (t *tally) records(at time.Time, lines []revert.Line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range lines {
+		t.record(l.Call, at, l.Body)
+	}
+}
+
+// record is called with the lock.
+func (t *tally) record(call string, at time.Time, body revert.Body) {
+	c := t.calls[call]
+	switch b := body.(type) {
+	case *revert.Labelled:
+		t.add(b.Labels)
+	case *revert.Started:
+		if c == nil {
+			c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts)}
+			t.calls[call] = c
+		}
+		c.start = at
+	case *revert.Invalid: // a name that a model made up is nothing to count
+		t.refused(call, b.Tool, tool.StatusInvalid, at)
+	case *revert.Denied:
+		t.refused(call, b.Tool, tool.StatusDenied, at)
+	case *revert.Done:
+		c.end(tool.StatusDone, at, true)
+	case *revert.Failed:
+		c.end(tool.Status(b.Status), at, b.Spent())
+	case *revert.Unknown:
+		c.end(tool.StatusUnknown, at, true)
+	case *revert.Verified:
+		if c != nil && !b.OK && b.Phase != string(verify.AfterUndo) && c.status == tool.StatusDone {
+			c.status = tool.StatusVerifyFailed
+		}
+	default:
+		return
+	}
+	// A result may still not verify; everything else is the last word.
+	if _, result := body.(*revert.Done); c != nil && !c.flying && c.status != "" && !result {
+		t.commit(call)
+	}
+}
+
+func (c *counted) end(s tool.Status, at time.Time, spent bool) {
+	if c != nil { // else it was counted before, as unknown
+		c.status, c.at, c.spent = s, at, spent
+	}
+}
+
+// refused counts a call whose code was never entered.
+func (t *tally) refused(call string, ref revert.ToolRef, s tool.Status, at time.Time) {
+	if ref.Digest == "" {
+		return
+	}
+	c, ok := t.calls[call]
+	if !ok {
+		c = &counted{tool: ref.Name}
+		t.calls[call] = c
+	}
+	c.end(s, at, false)
+	if !c.flying {
+		t.commit(call)
+	}
+}
+
+// settle ends the reading of a journal. What has no end there cannot be told.
+func (t *tally) settle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(t.calls)) {
+		c := t.calls[id]
+		if c.flying {
+			continue
+		}
+		if c.status == "" {
+			c.end(tool.StatusUnknown, c.start, true)
+		}
+		t.commit(id)
+	}
+}
+
+// commit is called with the lock.
+func (t *tally) commit(call string) {
+	c := t.calls[call]
+	h := happened{at: c.at, call: call, tool: c.tool, status: c.status}
+	t.of(c.tool).add(h, c, t.host.Now())
+	t.drop(call)
+	at, _ := slices.BinarySearchFunc(t.recent, h, order)
+	t.recent = slices.Insert(t.recent, at, h)
+	if extra := len(t.recent) - recentCalls; extra > 0 {
+		t.recent = slices.Delete(t.recent, 0, extra)
+	}
+}
+
+// drop forgets a call, and a tool that nothing is known of but that call.
+func (t *tally) drop(call string) {
+	name := t.calls[call].tool
+	delete(t.calls, call)
+	if t.tools[name].empty() {
+		delete(t.tools, name)
+	}
 }
 
 // label adds labels, which are never taken away, and returns the new ones.
 func (t *tally) label(labels []string) (fresh []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.add(labels)
+}
+
+// add is called with the lock.
+func (t *tally) add(labels []string) (fresh []string) {
 	for _, l := range labels {
 		if at, has := slices.BinarySearch(t.labels, l); !has {
 			t.labels = slices.Insert(slices.Clone(t.labels), at, l)
@@ -73,24 +267,18 @@ func (t *tally) label(labels []string) (fresh []string) {
 	return fresh
 }
 
-func (t *tally) ended(name string, s tool.Status) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.tools[name]
-	switch s {
-	case tool.StatusDone, tool.StatusHeld:
-		c.Run++
-	case tool.StatusDenied:
-		c.Denied++
-	case tool.StatusInvalid, tool.StatusPending: // nothing ran
-	case tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout, tool.StatusUnknown:
-		c.Failed++
+// amounts reads sums that were checked when the call was admitted. One that is no
+// number counts as nothing.
+func amounts(sums map[string]json.Number) map[string]canon.Amount {
+	if len(sums) == 0 {
+		return nil
 	}
-	t.tools[name] = c
-	t.recent = append(t.recent, perm.RecentCall{Tool: name, Status: string(s)})
-	if len(t.recent) > recentCalls {
-		t.recent = slices.Clone(t.recent[len(t.recent)-recentCalls:])
+	out := make(map[string]canon.Amount, len(sums))
+	for name, n := range sums {
+		a, _ := canon.ParseAmount(string(n))
+		out[name] = a
 	}
+	return out
 }
 
 // counts are the facts of one transaction. It makes a tool.Facts.
@@ -104,6 +292,14 @@ type counts struct {
 
 // Session returns the session's facts for a policy.
 func (c *counts) Session() perm.SessionFacts { return c.session.tally.facts(c.session.id) }
+
+// Labels returns the session's labels.
+func (c *counts) Labels() []string {
+	t := c.session.tally
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string{}, t.labels...)
+}
 
 // Txn returns the transaction's facts for a policy.
 func (c *counts) Txn() perm.TxnFacts {
@@ -120,16 +316,13 @@ func (c *counts) Next() int {
 	return c.seq
 }
 
-// Ended counts a call.
-func (c *counts) Ended(name string, s tool.Status) { c.session.tally.ended(name, s) }
-
 // Label gives the session labels.
 func (c *counts) Label(labels []string) []string { return c.session.tally.label(labels) }
 
 // Reserve counts a call as in flight, and returns the session's facts without it.
-func (c *counts) Reserve(name string) perm.SessionFacts {
-	return c.session.tally.reserve(c.session.id, name)
+func (c *counts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {
+	return c.session.tally.reserve(c.session.id, call, name, sums)
 }
 
 // Release ends what Reserve began.
-func (c *counts) Release(name string) { c.session.tally.release(name) }
+func (c *counts) Release(call string, s tool.Status) { c.session.tally.release(call, s) }

@@ -29,6 +29,7 @@ type Txn struct {
 }
 
 func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
+	rec = rec.Watched(s.tally.records)
 	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}}
 	tx.line = tool.NewLine(tool.Parts{
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,

@@ -170,6 +170,8 @@ type Started struct {
 	Right       []Access        `json:"right"`  // what taking it back may touch
 	Decision    json.RawMessage `json:"decision"`
 	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
+
+	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to sums of its session
 }
 
 // Approval is who answered an ask, bound to what was asked.
@@ -215,6 +217,13 @@ type Failed struct {
 	Stage  string `json:"stage,omitempty"`
 	Why    string `json:"why"`
 	Proof  string `json:"proof"` // taken_back, no_effect, probe, pure, not_started
+}
+
+// Spent reports whether the call may have had an effect before it ended without
+// one: what it added to the sums of its session then stays added, since what was
+// taken back does not refill a budget.
+func (f *Failed) Spent() bool {
+	return f.Proof != "no_effect" && f.Proof != "probe" && f.Proof != "not_started"
 }
 
 // Unknown ends a call whose effect cannot be told.

@@ -191,6 +191,8 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		v.SetInt(int64(*n))
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]json.Number{"sum": json.Number(fmt.Sprintf("%d.5", *n))}))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem(), n)

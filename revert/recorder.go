@@ -2,6 +2,7 @@ package revert
 
 import (
 	"context"
+	"time"
 
 	"github.com/remit-dev/remit/internal/host"
 )
@@ -13,6 +14,7 @@ type Recorder struct {
 	host    host.Host
 	session string
 	txn     string
+	watch   func(at time.Time, lines []Line)
 }
 
 // NewRecorder makes a recorder for a session's stream.
@@ -24,6 +26,13 @@ func NewRecorder(j Journal, h host.Host, session string) Recorder {
 // is refused unless the journal's opening owns the transaction.
 func (r Recorder) In(txn string) Recorder {
 	r.txn = txn
+	return r
+}
+
+// Watched returns a recorder that tells watch, unless nil, each batch of lines once
+// the journal has taken it.
+func (r Recorder) Watched(watch func(at time.Time, lines []Line)) Recorder {
+	r.watch = watch
 	return r
 }
 
@@ -75,7 +84,13 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	if err := r.host.Point(ctx, point); err != nil {
 		return err
 	}
-	return r.journal.Append(ctx, batch)
+	if err := r.journal.Append(ctx, batch); err != nil {
+		return err
+	}
+	if r.watch != nil {
+		r.watch(now, w.Lines)
+	}
+	return nil
 }
 
 func (r Recorder) seal(l Line, h Header) (Entry, error) {

@@ -26,7 +26,8 @@ type admitted struct {
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
-	counted perm.SessionFacts // the session before this call
+	sums    map[string]json.Number // what the call adds to sums of its session
+	counted perm.SessionFacts      // the session before this call
 }
 
 // admit is step 1: find the tool, decode and validate the input once, compute
@@ -47,6 +48,9 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch, resume: req.resumed}
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
+		return admitted{}, l.invalid(ctx, req, t, err)
+	}
+	if a.sums, err = t.t.sums(value); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
 	return a, nil

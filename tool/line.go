@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -45,11 +46,12 @@ type Parts struct {
 // Facts are the counts of a session and a transaction, kept by package agent.
 type Facts interface {
 	Session() perm.SessionFacts
-	Reserve(tool string) perm.SessionFacts // counts a call as in flight; returns the facts without it
-	Release(tool string)                   // after Ended: the call is in flight no more
+	Labels() []string
+	// Reserve counts a call as in flight and its sums as added; it returns the facts without it.
+	Reserve(call, tool string, sums map[string]json.Number) perm.SessionFacts
+	Release(call string, s Status) // the call is in flight no more, and counts as what it came to
 	Txn() perm.TxnFacts
-	Next() int // the next sequence number of the transaction
-	Ended(tool string, s Status)
+	Next() int                              // the next sequence number of the transaction
 	Label(labels []string) (fresh []string) // gives the session labels; returns those that it did not have
 }
 
@@ -125,28 +127,23 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 	if req.ID == "" {
 		req.ID = host.NewID(l.p.Host, "c_")
 	}
-	out, release := l.run(ctx, req)
-	defer release()                           // once it is counted as what it came to
-	if t, ok := l.p.Tools.Get(req.Tool); ok { // a name that a model made up is nothing to count
-		l.p.Facts.Ended(t.Name(), out.Status)
+	admitted, end := l.admit(ctx, req)
+	if end != nil {
+		return *end
 	}
+	// What a policy counts is fixed here, in one step with being counted: of two
+	// calls that come at once one sees the other, so no budget is spent twice.
+	admitted.counted = l.p.Facts.Reserve(admitted.id, admitted.tool.Name(), admitted.sums)
+	status := StatusUnknown // where the runtime itself panics
+	defer func() { l.p.Facts.Release(admitted.id, status) }()
+	out := l.proceed(ctx, admitted)
+	status = out.Status
 	return out
 }
 
 // Broken reports whether a record that must not be missing could not be
 // written. The transaction can then only be reverted.
 func (l *Line) Broken() bool { return l.broken.Load() }
-
-func (l *Line) run(ctx context.Context, req Request) (out Outcome, release func()) {
-	admitted, end := l.admit(ctx, req)
-	if end != nil {
-		return *end, func() {}
-	}
-	// What a policy counts is fixed here, in one step with being counted: of two
-	// calls that come at once one sees the other, so no budget is spent twice.
-	admitted.counted = l.p.Facts.Reserve(admitted.tool.Name())
-	return l.proceed(ctx, admitted), func() { l.p.Facts.Release(admitted.tool.Name()) }
-}
 
 func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 	permitted, end := l.permit(ctx, admitted)

@@ -164,8 +164,7 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 func (l *Line) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
-	now := l.p.Facts.Session()
-	facts.ID, facts.Labels = now.ID, now.Labels
+	facts.Labels = l.p.Facts.Labels()
 	return facts
 }
 

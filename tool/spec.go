@@ -41,6 +41,12 @@ type Spec struct {
 	// suffice. Each must lie within Needs. It only computes: no effects.
 	Access func(in json.RawMessage) ([]perm.ResourceAccess, error)
 
+	// Counters name sums of the session and the argument that each call adds to
+	// it: a number that is not negative; one that is left out adds nothing.
+	// Policies read a sum as input.session.tools[name].sums[counter]. What may
+	// have been spent stays so, whatever is taken back.
+	Counters map[string]string
+
 	EffectClass revert.EffectClass // empty: undeclared, counts as pivot
 	Confinement Confinement        // empty: trusted
 	Destination Destination        // empty: model-chosen

@@ -3,6 +3,7 @@ package tool
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -61,6 +62,9 @@ func FromSpec(s Spec) (Tool, error) {
 	if err := t.parseNeeds(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
+	if err := t.checkCounters(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
 	if t.digest, err = t.declarationDigest(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
@@ -95,6 +99,7 @@ func cloneSpec(s Spec) Spec {
 	s.Tags = append([]string{}, s.Tags...)
 	s.Input, s.Output = slices.Clone(s.Input), slices.Clone(s.Output)
 	s.Needs = slices.Clone(s.Needs)
+	s.Counters = maps.Clone(s.Counters)
 	s.Hints.Sensitive = slices.Clone(s.Hints.Sensitive)
 	s.Provenance = s.Provenance.OrUnknown()
 	if s.Confinement == "" {
@@ -200,6 +205,7 @@ type declaration struct {
 	Idempotent  bool                  `json:"idempotent"`
 	Timeout     string                `json:"timeout"`
 	Sensitive   []string              `json:"sensitive"`
+	Counters    map[string]string     `json:"counters,omitempty"`
 }
 
 func (t *tool) declarationDigest() (string, error) {
@@ -209,7 +215,7 @@ func (t *tool) declarationDigest() (string, error) {
 		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil,
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion, Provenance: s.Provenance,
-		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...),
+		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters,
 	}
 	if t.output != nil {
 		d.Output = t.output.Canonical()

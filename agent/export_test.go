@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// FactsAt is what a policy would see of a session at a time.
+func FactsAt(s *Session, now time.Time) perm.SessionFacts {
+	s.tally.mu.Lock()
+	defer s.tally.mu.Unlock()
+	return s.tally.held(s.id, now)
+}
+
+// RebuiltAt is FactsAt of what the journal alone says.
+func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
+	again := &Session{rt: s.rt, id: s.id, tally: newTally(s.rt.host, s.rt.tools)}
+	if err := again.recount(ctx); err != nil {
+		return perm.SessionFacts{}, err
+	}
+	return FactsAt(again, now), nil
+}
+
+// AmountOf is the amount that a call was asked to pay.
+func (rt *Runtime) AmountOf(ctx context.Context, call string) (string, error) {
+	_, c, err := revert.LoadCall(ctx, rt.journal, call)
+	if err != nil || c.Asked == nil {
+		return "0", err
+	}
+	var in struct{ Amount json.Number }
+	err = json.Unmarshal(c.Asked.Input, &in)
+	return string(in.Amount), err
+}

@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// windows are the spans of time that policies can look back on, beside the whole
+// session.
+var windows = []struct {
+	name string
+	span time.Duration
+}{{"1m", time.Minute}, {"1h", time.Hour}, {"24h", 24 * time.Hour}}
+
+// kept is for how long single calls are remembered: longer than any window, so
+// that a clock that is set back finds them.
+const keptFor = 48 * time.Hour
+
+// toolCount is what one tool has done in a session. The mark behind each call is
+// the counts up to it, so that a window is a difference of two.
+type toolCount struct {
+	declared bool // the tool declares counters
+	known    bool // a call of it has ended
+	flying   int
+	reserved map[string]canon.Amount // sums of the calls in flight; holds every name
+	before   mark                    // calls that are remembered no more
+	marks    []mark                  // ordered by time
+
+	built perm.ToolTally // what facts last returned, not to be changed
+	from  time.Time      // it holds from here
+	until time.Time      // to before here; zero: it does not hold
+}
+
+// mark is the counts of the session up to one call and with it.
+type mark struct {
+	call                happened
+	run, denied, failed int
+	sums                map[string]canon.Amount // nil: none was ever raised
+}
+
+func (c *toolCount) empty() bool {
+	return !c.declared && !c.known && c.flying == 0
+}
+
+// name makes sums known, with nothing in them.
+func (c *toolCount) name(names iter.Seq[string]) {
+	for n := range names {
+		if _, ok := c.reserved[n]; !ok {
+			c.reserved[n] = canon.Amount{}
+			c.until = time.Time{}
+		}
+	}
+}
+
+func (c *toolCount) reserve(sums map[string]canon.Amount, n int) {
+	c.flying += n
+	for name, a := range sums {
+		if n < 0 {
+			c.reserved[name] = c.reserved[name].Minus(a)
+		} else {
+			c.reserved[name] = c.reserved[name].Plus(a)
+		}
+	}
+	c.until = time.Time{}
+}
+
+// add counts a call that has ended.
+func (c *toolCount) add(h happened, from *counted, now time.Time) {
+	c.name(maps.Keys(from.sums))
+	c.until = time.Time{}
+	c.known = true
+	at := sort.Search(len(c.marks), func(i int) bool { return order(c.marks[i].call, h) > 0 })
+	c.marks = slices.Insert(c.marks, at, mark{})
+	c.marks[at] = c.last(at).raised(h, from)
+	c.marks[at].call = h
+	for i := at + 1; i < len(c.marks); i++ {
+		c.marks[i] = c.marks[i].raised(h, from)
+	}
+	old := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].call.at.After(now.Add(-keptFor)) })
+	if old > 0 && old > len(c.marks)/2 {
+		c.before = c.marks[old-1]
+		c.marks = slices.Clone(c.marks[old:])
+	}
+}
+
+// last is the mark before the one at i.
+func (c *toolCount) last(i int) mark {
+	if i == 0 {
+		return c.before
+	}
+	return c.marks[i-1]
+}
+
+// raised is m with a call that stands at it or before it.
+func (m mark) raised(h happened, from *counted) mark {
+	switch h.status {
+	case tool.StatusDone, tool.StatusHeld:
+		m.run++
+	case tool.StatusDenied:
+		m.denied++
+	case tool.StatusInvalid, tool.StatusPending: // nothing ran
+	case tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout, tool.StatusUnknown:
+		m.failed++
+	}
+	if from.spent && len(from.sums) > 0 {
+		m.sums = maps.Clone(m.sums)
+		if m.sums == nil {
+			m.sums = map[string]canon.Amount{}
+		}
+		for name, a := range from.sums {
+			m.sums[name] = m.sums[name].Plus(a)
+		}
+	}
+	return m
+}
+
+// facts are the counts at a time. Calls in flight are part of every window.
+func (c *toolCount) facts(now time.Time) perm.ToolTally {
+	if !c.until.IsZero() && !now.Before(c.from) && now.Before(c.until) {
+		return c.built
+	}
+	end := c.last(len(c.marks))
+	c.built = perm.ToolTally{Tally: c.since(end, mark{}), Windows: make(map[string]perm.Tally, len(windows))}
+	c.from, c.until = now, now.Add(time.Hour)
+	for _, w := range windows {
+		first := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].call.at.After(now.Add(-w.span)) })
+		c.built.Windows[w.name] = c.since(end, c.last(first))
+		if first < len(c.marks) {
+			if leaves := c.marks[first].call.at.Add(w.span); leaves.Before(c.until) {
+				c.until = leaves
+			}
+		}
+	}
+	return c.built
+}
+
+// since is what came after a mark, with what is in flight.
+func (c *toolCount) since(end, start mark) perm.Tally {
+	t := perm.Tally{
+		Run: end.run - start.run, Denied: end.denied - start.denied, Failed: end.failed - start.failed, InFlight: c.flying,
+	}
+	if len(c.reserved) > 0 {
+		t.Sums = make(map[string]json.Number, len(c.reserved))
+	}
+	for name, flying := range c.reserved {
+		t.Sums[name] = json.Number(end.sums[name].Minus(start.sums[name]).Plus(flying).String())
+	}
+	return t
+}
