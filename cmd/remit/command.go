@@ -82,7 +82,7 @@ func (a *app) command() *cobra.Command {
 		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(),
 		a.recoverCommand(), a.fsckCommand(),
-		a.toolsCommand(), a.policyCommand(), a.versionCommand(),
+		a.toolsCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	return root
 }

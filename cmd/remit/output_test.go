@@ -53,6 +53,7 @@ func TestAnswersNotWritten(t *testing.T) {
 		append([]string{"redo", first.Txn}, at...),
 		{"tools"},
 		{"version"},
+		append([]string{"doctor"}, at...),
 		{"policy", "check", policy},
 		{"policy", "eval", "--input", input, policy},
 	} {

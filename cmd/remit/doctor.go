@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what this machine, these roots, this state and this policy give",
+		Long: "Tries what remit relies on, in each root and in the state folder, and says what is weaker here and what fails,\n" +
+			"each with a way to mend it. In a root that can be written to it makes a folder, and removes it again.\n" +
+			"It changes nothing on the journal, and makes none. Exit codes: 1 something fails; what is only weaker is 0.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &f) },
+	}
+	placeFlags(cmd, &f.place)
+	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "another folder to try, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object a line: each finding, then the sum")
+	return cmd
+}
+
+// health is how one thing is.
+type health string
+
+const (
+	healthy health = "ok"
+	weaker  health = "weaker" // it works, with less of a promise
+	failing health = "failed" // remit cannot work like this
+)
+
+// finding is one thing that doctor has tried.
+type finding struct {
+	Where string `json:"where"` // system, root NAME, state, journal, policy
+	Check string `json:"check"`
+	Is    health `json:"is"`
+	What  string `json:"what"`
+	Fix   string `json:"fix,omitempty"` // of everything that is not ok
+}
+
+// diagnosis is the sum of the findings.
+type diagnosis struct {
+	Checks int `json:"checks"`
+	Weaker int `json:"weaker"`
+	Failed int `json:"failed"`
+}
+
+// doctor looks at everything, however much of it fails.
+func (a *app) doctor(ctx context.Context, f *runFlags) error {
+	_, folders, err := f.rootOptions()
+	if err != nil {
+		return err
+	}
+	var sum diagnosis
+	tell := func(found finding) {
+		sum.Checks++
+		switch found.Is {
+		case healthy:
+		case weaker:
+			sum.Weaker++
+		default:
+			sum.Failed++
+		}
+		if f.json {
+			newJSON(a.out).write(found)
+		} else {
+			a.paint().finding(a.out, found)
+		}
+	}
+	a.checkSystem(tell)
+	for i, folder := range folders {
+		name := "workspace"
+		if i > 0 {
+			name, _, _ = strings.Cut(f.roots[i-1], "=")
+		}
+		a.checkRoot("root "+name, folder, tell)
+	}
+	a.checkState(ctx, f, folders, tell)
+	checkPolicy(f.policies, tell)
+	if f.json {
+		newJSON(a.out).write(sum)
+	} else {
+		_, _ = fmt.Fprintf(a.out, "\n%s: %d weaker here, %d failed\n", count(sum.Checks, "check"), sum.Weaker, sum.Failed)
+	}
+	if sum.Failed > 0 {
+		a.code = worst(a.code, exitInternal)
+	}
+	return nil
+}
+
+// checkSystem tells what does not depend on a folder.
+func (a *app) checkSystem(tell func(finding)) {
+	v := readVersion()
+	tell(finding{Where: "system", Check: "version", Is: healthy, What: v.String()})
+	tell(finding{
+		Where: "system", Check: "sandbox", Is: weaker, What: "no sandbox in this version: no tool runs programs, and Go code of tools is not confined",
+		Fix: "give no tool that starts programs to a runtime; what acts only through handles is bounded by its permission",
+	})
+	name, err := a.user()
+	if err != nil {
+		tell(finding{
+			Where: "system", Check: "approver", Is: weaker, What: "the operating system does not say who runs this: " + err.Error(),
+			Fix: "approve calls as a user whom the system knows: an approval is recorded with its name",
+		})
+		return
+	}
+	tell(finding{Where: "system", Check: "approver", Is: healthy, What: "approvals from here are recorded as given by " + name})
+}
+
+func checkPolicy(paths []string, tell func(finding)) {
+	engine, err := loadPolicy(paths, false)
+	if err != nil {
+		p := problemOf(err)
+		fix := p.fix
+		if fix == "" {
+			fix = "see remit policy check"
+		}
+		tell(finding{Where: "policy", Check: "load", Is: failing, What: p.Error(), Fix: fix})
+		return
+	}
+	what := "loaded, revision " + engine.Revision()
+	if len(paths) == 0 {
+		what = "the workspace policy, revision " + engine.Revision()
+	}
+	tell(finding{Where: "policy", Check: "load", Is: healthy, What: what})
+	if n := len(engine.Unchecked()); n > 0 {
+		tell(finding{
+			Where: "policy", Check: "unchecked", Is: weaker, What: count(n, "place") + " of it could not be checked for misspelt fields",
+			Fix: "remit policy check lists them; name fields by constant paths there",
+		})
+	}
+}
+
+func (p paint) finding(w io.Writer, f finding) {
+	mark := p.good("✓")
+	switch f.Is {
+	case healthy:
+	case weaker:
+		mark = p.doubt("·")
+	default:
+		mark = p.bad("✗")
+	}
+	_, _ = fmt.Fprintf(w, "%s %-15s %-10s %s\n", mark, printable(f.Where), f.Check, printable(f.What))
+	p.details(w, &problem{fix: f.Fix})
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// errNot is what a probe finds where something is not as promised.
+var errNot = errors.New("not as promised")
+
+// probe tries one thing that files rely on, in a folder of its own.
+type probe struct {
+	check   string
+	promise func(disk.Features) bool
+	try     func(r disk.Root, dir string) error
+	ok      string // what it gives
+	weaker  string // what is less without it
+}
+
+// probes: names in dir are free for each of them.
+func probes() []probe {
+	return []probe{
+		{
+			"beneath", func(f disk.Features) bool { return f.Beneath }, tryBeneath,
+			"a path cannot leave the root", "a path is kept inside the root by looking at each step, and what lies on another mount is refused only afterwards",
+		},
+		{
+			"exchange", func(f disk.Features) bool { return f.Exchange }, tryExchange,
+			"files are replaced and restored in one step", "a file is replaced by removing and writing it: a change that somebody makes in between is lost",
+		},
+		{
+			"noreplace", func(f disk.Features) bool { return f.NoReplace }, tryNoReplace,
+			"a new file never takes the place of another", "a file that somebody makes at the same moment under the same name may be replaced",
+		},
+		{
+			"lease", func(f disk.Features) bool { return f.Lease }, tryLease,
+			"a program that has a file open for writing is seen", "a program that keeps a file open for writing is not always seen: what it writes after a change may be lost",
+		},
+		{
+			"xattrs", func(f disk.Features) bool { return f.Xattrs }, tryXattrs,
+			"user.* attributes come back with a file", "user.* attributes of a file that is restored are lost, where it has any",
+		},
+		{
+			"dirsync", func(f disk.Features) bool { return f.DirSync }, func(r disk.Root, dir string) error { return r.SyncDir(dir) },
+			"names are on stable storage when a call ends", "a name may be lost in a power cut although the call ended; the journal has it all the same",
+		},
+	}
+}
+
+// checkRoot tries a root's file system.
+func (a *app) checkRoot(where, folder string, tell func(finding)) {
+	kind, is := fileSystem(folder)
+	found := finding{Where: where, Check: "filesystem", Is: healthy, What: kind}
+	if is != healthy {
+		found.Is, found.What = weaker, kind+": what others do at the same time behind what serves it may not be seen"
+		found.Fix = "work in a folder on a disk of this machine"
+	}
+	tell(found)
+	r, err := a.host.OpenRoot(folder)
+	if err != nil {
+		tell(finding{Where: where, Check: "open", Is: failing, What: "cannot be opened: " + plainError(err), Fix: "give yourself the right to read and enter it: chmod u+rx " + quoted(folder)})
+		return
+	}
+	defer func() { _ = r.Close() }()
+	dir := host.NewID(a.host, files.StagePrefix+"doctor-")
+	if err := r.Mkdir(dir, 0o700); err != nil {
+		tell(finding{
+			Where: where, Check: "write", Is: weaker, What: "nothing can be written here, so nothing more was tried: " + plainError(err),
+			Fix: "if calls are to change files here, give yourself the right to: chmod u+w " + quoted(folder),
+		})
+		return
+	}
+	for _, p := range probes() {
+		tell(p.finding(where, kind, r, dir))
+	}
+	if err := removeAll(r, dir); err != nil {
+		tell(finding{Where: where, Check: "clean", Is: failing, What: "what was made to try things is still there: " + err.Error(), Fix: "remove " + quoted(filepath.Join(folder, dir))})
+	}
+}
+
+// finding tries, and judges by what happened: a promise that does not hold here
+// fails, since calls rely on it.
+func (p probe) finding(where, kind string, r disk.Root, dir string) finding {
+	err := p.try(r, dir)
+	f := finding{Where: where, Check: p.check, Is: healthy, What: p.ok}
+	switch {
+	case err != nil && (p.promise(r.Features()) || errors.Is(err, errNot)):
+		f.Is, f.What = failing, fmt.Sprintf("remit relies on it, and it went wrong: %v", err)
+		f.Fix = "work on another file system than " + kind + ", and report this: the file system does not do what it says"
+	case err != nil || !p.promise(r.Features()):
+		f.Is, f.What = weaker, p.weaker
+		f.Fix = "work on Linux, in a folder on ext4, xfs or btrfs"
+	}
+	return f
+}
+
+// tryBeneath makes a link that leads out of the root, and walks through it.
+func tryBeneath(r disk.Root, dir string) error {
+	name := dir + "/out"
+	if err := r.Symlink("../..", name); err != nil {
+		return err
+	}
+	_, err := r.Lstat(name + "/" + filepath.Base(dir))
+	if !errors.Is(err, disk.ErrEscape) {
+		return fmt.Errorf("%w: a path went through a link that leads out of the root (%v)", errNot, err)
+	}
+	return nil
+}
+
+func tryExchange(r disk.Root, dir string) error {
+	a, b, err := twoFiles(r, dir, "exchange")
+	if err != nil {
+		return err
+	}
+	if err := r.Exchange(a.Name, b.Name); err != nil {
+		return err
+	}
+	now, err := r.Lstat(a.Name)
+	if err == nil && now.Inode != b.Inode {
+		err = fmt.Errorf("%w: two files that were exchanged are where they were", errNot)
+	}
+	return err
+}
+
+func tryNoReplace(r disk.Root, dir string) error {
+	a, b, err := twoFiles(r, dir, "rename")
+	if err != nil {
+		return err
+	}
+	if err := r.RenameNoReplace(a.Name, b.Name); !errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, disk.ErrUnsupported) {
+			return err
+		}
+		return fmt.Errorf("%w: a file was renamed over another (%v)", errNot, err)
+	}
+	return r.RenameNoReplace(a.Name, a.Name+"-free")
+}
+
+// tryLease looks at a file that is open for writing, then at the same one closed.
+func tryLease(r disk.Root, dir string) error {
+	name := dir + "/lease"
+	f, err := r.Create(name, 0o600)
+	if err != nil {
+		return err
+	}
+	open := r.Quiet(name)
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if open == nil {
+		return errors.New("a file that was open for writing looked like nobody had it")
+	}
+	if !errors.Is(open, disk.ErrBusy) {
+		return open
+	}
+	return r.Quiet(name)
+}
+
+func tryXattrs(r disk.Root, dir string) error {
+	a, _, err := twoFiles(r, dir, "xattr")
+	if err != nil {
+		return err
+	}
+	const key, value = "user.remit.doctor", "kept"
+	if err := r.SetXattr(a.Name, key, []byte(value)); err != nil {
+		return err
+	}
+	kept, err := r.Xattrs(a.Name)
+	if err == nil && string(kept[key]) != value {
+		err = fmt.Errorf("%w: an attribute that was set is not there", errNot)
+	}
+	return err
+}
+
+// twoFiles makes two files; the names they come with are whole.
+func twoFiles(r disk.Root, dir, name string) (a, b disk.Info, err error) {
+	for i, info := range []*disk.Info{&a, &b} {
+		path := fmt.Sprintf("%s/%s-%d", dir, name, i)
+		f, err := r.Create(path, 0o600)
+		if err != nil {
+			return a, b, err
+		}
+		*info, err = f.Stat()
+		if err = errors.Join(err, f.Close()); err != nil {
+			return a, b, err
+		}
+		info.Name = path
+	}
+	return a, b, nil
+}
+
+func removeAll(r disk.Root, dir string) error {
+	entries, err := r.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, r.Remove(dir+"/"+e.Name))
+	}
+	return errors.Join(err, r.Remove(dir))
+}
+
+// existing is the folder itself, or the first above it that is there.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}

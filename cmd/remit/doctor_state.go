@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// checkState looks at where the journal is kept, and at the journal.
+func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tell func(finding)) {
+	if err := f.find(a); err != nil {
+		p := problemOf(err)
+		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.fix})
+		return
+	}
+	if err := f.keepOut(folders); err != nil {
+		p := problemOf(err)
+		tell(finding{Where: "state", Check: "outside", Is: failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
+	} else {
+		tell(finding{Where: "state", Check: "outside", Is: healthy, What: f.state + " lies outside every root"})
+	}
+	there := existing(f.state)
+	tell(stateFileSystem(fileSystem(there)))
+	tell(stateRights(f.state, there))
+	if _, err := os.Stat(filepath.Join(f.state, "journal.db")); errors.Is(err, os.ErrNotExist) {
+		tell(finding{Where: "journal", Check: "open", Is: healthy, What: "none yet: the first remit run makes it"})
+		return
+	}
+	a.checkJournal(ctx, &f.place, tell)
+}
+
+// stateFileSystem: the processes of one journal share locks and memory.
+func stateFileSystem(kind string, is health) finding {
+	f := finding{Where: "state", Check: "filesystem", Is: is, What: kind}
+	if is != healthy {
+		f.What += ": "
+		f.Fix = "name a folder on a disk of this machine with --state"
+	}
+	switch is {
+	case healthy:
+	case weaker:
+		f.What += "whether locks and memory of the journal hold there depends on what serves it"
+	default:
+		f.What += "other machines have it too, and locks and shared memory of the journal do not reach them"
+	}
+	return f
+}
+
+// stateRights: a journal holds what tools have read.
+func stateRights(state, there string) finding {
+	f := finding{Where: "state", Check: "rights", Is: healthy}
+	info, err := os.Stat(there)
+	switch {
+	case err != nil:
+		f.Is, f.What, f.Fix = failing, "cannot be looked at: "+plainError(err), "give yourself the right to enter the folders above it"
+	case !info.IsDir():
+		f.Is, f.What, f.Fix = failing, fmt.Sprintf("%s is not a folder", there), "name a folder with --state"
+	case there != state:
+		return makeable(there)
+	case runtime.GOOS == "windows":
+		f.Is, f.What = weaker, "who may enter it was not looked at: it is what the folder above gives"
+		f.Fix = "keep the state in your own profile, which is private"
+	case info.Mode().Perm()&0o077 != 0:
+		f.Is, f.What = failing, fmt.Sprintf("others may enter it (mode %04o), and a journal holds what tools have read", info.Mode().Perm())
+		f.Fix = "chmod 700 " + quoted(state)
+	default:
+		f.What = fmt.Sprintf("nobody else may enter it (mode %04o)", info.Mode().Perm())
+	}
+	return f
+}
+
+// makeable tries whether the state folder could be made below the one that is
+// there.
+func makeable(there string) finding {
+	f := finding{Where: "state", Check: "rights", Is: healthy, What: "not there yet, and can be made"}
+	dir, err := os.MkdirTemp(there, ".remit-doctor-")
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	if err != nil {
+		f.Is, f.What = failing, fmt.Sprintf("no folder can be made in %s: %s", there, plainError(err))
+		f.Fix = "name another folder with --state, or give yourself the right: chmod u+w " + quoted(there)
+	}
+	return f
+}
+
+func (a *app) checkJournal(ctx context.Context, p *place, tell func(finding)) {
+	j, err := p.open(ctx)
+	if err != nil {
+		fix := "copy the folder before anything else opens it, then see what " + p.hint("fsck") + " finds"
+		tell(finding{Where: "journal", Check: "open", Is: failing, What: err.Error(), Fix: fix})
+		return
+	}
+	defer func() { _ = j.Close() }()
+	head, err := j.Head(ctx)
+	if err != nil {
+		tell(finding{Where: "journal", Check: "head", Is: failing, What: err.Error(), Fix: "see what " + p.hint("fsck") + " finds"})
+		return
+	}
+	tell(finding{Where: "journal", Check: "format", Is: healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, revert.RecordVersion)})
+	tell(finding{Where: "journal", Check: "head", Is: healthy, What: fmt.Sprintf("%s, head %s", entries(head.Size), head)})
+	tell(finding{Where: "journal", Check: "size", Is: healthy, What: bytesWords(folderSize(p.state)) + " in " + p.state})
+	tell(openTxns(ctx, j, p))
+}
+
+// openTxns tells of the transactions that hold what they touched.
+func openTxns(ctx context.Context, j revert.Journal, p *place) finding {
+	f := finding{Where: "journal", Check: "open txns", Is: healthy, What: "none is open"}
+	open, err := j.Unfinished(ctx)
+	gone := []string{}
+	for _, o := range open {
+		alive, err2 := j.Alive(ctx, o.Owner)
+		err = errors.Join(err, err2)
+		if err2 == nil && !alive {
+			gone = append(gone, o.Txn)
+		}
+	}
+	switch {
+	case err != nil:
+		f.Is, f.What, f.Fix = failing, "they cannot be listed: "+err.Error(), "see what "+p.hint("fsck")+" finds"
+	case len(gone) > 0:
+		f.Is = weaker
+		f.What = fmt.Sprintf("%s open, %d of them without an owner: what they touched is held", count(len(open), "transaction"), len(gone))
+		f.Fix = "run " + p.hint("recover") + ", then " + p.hint("revert", gone[0])
+	case len(open) > 0:
+		f.What = count(len(open), "transaction") + " open, each with a living owner"
+	}
+	return f
+}
+
+// folderSize adds up the files; one that goes away meanwhile counts nothing.
+func folderSize(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // what cannot be looked at has no size here
+		}
+		if info, err := d.Info(); err == nil {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
+}
+
+func bytesWords(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+}
