@@ -79,7 +79,7 @@ func (a *app) command() *cobra.Command {
 	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err.Error()) })
 	root.AddCommand(
-		a.runCommand(), a.logCommand(), a.showCommand(), a.revertCommand(), a.redoCommand(),
+		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(),
 		a.recoverCommand(), a.fsckCommand(),
 		a.toolsCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),

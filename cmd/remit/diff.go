@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+func (a *app) diffCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "diff TXN | CALL", Short: "Show what a transaction or a call changed, line by line",
+		Long: "Shows each file before and after, in a form that git apply reads: names are relative to the workspace, those of another\n" +
+			"root begin with its name. What is no text is said with its size. It is what was done, whatever became of it since;\n" +
+			"of an undo it is what that did. Nothing is touched.\n\n" +
+			"What a call left is shown from the file while it is still there, or from what displaced it under remit. Where it is\n" +
+			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n\n" +
+			"Exit codes: 2 usage, or no such transaction.",
+		Args: wantIDs(1, 1, "the id of one transaction or call"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
+				d, err := rt.Diff(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.diffJSON(cmd.Context(), d)
+				}
+				return a.diffPlain(cmd.Context(), d)
+			})
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// fileName is a resource as a patch names it.
+func fileName(resource string) string {
+	r, err := perm.ParseResource(resource)
+	if err != nil {
+		return resource
+	}
+	switch f := r.Facts(); {
+	case f.Kind == "file" && f.Root == "workspace":
+		return f.Path
+	case f.Kind == "file":
+		return f.Root + "/" + f.Path
+	default:
+		return resource
+	}
+}
+
+type diffRecord struct {
+	Txn     string          `json:"txn"`
+	Call    string          `json:"call,omitempty"`
+	State   revert.TxnState `json:"state"`
+	Changes []deltaRecord   `json:"changes"`
+	Unseen  []unseenRecord  `json:"unseen"`
+}
+
+type deltaRecord struct {
+	Resource string       `json:"resource"`
+	Kind     string       `json:"kind"`
+	Calls    []string     `json:"calls"`
+	Before   *sightRecord `json:"before"`
+	After    *sightRecord `json:"after"`
+	Binary   bool         `json:"binary"`
+	Added    int          `json:"added"`
+	Removed  int          `json:"removed"`
+	Patch    string       `json:"patch"`
+	Lost     string       `json:"lost,omitempty"`
+}
+
+type sightRecord struct {
+	Version revert.Token `json:"version"`
+	Type    string       `json:"type"`
+	Mode    string       `json:"mode,omitempty"`
+	Target  string       `json:"target,omitempty"`
+	Content string       `json:"content,omitempty"` // digest
+}
+
+type unseenRecord struct {
+	Call        string             `json:"call"`
+	Tool        string             `json:"tool"`
+	EffectClass revert.EffectClass `json:"effect_class"`
+}
+
+func sightOf(s diff.Sight) *sightRecord {
+	if !s.Exists() {
+		return nil
+	}
+	return &sightRecord{Version: s.Token, Type: s.Type, Mode: s.Mode, Target: strings.ToValidUTF8(s.Target, "\uFFFD"), Content: s.Digest}
+}
+
+func kindOf(d diff.Delta) string {
+	switch {
+	case !d.Before.Exists():
+		return "create"
+	case !d.After.Exists():
+		return "delete"
+	default:
+		return "write"
+	}
+}
+
+func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
+	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []unseenRecord{}}
+	for _, delta := range d.Deltas {
+		text, err := delta.Text(ctx, fileName(delta.Resource))
+		if err != nil {
+			return err
+		}
+		rec.Changes = append(rec.Changes, deltaRecord{
+			Resource: delta.Resource, Kind: kindOf(delta), Calls: delta.Calls, Before: sightOf(delta.Before), After: sightOf(delta.After),
+			Binary: text.Binary, Added: text.Added, Removed: text.Removed, Patch: text.Patch, Lost: text.Lost,
+		})
+	}
+	for _, u := range d.Unseen {
+		rec.Unseen = append(rec.Unseen, unseenRecord{u.Call, u.Tool, u.Class})
+	}
+	newJSON(a.out).write(rec)
+	return nil
+}
+
+// diffPlain writes a patch. What is said beside it stands in lines that no patch
+// has, at its end.
+func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
+	p, added, removed := a.paint(), 0, 0
+	for _, delta := range d.Deltas {
+		text, err := delta.Text(ctx, fileName(delta.Resource))
+		if err != nil {
+			return err
+		}
+		added, removed = added+text.Added, removed+text.Removed
+		if a.terminal {
+			p.patch(a.out, text.Patch)
+		} else {
+			_, _ = io.WriteString(a.out, text.Patch)
+		}
+	}
+	for _, u := range d.Unseen {
+		_, _ = fmt.Fprintf(a.out, "call %s of %s: what a %s call does outside files is not shown\n", u.Call, printable(u.Tool), u.Class)
+	}
+	of := "transaction " + d.Txn
+	if d.Call != "" {
+		of = "call " + d.Call + " of " + of
+	}
+	_, _ = fmt.Fprintf(a.out, "%s, %s: %s, %s added, %s removed\n", of, p.state(d.State, false), count(len(d.Deltas), "change"), count(added, "line"), count(removed, "line"))
+	return nil
+}
+
+// patch writes a patch for a terminal: lines of files are shown, never obeyed.
+func (p paint) patch(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
+		shown := printable(line)
+		switch {
+		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
+			shown = p.bold(shown)
+		case strings.HasPrefix(line, "+"):
+			shown = p.good(shown)
+		case strings.HasPrefix(line, "-"):
+			shown = p.bad(shown)
+		case strings.HasPrefix(line, "@@"):
+			shown = p.faint(shown)
+		}
+		_, _ = fmt.Fprintln(w, shown)
+	}
+}

@@ -1,0 +1,66 @@
+package files
+
+import (
+	"context"
+	"io"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+// The scheme shows what its changes did.
+var _ diff.Viewer = scheme{}
+
+// View tells what a change found and what it left.
+func (s scheme) View(c revert.Change) (before, after diff.Sight, err error) {
+	inv, err := readInverse(c)
+	if err != nil {
+		return before, after, err
+	}
+	if before, err = inv.Was.sight(c.Pre); err == nil {
+		after, err = inv.Will.sight(c.Post)
+	}
+	return before, after, err
+}
+
+func (r *record) sight(t revert.Token) (diff.Sight, error) {
+	if r == nil {
+		return diff.Sight{Token: t}, nil
+	}
+	out := diff.Sight{Token: t, Type: r.Type, Mode: r.Perm, Target: string(r.Target), Digest: r.Content, Kept: r.Kept}
+	if len(r.Xattrs) > 0 {
+		raw, err := canon.Marshal(r.Xattrs)
+		if err != nil {
+			return out, err
+		}
+		out.Attrs = string(canon.SumBytes(raw))
+	}
+	return out, nil
+}
+
+// Now tells what is there now. The content that it names is that of the file, not
+// of a journal.
+func (s scheme) Now(ctx context.Context, resource string) (diff.Sight, error) {
+	where, path, err := s.locate(resource)
+	if err != nil {
+		return diff.Sight{}, err
+	}
+	if err := where.straight(ctx, path); err != nil {
+		return diff.Sight{}, err
+	}
+	st, err := where.look(ctx, path, hashing)
+	if err != nil {
+		return diff.Sight{}, err
+	}
+	out, err := st.record(nil).sight(st.Token())
+	if err == nil && st.Type == typeFile {
+		out.Kept = &revert.BlobRef{Digest: st.Content, Size: st.info.Size}
+	}
+	return out, err
+}
+
+// Open reads the file that is there now.
+func (s scheme) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+	return world{scheme: s, reach: []string{resource}}.Open(ctx, resource)
+}

@@ -1,0 +1,300 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Viewer is what a revert.Scheme can also be: one that shows what its changes did.
+type Viewer interface {
+	// View tells what a change found and what it left. A Sight without a type is
+	// of a resource that was not there.
+	View(c revert.Change) (before, after Sight, err error)
+	// Now tells what is there now.
+	Now(ctx context.Context, resource string) (Sight, error)
+	// Open reads the content that is there now.
+	Open(ctx context.Context, resource string) (io.ReadCloser, error)
+}
+
+// Source is where a Reader looks.
+type Source struct {
+	Journal revert.Journal
+	// Ways finds the schemes of a session; revert.Reverter has the same.
+	Ways func(ctx context.Context, session string) (revert.Ways, error)
+}
+
+// Diff is what a transaction or a call did.
+type Diff struct {
+	Txn    string          // the transaction, or that of the call
+	Call   string          // "" where it is of a whole transaction
+	State  revert.TxnState // of the transaction
+	Deltas []Delta         // by the time of their first change
+	Unseen []Unseen        // what no difference of resources can show
+}
+
+// Delta is one resource that is not as it was before.
+type Delta struct {
+	Resource      string
+	Calls         []string // that changed it, in order
+	Before, After Sight
+}
+
+// Unseen is a call that had, or may have had, effects outside handles.
+type Unseen struct {
+	Call  string
+	Tool  string
+	Class revert.EffectClass
+}
+
+// effect is a change at its place on the journal.
+type effect struct {
+	pos    int64
+	change revert.Change
+	call   string
+}
+
+// Of shows what a transaction, or a call, did; id may also be that of an undo or a
+// redo, and of a call of one. What a transaction took back itself, such as what
+// failed or came after a savepoint, is no part of what it did. Where somebody else
+// changed a resource between two calls, there is a Delta for each side of it.
+func (s Source) Of(ctx context.Context, id string) (Diff, error) {
+	t, calls, d, err := s.find(ctx, id)
+	if err != nil {
+		return d, err
+	}
+	var effects []effect
+	if calls == nil {
+		effects, err = s.undone(ctx, t, d.Call)
+	} else {
+		effects, err = s.done(ctx, t, calls)
+		d.Unseen = unseen(calls)
+	}
+	if err != nil {
+		return d, err
+	}
+	w, err := s.Ways(ctx, t.Session)
+	if err != nil {
+		return d, err
+	}
+	if d.Deltas, err = deltas(w, effects); err != nil || len(effects) == 0 {
+		return d, err
+	}
+	return d, s.fill(ctx, w, d.Deltas, effects[0].pos)
+}
+
+// find finds the transaction and the calls that are meant. There are no calls
+// where something that was taken back, or brought back, is meant.
+func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Call, Diff, error) {
+	t, c, err := revert.LoadCall(ctx, s.Journal, id)
+	if err == nil {
+		return t, []*revert.Call{c}, Diff{Txn: t.ID, Call: id, State: t.State()}, nil
+	}
+	if !errors.Is(err, revert.ErrNotFound) {
+		return nil, nil, Diff{}, err
+	}
+	d, txn := Diff{}, id
+	for e, err := range s.Journal.Entries(ctx, revert.Query{Call: id, Kinds: []revert.Kind{revert.KindReverting}, Limit: 1}) {
+		if err != nil {
+			return nil, nil, d, err
+		}
+		txn, d.Call = e.Header.Txn, id
+	}
+	t, err = revert.Load(ctx, s.Journal, txn)
+	if errors.Is(err, revert.ErrNotFound) {
+		err = fmt.Errorf("transaction or call %s: %w", id, revert.ErrNotFound)
+	}
+	if err != nil {
+		return nil, nil, d, err
+	}
+	d.Txn, d.State = t.ID, t.State()
+	if d.Call != "" || t.Undoes+t.Redoes != "" {
+		return t, nil, d, nil
+	}
+	return t, slices.Concat([]*revert.Call{}, t.Calls), d, nil
+}
+
+// done lists the effects of calls, without what their transaction took back.
+func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) ([]effect, error) {
+	var out []effect
+	of := map[string]*revert.Call{}
+	for _, c := range calls {
+		of[c.Ref.Call] = c
+	}
+	n := map[string]int{}
+	for e, err := range s.Journal.Entries(ctx, revert.Query{Txn: t.ID, Kinds: []revert.Kind{revert.KindChanged}}) {
+		if err != nil {
+			return nil, err
+		}
+		c, ok := of[e.Header.Call]
+		if !ok || n[c.Ref.Call] == len(c.Changes) { // of a tool's own Revert
+			continue
+		}
+		ch := c.Changes[n[c.Ref.Call]] // with the version that it really left
+		n[c.Ref.Call]++
+		if !dropped(c, ch.Resource) {
+			out = append(out, effect{e.Pos, ch, c.Ref.Call})
+		}
+	}
+	return out, nil
+}
+
+// dropped reports whether a call's transaction took its change of a resource back
+// by itself, or proved that there was none.
+func dropped(c *revert.Call, resource string) bool {
+	if c.Undo == nil {
+		return c.Phase == revert.PhaseFailed
+	}
+	switch c.Undo.Reverting.Cause {
+	case "abort", "undo":
+		return false // somebody asked for it; what the call did is another question
+	}
+	return c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r revert.Result) bool {
+		return r.Resource == resource && r.Outcome.Clean()
+	})
+}
+
+// undone lists what an undo or a redo did to resources: all of its transaction,
+// or of one call.
+func (s Source) undone(ctx context.Context, t *revert.Txn, call string) ([]effect, error) {
+	var out []effect
+	begun := map[string]*revert.Reverting{}
+	for e, err := range s.Journal.Entries(ctx, revert.Query{Txn: t.ID, Call: call}) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return nil, err
+		}
+		switch b := rec.Body.(type) {
+		case *revert.Reverting:
+			begun[rec.Call] = b
+		case *revert.Changed:
+			if begun[rec.Call] != nil {
+				out = append(out, effect{e.Pos, b.Change, rec.Call})
+			}
+		case *revert.Reverted:
+			for _, step := range restored(begun[rec.Call], b) {
+				out = append(out, effect{e.Pos, step.Change, rec.Call})
+			}
+		}
+	}
+	return out, nil
+}
+
+func restored(begun *revert.Reverting, ended *revert.Reverted) (steps []revert.Step) {
+	if begun == nil {
+		return nil
+	}
+	did := map[string]bool{}
+	for _, r := range ended.Results {
+		did[r.Resource] = r.Outcome == revert.Restored
+	}
+	for _, step := range begun.Steps {
+		if step.Plan == revert.Restored && did[step.Change.Resource] {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+func unseen(calls []*revert.Call) []Unseen {
+	var out []Unseen
+	for _, c := range calls {
+		if c.Left() && !c.Confined() && c.Class() != revert.Pure {
+			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
+		}
+	}
+	return out
+}
+
+// run is a part of a resource's history that nobody else stepped into.
+type run struct{ effects []effect }
+
+// takes adds an effect that starts from a version of the run. Effects after that
+// version were recorded and did not happen, or were taken back in between.
+func (r *run) takes(e effect) bool {
+	for i := len(r.effects) - 1; i >= 0; i-- {
+		if r.effects[i].change.Post.Same(e.change.Pre) {
+			r.effects = append(r.effects[:i+1:i+1], e)
+			return true
+		}
+	}
+	if len(r.effects) > 0 && r.effects[0].change.Pre.Same(e.change.Pre) {
+		r.effects = []effect{e}
+		return true
+	}
+	return false
+}
+
+func runs(effects []effect) []*run {
+	slices.SortStableFunc(effects, func(a, b effect) int { return cmp.Compare(a.pos, b.pos) })
+	var all []*run
+	last := map[string]*run{}
+	for _, e := range effects {
+		if e.change.Pre.Same(e.change.Post) {
+			continue
+		}
+		if r := last[e.change.Resource]; r != nil && r.takes(e) {
+			continue
+		}
+		r := &run{effects: []effect{e}}
+		last[e.change.Resource], all = r, append(all, r)
+	}
+	return all
+}
+
+func deltas(w revert.Ways, effects []effect) ([]Delta, error) {
+	var out []Delta
+	for _, r := range runs(effects) {
+		first, last := r.effects[0], r.effects[len(r.effects)-1]
+		if first.change.Pre.Same(last.change.Post) {
+			continue
+		}
+		d := Delta{Resource: first.change.Resource}
+		for _, e := range r.effects {
+			if !slices.Contains(d.Calls, e.call) {
+				d.Calls = append(d.Calls, e.call)
+			}
+		}
+		v, ok := viewer(w, first.change.Scheme)
+		if !ok {
+			d.Before, d.After = bare(first.change.Pre), bare(last.change.Post)
+			out = append(out, d)
+			continue
+		}
+		var err error
+		if d.Before, _, err = v.View(first.change); err == nil {
+			_, d.After, err = v.View(last.change)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Resource, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func viewer(w revert.Ways, scheme string) (Viewer, bool) {
+	for _, s := range w.Schemes {
+		if s.Name() == scheme {
+			v, ok := s.(Viewer)
+			return v, ok
+		}
+	}
+	return nil, false
+}
+
+// bare is all that can be said without a viewer.
+func bare(t revert.Token) Sight {
+	if t == revert.Absent {
+		return Sight{Token: t}
+	}
+	return Sight{Token: t, Type: "resource"}
+}

@@ -1,0 +1,31 @@
+package diff_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+// A Delta of two versions becomes a patch that git apply reads.
+func Example() {
+	d := diff.Delta{
+		Resource: "file://workspace/now",
+		Before:   diff.Sight{Type: "link", Target: "v1"},
+		After:    diff.Sight{Type: "link", Target: "v2"},
+	}
+	t, err := d.Text(context.Background(), "now")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(t.Patch)
+	// Output:
+	// diff --git a/now b/now
+	// --- a/now
+	// +++ b/now
+	// @@ -1,1 +1,1 @@
+	// -v1
+	// \ No newline at end of file
+	// +v2
+	// \ No newline at end of file
+}

@@ -1,0 +1,125 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// ErrGone is returned for content that is neither in the world nor kept any more.
+var ErrGone = errors.New("its content was not kept, and is not there any more")
+
+// Sight is one version of a resource. The zero Sight is of none.
+type Sight struct {
+	Token  revert.Token
+	Type   string          // file, dir, link…; empty: it is not there
+	Mode   string          // permission bits in octal, where it has some
+	Target string          // of a link
+	Digest string          // of its content, where it has some
+	Attrs  string          // digest of further attributes, empty where there are none
+	Kept   *revert.BlobRef // its content, where a record names it
+
+	open func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// Exists reports whether there was something.
+func (s Sight) Exists() bool { return s.Type != "" }
+
+// Open reads the content. It fails with ErrGone where that is lost, and reading
+// fails with revert.ErrDamaged where it is not what it was.
+func (s Sight) Open(ctx context.Context) (io.ReadCloser, error) {
+	if s.open == nil {
+		return nil, ErrGone
+	}
+	r, err := s.open(ctx)
+	if errors.Is(err, revert.ErrNotFound) {
+		err = ErrGone // erased or pruned
+	}
+	return r, err
+}
+
+// fill finds the content of each version: with the change, in the world, or with a
+// later change that displaced it.
+func (s Source) fill(ctx context.Context, w revert.Ways, deltas []Delta, since int64) error {
+	missing := map[string][]*Sight{}
+	for i := range deltas {
+		for _, at := range []*Sight{&deltas[i].Before, &deltas[i].After} {
+			if at.Digest == "" || s.known(ctx, w, deltas[i].Resource, at) {
+				continue
+			}
+			missing[at.Digest] = append(missing[at.Digest], at)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	kinds := []revert.Kind{revert.KindChanged, revert.KindReverting}
+	for e, err := range s.Journal.Entries(ctx, revert.Query{Kinds: kinds, After: since - 1}) {
+		if err != nil {
+			return err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return err
+		}
+		for _, ref := range blobs(rec.Body) {
+			for _, at := range missing[ref.Digest] {
+				s.keptIn(at, ref)
+			}
+			delete(missing, ref.Digest)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s Source) keptIn(at *Sight, ref revert.BlobRef) {
+	at.Kept = &ref
+	at.open = func(ctx context.Context) (io.ReadCloser, error) { return s.Journal.Open(ctx, ref) }
+}
+
+// known looks where content is found without a search.
+func (s Source) known(ctx context.Context, w revert.Ways, resource string, at *Sight) bool {
+	if at.Kept != nil {
+		s.keptIn(at, *at.Kept)
+		return true
+	}
+	for _, scheme := range w.Schemes {
+		v, ok := scheme.(Viewer)
+		if !ok {
+			continue
+		}
+		now, err := v.Now(ctx, resource)
+		if err != nil || now.Digest != at.Digest || now.Kept == nil {
+			continue // it leads elsewhere by now, or cannot be read: there may be a copy
+		}
+		at.open = func(ctx context.Context) (io.ReadCloser, error) {
+			r, err := v.Open(ctx, resource)
+			if err != nil {
+				return nil, err
+			}
+			return revert.CheckedContent(*now.Kept, r), nil
+		}
+		return true
+	}
+	return false
+}
+
+// blobs lists the content that a record names.
+func blobs(b revert.Body) []revert.BlobRef {
+	switch b := b.(type) {
+	case *revert.Changed:
+		return b.Blobs
+	case *revert.Reverting:
+		var out []revert.BlobRef
+		for _, step := range b.Steps {
+			out = append(out, step.Change.Blobs...)
+		}
+		return out
+	}
+	return nil
+}

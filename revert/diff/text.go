@@ -1,0 +1,250 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	unified "github.com/rogpeppe/go-internal/diff"
+)
+
+// MaxText is the size in bytes up to which content is compared line by line.
+const MaxText = 4 << 20
+
+// Text is a Delta for people and for git apply.
+type Text struct {
+	Patch          string // headers in the form of git, then the lines that differ
+	Added, Removed int    // lines
+	Binary         bool   // content that is no text: the patch says how large it is
+	Lost           string // why content cannot be shown, "" where it is
+}
+
+// Text compares both sides. The name stands for the resource, with slashes and
+// without a leading one. What of it is not text, too large or lost is said in a
+// line that is no part of any patch, so git apply refuses to change half of it.
+func (d Delta) Text(ctx context.Context, name string) (Text, error) {
+	if d.Before.Exists() && d.After.Exists() && d.Before.Type != d.After.Type {
+		return d.replaced(ctx, name)
+	}
+	if d.Before.Type == "dir" || d.After.Type == "dir" || mode(d.Before)+mode(d.After) == "" {
+		return Text{Patch: d.line(name)}, nil
+	}
+	t := Text{Patch: d.header(name)}
+	err := d.body(ctx, name, &t)
+	return t, err
+}
+
+// replaced is a file that became something else: it goes, and the other comes.
+func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
+	gone, err := Delta{Resource: d.Resource, Before: d.Before}.Text(ctx, name)
+	if err != nil {
+		return gone, err
+	}
+	came, err := Delta{Resource: d.Resource, After: d.After}.Text(ctx, name)
+	came.Patch = gone.Patch + came.Patch
+	came.Added, came.Removed = came.Added+gone.Added, came.Removed+gone.Removed
+	came.Binary = came.Binary || gone.Binary
+	if came.Lost == "" {
+		came.Lost = gone.Lost
+	}
+	return came, err
+}
+
+// line says in words what no patch can: git knows no folders.
+func (d Delta) line(name string) string {
+	what, then := "changed", d.After
+	switch {
+	case !d.Before.Exists():
+		what = "created"
+	case !d.After.Exists():
+		what, then = "deleted", d.Before
+	}
+	text := then.Type + " " + quote(name) + " " + what
+	switch {
+	case d.Before.Exists() && d.After.Exists() && d.Before.Mode != d.After.Mode:
+		text += ", mode " + d.Before.Mode + " -> " + d.After.Mode
+	case then.Mode != "":
+		text += ", mode " + then.Mode
+	}
+	return text + attributes(d) + "\n"
+}
+
+func attributes(d Delta) string {
+	if d.Before.Exists() && d.After.Exists() && d.Before.Attrs != d.After.Attrs {
+		return ", attributes changed"
+	}
+	return ""
+}
+
+// mode is a file's type and bits as git writes them.
+func mode(s Sight) string {
+	switch s.Type {
+	case "file":
+		return "10" + s.Mode
+	case "link":
+		return "120000"
+	default:
+		return ""
+	}
+}
+
+func (d Delta) header(name string) string {
+	a, b := quote("a/"+name), quote("b/"+name)
+	text := "diff --git " + a + " " + b + "\n"
+	switch from, to := mode(d.Before), mode(d.After); {
+	case from == "":
+		text += "new file mode " + to + "\n"
+	case to == "":
+		text += "deleted file mode " + from + "\n"
+	case from != to:
+		text += "old mode " + from + "\nnew mode " + to + "\n"
+	}
+	if more := attributes(d); more != "" {
+		text = "file " + quote(name) + strings.TrimPrefix(more, ",") + "\n" + text
+	}
+	return text
+}
+
+// content is one side, as far as it can be compared.
+type content struct {
+	data  []byte
+	size  int64
+	large bool
+	lost  error
+}
+
+func (c content) text() bool { return utf8.Valid(c.data) && !bytes.ContainsRune(c.data, 0) }
+
+func (c content) words() string {
+	if c.lost != nil {
+		return "content lost"
+	}
+	if c.size == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", c.size)
+}
+
+func (d Delta) body(ctx context.Context, name string, t *Text) error {
+	if d.Before.Digest == d.After.Digest && d.Before.Target == d.After.Target && d.Before.Type == d.After.Type {
+		return nil // only bits or attributes differ
+	}
+	was, err := d.Before.read(ctx)
+	if err != nil {
+		return err
+	}
+	is, err := d.After.read(ctx)
+	if err != nil {
+		return err
+	}
+	from, to := quote("a/"+name), quote("b/"+name)
+	if !d.Before.Exists() {
+		from = "/dev/null"
+	}
+	if !d.After.Exists() {
+		to = "/dev/null"
+	}
+	sides := fmt.Sprintf("%s (%s) and %s (%s)", from, was.words(), to, is.words())
+	switch {
+	case was.lost != nil || is.lost != nil:
+		t.Lost = errors.Join(was.lost, is.lost).Error()
+		t.Patch += "Files " + sides + " differ, and cannot be compared: " + strings.ReplaceAll(t.Lost, "\n", "; ") + "\n"
+	case was.large || is.large:
+		t.Lost = fmt.Sprintf("more than %d bytes are not compared", MaxText)
+		t.Patch += "Files " + sides + " differ: " + t.Lost + "\n"
+	case !was.text() || !is.text():
+		t.Binary = true
+		t.Patch += "Binary files " + sides + " differ\n"
+	default:
+		t.lines(from, was.data, to, is.data)
+	}
+	return nil
+}
+
+// lines adds the hunks, under names of ours.
+func (t *Text) lines(from string, was []byte, to string, is []byte) {
+	out := unified.Diff("a", was, "b", is)
+	if out == nil {
+		return // both are empty
+	}
+	for range 3 { // its own header
+		_, out, _ = bytes.Cut(out, []byte("\n"))
+	}
+	t.Patch += "--- " + tabbed(from) + "\n+++ " + tabbed(to) + "\n" + string(out)
+	for line := range bytes.Lines(out) {
+		switch line[0] {
+		case '+':
+			t.Added++
+		case '-':
+			t.Removed++
+		}
+	}
+}
+
+// tabbed marks the end of a name with a space in it, as git does.
+func tabbed(name string) string {
+	if strings.Contains(name, " ") && !strings.HasPrefix(name, `"`) {
+		return name + "\t"
+	}
+	return name
+}
+
+func (s Sight) read(ctx context.Context) (content, error) {
+	if s.Type == "link" {
+		return content{data: []byte(s.Target), size: int64(len(s.Target))}, nil
+	}
+	if !s.Exists() || s.Digest == "" {
+		return content{}, nil
+	}
+	r, err := s.Open(ctx)
+	if err != nil {
+		return content{lost: err}, nil //nolint:nilerr // it is told, and the other side shown
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(io.LimitReader(r, MaxText+1))
+	c := content{data: data, size: int64(len(data)), large: len(data) > MaxText}
+	if err == nil && c.large {
+		var rest int64
+		rest, err = io.Copy(io.Discard, r)
+		c.size += rest
+	} else if err == nil {
+		_, err = r.Read(make([]byte, 1)) // its end is what tells that it is whole
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return content{}, context.Cause(ctx)
+		}
+		return content{lost: err}, nil
+	}
+	return c, nil
+}
+
+// quote writes a name as git does: in quotes where a line could not hold it.
+func quote(name string) string {
+	plain := utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }) < 0
+	if plain {
+		return name
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c >= 0x7f:
+			_, _ = fmt.Fprintf(&b, "\\%03o", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
