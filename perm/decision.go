@@ -49,6 +49,7 @@ type Details struct {
 	Labels   []string // labels that the session gets
 	Redact   []string // JSON pointers hidden in what is logged and shown
 	Masks    []string // file patterns that a sandboxed program does not see; one that is not a Pattern = denied
+	Limits   []Limit  // budgets that the call must fit into; over one = denied
 	Revision string   // digest of the policies that decided
 }
 
@@ -76,6 +77,9 @@ func (d Decision) Reasons() []Reason { return slices.Clone(d.details.Reasons) }
 
 // Details returns a copy of everything beside the effect.
 func (d Decision) Details() Details { return d.details.clone() }
+
+// Limits returns a copy of the budgets that the call must fit into.
+func (d Decision) Limits() []Limit { return slices.Clone(d.details.Limits) }
 
 // Revision names the policies that decided, "" when none did.
 func (d Decision) Revision() string { return d.details.Revision }
@@ -109,6 +113,6 @@ func (d Details) clone() Details {
 		Reasons: slices.Clone(d.Reasons), Hints: slices.Clone(d.Hints),
 		Requires: slices.Clone(d.Requires), Ensures: slices.Clone(d.Ensures), Hides: slices.Clone(d.Hides),
 		Labels: slices.Clone(d.Labels), Redact: slices.Clone(d.Redact),
-		Masks: slices.Clone(d.Masks), Revision: d.Revision,
+		Masks: slices.Clone(d.Masks), Limits: slices.Clone(d.Limits), Revision: d.Revision,
 	}
 }

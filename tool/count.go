@@ -56,7 +56,3 @@ func (t *tool) sums(in canon.Value) (map[string]json.Number, error) {
 	}
 	return sums, nil
 }
-
-// counts reports whether calls of the tool raise a counter of their session, which
-// no crash may forget.
-func (t Tool) counts() bool { return len(t.t.spec.Counters) > 0 }

@@ -24,6 +24,12 @@ type permitted struct {
 	approval *revert.Approval
 }
 
+// counts reports whether the call raises a counter of its session, which no crash
+// may forget: a sum, or the number of calls of a budget.
+func (p permitted) counts() bool {
+	return len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0
+}
+
 // permit is step 2: each exact access is checked against the session's grant
 // and asked of the policy; what must be approved is approved. A denial ends the
 // call, and Execute is never entered.
@@ -102,6 +108,13 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	case d.Effect() != perm.Allow && d.Effect() != perm.Ask:
 		return deny("policy", d, reasonText(d)+unmatched(a.tool, access, d))
 	}
+	for _, limit := range d.Limits() {
+		if over := limit.Over(a.counted, a.tool.Name(), a.sums); over != "" {
+			reason := perm.Reason{Text: over, At: limit.At, Set: "limit"}
+			d = perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{reason}, Hints: d.Details().Hints, Revision: d.Revision()})
+			return deny("policy", d, reasonText(d))
+		}
+	}
 	if unmet := unmetRequirement(a.tool, d); unmet != "" {
 		return deny("policy", d, unmet)
 	}
@@ -177,6 +190,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 	}
 	details := perm.Details{Revision: out.Revision(), Labels: labelsOf(ds)}
 	for _, d := range ds {
+		details.Limits = append(details.Limits, d.Limits()...)
 		for _, r := range d.Reasons() {
 			if d.Effect() == out.Effect() && !slices.Contains(details.Reasons, r) {
 				details.Reasons = append(details.Reasons, r)

@@ -97,6 +97,12 @@ func (p *problems) checkElement(set string, rule *ast.Rule) {
 	if !ast.IsConstant(value) {
 		return
 	}
+	if object, budget := value.(ast.Object); budget && set == setLimit {
+		if _, err := limitOf(object); err != nil {
+			p.add(at(rule.Loc()), shapeLimit, "%v", err)
+		}
+		return
+	}
 	text, ok := value.(ast.String)
 	if !ok {
 		p.add(at(rule.Loc()), "write a text in quotes", "an element of %s is a text, not of type %s", set, ast.ValueName(value))

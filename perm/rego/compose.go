@@ -67,6 +67,7 @@ func (a answers) details() perm.Details {
 	return perm.Details{
 		Hints: a.texts(setHint), Labels: a.texts(setLabel), Redact: a.texts(setRedact), Masks: a.texts(setMask),
 		Requires: a.reasons(setRequire), Ensures: a.reasons(setEnsure), Hides: a.reasons(setHide),
+		Limits: a.limits(),
 	}
 }
 
@@ -75,9 +76,11 @@ func (a answers) reasons(set string) []perm.Reason {
 	if len(list) == 0 {
 		return nil
 	}
-	out := make([]perm.Reason, len(list))
-	for i, e := range list {
-		out[i] = perm.Reason{Text: e.text, At: e.at, Set: set}
+	out := make([]perm.Reason, 0, len(list))
+	for _, e := range list {
+		if e.limit == nil { // a budget is no reason until it is used up
+			out = append(out, perm.Reason{Text: e.text, At: e.at, Set: set})
+		}
 	}
 	return out
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/remit-dev/remit/perm"
 )
 
 // answers holds the elements of each set, in the policy's order.
@@ -21,6 +23,8 @@ type element struct {
 	rule int
 	text string
 	at   string
+
+	limit *perm.Limit // of the set limit, where it is a budget
 }
 
 // evaluate asks for the sets of a purpose. Whatever happened on the way, a
@@ -133,6 +137,13 @@ func (r *ruleset) element(term *ast.Term) (element, error) {
 		return element{}, fmt.Errorf("%w: an element has no location", ErrEvaluation)
 	}
 	where := r.places[n]
+	if object, budget := pair.Elem(1).Value.(ast.Object); budget && where.set == setLimit {
+		l, err := limitOf(object)
+		if err != nil {
+			return element{}, fmt.Errorf("%w: %s: %w", ErrEvaluation, where.at, err)
+		}
+		return element{rule: n, text: l.Budget, at: where.at, limit: &l}, nil
+	}
 	text, ok := pair.Elem(1).Value.(ast.String)
 	if !ok {
 		kind := ast.ValueName(pair.Elem(1).Value)

@@ -1,0 +1,98 @@
+package perm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// Limit is a budget that a policy sets: how much the calls of some tools may come
+// to. An engine only says what it is; whoever runs calls holds it against what
+// was counted, in one step with counting the call.
+type Limit struct {
+	Budget string      `json:"budget"`           // its name, for people
+	Max    json.Number `json:"max"`              // what it may come to
+	Sum    string      `json:"sum,omitempty"`    // the sum that it is about; "": the number of calls
+	Window string      `json:"window,omitempty"` // 1m, 1h or 24h; "": the whole session
+	Tools  []string    `json:"tools,omitempty"`  // whose calls count, beside those of the tool that is called
+	At     string      `json:"at,omitempty"`     // file:line of the rule
+}
+
+// Check reports what is wrong with a limit, nil when nothing is.
+func (l Limit) Check() error {
+	most, err := canon.ParseAmount(string(l.Max))
+	switch {
+	case l.Budget == "":
+		return errors.New("a limit names its budget")
+	case err != nil || most.Sign() < 0:
+		return errors.New("max of a limit is a number that is not negative")
+	case !slices.Contains([]string{"", "1m", "1h", "24h"}, l.Window):
+		return errors.New("window of a limit is one of 1m, 1h, 24h, or left out for the whole session")
+	}
+	return nil
+}
+
+// Over says why a call would go over the limit, "" when it would not. Facts are
+// the session before the call, with what is in flight; adds is what the call adds
+// to sums, and must hold the one that the limit is about.
+func (l Limit) Over(facts SessionFacts, tool string, adds map[string]json.Number) string {
+	if err := l.Check(); err != nil {
+		return err.Error()
+	}
+	most, _ := canon.ParseAmount(string(l.Max))
+	need, _ := canon.ParseAmount("1")
+	if l.Sum != "" {
+		own, counted := adds[l.Sum]
+		if !counted {
+			return fmt.Sprintf("the budget %q is about the sum %q, which the tool %s does not count", l.Budget, l.Sum, tool)
+		}
+		var err error
+		if need, err = canon.ParseAmount(string(own)); err != nil {
+			return fmt.Sprintf("the budget %q cannot be held: the sum %q is no number", l.Budget, l.Sum)
+		}
+	}
+	spent := l.spent(facts, tool)
+	if spent.Plus(need).Cmp(most) <= 0 {
+		return ""
+	}
+	left := most.Minus(spent)
+	if left.Sign() < 0 {
+		left = canon.Amount{}
+	}
+	return fmt.Sprintf("the budget %q of %s %s has %s left, less than this call needs", l.Budget, most, l.words(), left)
+}
+
+func (l Limit) spent(facts SessionFacts, tool string) canon.Amount {
+	var all canon.Amount
+	for i, name := range append([]string{tool}, l.Tools...) {
+		if i > 0 && (name == tool || slices.Contains(l.Tools[:i-1], name)) {
+			continue // counted before
+		}
+		t := facts.Tools[name].Tally
+		if l.Window != "" {
+			t = facts.Tools[name].Windows[l.Window]
+		}
+		text := fmt.Sprint(t.Run + t.Failed + t.InFlight)
+		if l.Sum != "" {
+			text = string(t.Sums[l.Sum])
+		}
+		if a, err := canon.ParseAmount(text); err == nil { // a tool that nothing was counted of has no sums
+			all = all.Plus(a)
+		}
+	}
+	return all
+}
+
+func (l Limit) words() string {
+	what, span := "calls", "a session"
+	if l.Sum != "" {
+		what = "of " + l.Sum
+	}
+	if l.Window != "" {
+		span = "in " + l.Window
+	}
+	return what + " " + span
+}

@@ -1,0 +1,84 @@
+package rego
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// shapeLimit is how an element of limit is written.
+const shapeLimit = `write {"budget": "payments an hour", "max": 100, "sum": "spend", "window": "1h", "tools": ["pay"]}; ` +
+	`sum, window and tools may be left out`
+
+// limitOf reads an element of limit that is an object: a budget, which is held
+// against what the session has counted when the call is. One that is a text
+// refuses.
+func limitOf(object ast.Object) (perm.Limit, error) {
+	var l perm.Limit
+	var err error
+	object.Foreach(func(name, value *ast.Term) {
+		key, _ := name.Value.(ast.String)
+		ok := false
+		switch key {
+		case "budget":
+			ok = readText(&l.Budget, value)
+		case "sum":
+			ok = readText(&l.Sum, value) && l.Sum != ""
+		case "window":
+			ok = readText(&l.Window, value) && l.Window != ""
+		case "max":
+			var n ast.Number
+			n, ok = value.Value.(ast.Number)
+			l.Max = json.Number(n)
+		case "tools":
+			ok = readTexts(&l.Tools, value)
+		default:
+			err = fmt.Errorf("a limit has no field %s", name)
+			return
+		}
+		if !ok {
+			err = fmt.Errorf("the field %s of a limit has the wrong type", name)
+		}
+	})
+	if err == nil {
+		err = l.Check()
+	}
+	return l, err
+}
+
+func readText(to *string, term *ast.Term) bool {
+	s, ok := term.Value.(ast.String)
+	*to = string(s)
+	return ok
+}
+
+func readTexts(to *[]string, term *ast.Term) bool {
+	list, ok := term.Value.(*ast.Array)
+	if !ok {
+		return false
+	}
+	for i := range list.Len() {
+		var s string
+		if !readText(&s, list.Elem(i)) {
+			return false
+		}
+		*to = append(*to, s)
+	}
+	return true
+}
+
+// limits are the budgets among the elements of limit.
+func (a answers) limits() []perm.Limit {
+	var out []perm.Limit
+	for _, e := range a[setLimit] {
+		if e.limit != nil {
+			l := *e.limit
+			l.At = e.at
+			out = append(out, l)
+		}
+	}
+	return out
+}
