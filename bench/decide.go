@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+)
+
+// decisions holds deciding by Rego against cedar-go: the same rules, one for
+// each tool, of which one allows the request. Both are asked with an input that
+// is made for the call, and both say which rule gave the answer.
+func decisions(c clock) ([]row, error) {
+	var list []contestant
+	var broken error
+	add := func(name string, n int, op func(int) error, err error) {
+		list, broken = append(list, contestant{name: fmt.Sprintf("%s/%d", name, n), op: op}), errors.Join(broken, err)
+	}
+	for _, n := range []int{10, 100, 1000} {
+		fresh, err := regoOp(n, -1)
+		add("fresh", n, fresh, err)
+		memoised, err := regoOp(n, 0)
+		add("memoised", n, memoised, err)
+		peer, err := cedarOp(cedarRules(n), "read")
+		add("cedar-go", n, peer, err)
+		best, err := cedarOp(cedarBest(n), "file_read")
+		add("cedar-go at its best", n, best, err)
+	}
+	if broken != nil {
+		return nil, broken
+	}
+	t, err := inTurns(c, list...)
+	if err != nil {
+		return nil, err
+	}
+	const s = "decide"
+	return []row{
+		most(s, "fresh decision to cedar-go, 100 rules", t, "fresh/100", "cedar-go/100", 0.7),
+		most(s, "fresh decision to cedar-go, 1000 rules", t, "fresh/1000", "cedar-go/1000", 0.1),
+		besides(s, "the same where cedar-go has least to do, 100 rules", t, "fresh/100", "cedar-go at its best/100"),
+		besides(s, "the same where cedar-go has least to do, 1000 rules", t, "fresh/1000", "cedar-go at its best/1000"),
+		most(s, "fresh decision, 1000 rules to 10", t, "fresh/1000", "fresh/10", 1.3),
+		most(s, "memoised decision to fresh, 100 rules", t, "memoised/100", "fresh/100", 0.1),
+	}, nil
+}
+
+const reading = `package remit
+
+allow contains "reads stay in the workspace" if {
+	input.tool.name == "file_read"
+	input.access.action == "read"
+	input.access.resource.root == "workspace"
+	"editor" in input.principal.roles
+}
+`
+
+// regoRules writes so many rules, of which one is about the tool that is asked
+// for.
+func regoRules(n int) string {
+	var b strings.Builder
+	b.WriteString(reading)
+	for i := range n - 1 {
+		set := []string{"deny", "allow"}[i%2]
+		fmt.Fprintf(&b, `
+%s contains "rule %d" if {
+	input.tool.name == "tool_%d"
+	input.access.action == "read"
+	input.access.resource.root == "workspace"
+	"editor" in input.principal.roles
+}
+`, set, i, i)
+	}
+	return b.String()
+}
+
+// cedarRules writes the same rules as a Cedar policy has them: who, action and
+// place in the scope, the tool in the condition.
+func cedarRules(n int) string {
+	return cedarText(n, `%s (principal in Role::"editor", action == Action::"read", resource in Root::"workspace")
+when { context.tool == "%s" };
+`)
+}
+
+// cedarBest writes them so that Cedar has least to do: the tool is the action,
+// and the first comparison tells most rules apart.
+func cedarBest(n int) string {
+	return cedarText(n, `%s (principal, action == Action::"%s", resource)
+when { principal in Role::"editor" && context.access == "read" && resource in Root::"workspace" };
+`)
+}
+
+func cedarText(n int, rule string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, rule, "permit", "file_read")
+	for i := range n - 1 {
+		fmt.Fprintf(&b, rule, []string{"forbid", "permit"}[i%2], fmt.Sprintf("tool_%d", i))
+	}
+	return b.String()
+}
+
+var errAnswer = errors.New("the answer is not the one that the rules give")
+
+func regoOp(n, memo int) (func(int) error, error) {
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": regoRules(n)}, Memo: memo, Deadline: time.Minute})
+	if err != nil {
+		return nil, err
+	}
+	turn := 0
+	return func(int) error {
+		turn++
+		d, err := e.Decide(context.Background(), regoRequest(turn))
+		if err != nil {
+			return err
+		}
+		if r := d.Reasons(); d.Effect() != perm.Allow || len(r) != 1 || r[0].At != "p.rego:3" {
+			return fmt.Errorf("%w: %v", errAnswer, r)
+		}
+		return nil
+	}, nil
+}
+
+// regoRequest makes an input of the size that calls have: two roles, seven
+// arguments, a path; it differs from call to call where the rules do not look.
+func regoRequest(turn int) perm.Request {
+	path := fmt.Sprintf("src/part%d/main.go", turn%64)
+	return perm.Request{
+		Principal: perm.Principal{ID: "ada", Kind: "agent", Roles: []string{"editor", "coder"}},
+		Session:   perm.SessionFacts{ID: "s_1"},
+		Txn:       perm.TxnFacts{ID: "t_1", Calls: turn},
+		Tool:      perm.ToolFacts{Name: "file_read", Version: "1.0.0", Tags: []string{"files"}, Digest: "sha256:00", Confinement: "handles", Destination: "none"},
+		Call: perm.CallFacts{
+			ID: fmt.Sprint("c_", turn), EffectClass: "pure", Declared: true, Batch: perm.BatchFacts{Count: 1},
+			Args: json.RawMessage(`{"path":"` + path + `","root":"workspace","offset":0,"limit":100,"raw":false,"note":"n","n":7}`),
+		},
+		Access: perm.AccessFacts{Action: perm.Read, Resource: perm.ResourceFacts{
+			Kind: "file", Text: "file://workspace/" + path, Root: "workspace", Path: path,
+			Segments: []string{"src", fmt.Sprintf("part%d", turn%64), "main.go"}, Name: "main.go", Ext: ".go",
+		}},
+		Purpose: perm.PurposeRun,
+		Time:    time.Unix(1700000000, 0).UTC(),
+	}
+}
+
+func cedarOp(text, action string) (func(int) error, error) {
+	set, err := cedar.NewPolicySetFromBytes("p.cedar", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	turn := 0
+	return func(int) error {
+		turn++
+		entities, request := cedarRequest(turn, action)
+		ok, why := cedar.Authorize(set, entities, request)
+		if ok != cedar.Allow || len(why.Reasons) != 1 || why.Reasons[0].Position.Line != 1 {
+			return fmt.Errorf("%w: %v", errAnswer, why)
+		}
+		return nil
+	}, nil
+}
+
+func cedarRequest(turn int, action string) (cedar.EntityMap, cedar.Request) {
+	path := fmt.Sprintf("src/part%d/main.go", turn%64)
+	role := func(name cedar.String) cedar.EntityUID { return cedar.NewEntityUID("Role", name) }
+	who, file := cedar.NewEntityUID("Agent", "ada"), cedar.NewEntityUID("File", cedar.String("file://workspace/"+path))
+	entities := cedar.EntityMap{
+		who: cedar.Entity{UID: who, Parents: cedar.NewEntityUIDSet(role("editor"), role("coder"))},
+		file: cedar.Entity{
+			UID: file, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID("Root", "workspace")),
+			Attributes: cedar.NewRecord(cedar.RecordMap{
+				"path": cedar.String(path), "name": cedar.String("main.go"), "ext": cedar.String(".go"),
+			}),
+		},
+	}
+	args := cedar.NewRecord(cedar.RecordMap{
+		"path": cedar.String(path), "root": cedar.String("workspace"), "offset": cedar.Long(0), "limit": cedar.Long(100),
+		"raw": cedar.False, "note": cedar.String("n"), "n": cedar.Long(7),
+	})
+	return entities, cedar.Request{
+		Principal: who, Action: cedar.NewEntityUID("Action", cedar.String(action)), Resource: file,
+		Context: cedar.NewRecord(cedar.RecordMap{"tool": cedar.String("file_read"), "access": cedar.String("read"), "args": args}),
+	}
+}

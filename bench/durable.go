@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+)
+
+const many = 64
+
+// durables holds durable calls of a tool whose effect is an entry of a map
+// against one fdatasync, and against the same calls with a journal in memory:
+// what is left is what the journal costs.
+func durables(c clock) ([]row, error) {
+	dir, err := os.MkdirTemp("", "remit-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	sync, err := bareLog(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "state"))
+	if err != nil {
+		return nil, err
+	}
+	durable, err := keyed(agent.Journal(j))
+	if err != nil {
+		return nil, err
+	}
+	// In memory everything is kept, so each turn begins with a journal of its own.
+	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(revert.Memory())) }}
+	t, err := inTurns(
+		c,
+		contestant{name: "one fdatasync", op: func(int) error { return sync() }},
+		contestant{name: "durable, 1 caller", op: durable},
+		contestant{name: "durable, 64 callers", callers: many, op: durable},
+		contestant{name: "memory, 64 callers", callers: many, op: memory.do},
+	)
+	if err == nil {
+		err = j.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		most("durable", "durable call to one fdatasync, 1 caller", t, "durable, 1 caller", "one fdatasync", 2.5),
+		least("durable", "rate of durable calls to those in memory, 64 callers", t, "durable, 64 callers", "memory, 64 callers", 0.35),
+	}, nil
+}
+
+// keyed returns a call whose effect is kept under the call's operation key. Each
+// caller has a session and a transaction of its own.
+func keyed(journal agent.Option) (func(caller int) error, error) {
+	put, err := putTool()
+	if err != nil {
+		return nil, err
+	}
+	rules := map[string]string{"p.rego": "package remit\n\nallow contains \"it keeps texts\" if input.tool.name == \"put\"\n"}
+	e, err := rego.New(rego.Options{Modules: rules, Deadline: time.Minute})
+	if err != nil {
+		return nil, err
+	}
+	rt, err := agent.New(agent.Tools(put), agent.Policy(e), journal)
+	if err != nil {
+		return nil, err
+	}
+	var txns [many]*agent.Txn
+	var turns [many]int
+	for i := range txns {
+		if txns[i], err = begun(rt); err != nil {
+			return nil, err
+		}
+	}
+	return func(caller int) error {
+		turns[caller]++
+		_, err := txns[caller].Invoke(context.Background(), "put", fmt.Sprintf("text %d of caller %d", turns[caller], caller))
+		return err
+	}, nil
+}
+
+func putTool() (tool.Tool, error) {
+	var mu sync.Mutex
+	effects := map[string]string{}
+	put := func(_ context.Context, tc ctxperm.ToolContext, in string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(effects) > 10000 { // what is measured is not this map
+			clear(effects)
+		}
+		effects[tc.Call().Key] = in
+		return "kept", nil
+	}
+	undo := func(_ context.Context, rc tool.RevertContext) error {
+		mu.Lock()
+		defer mu.Unlock()
+		delete(effects, rc.Key)
+		return nil
+	}
+	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(revert.Compensable), tool.Undone("1", undo))
+}
+
+// renewed is an operation that is set up anew after so many times.
+type renewed struct {
+	mu    sync.Mutex
+	fresh func() (func(int) error, error)
+	op    func(int) error
+	left  int
+}
+
+func (r *renewed) do(caller int) error {
+	r.mu.Lock()
+	var err error
+	if r.left--; r.left < 0 {
+		r.left = 20000
+		r.op, err = r.fresh()
+	}
+	op := r.op
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return op(caller)
+}

@@ -1,0 +1,88 @@
+// Command bench holds remit against what it promises about speed: each promise is a ratio between two things that run in
+// turns on the machine at hand, so that a slow or a busy machine changes both.
+//
+// It is a module of its own: what remit is compared with is no dependency of remit.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"time"
+)
+
+// suite is a group of promises that are measured together, since they share
+// what is set up for them.
+type suite struct {
+	name string
+	run  func(c clock) ([]row, error)
+}
+
+func suites() []suite {
+	return []suite{
+		{"decide", decisions},
+		{"call", calls},
+		{"write", writes},
+		{"durable", durables},
+		{"recover", recoveries},
+	}
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == child {
+		if err := inChild(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover")
+	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
+	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
+	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")
+	flag.Parse()
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what the runtime says of a journal in memory
+	missed, err := run(os.Stdout, *only, clock{rounds: *rounds, turn: *turn}, *asJSON)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	if missed > 0 {
+		fmt.Fprintf(os.Stderr, "bench: %d missed\n", missed)
+	}
+}
+
+// run measures and prints, and returns how many promises are missed.
+func run(out io.Writer, only string, c clock, asJSON bool) (missed int, err error) {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return 0, fmt.Errorf("-only: %w", err)
+	}
+	var rows []row
+	for _, s := range suites() {
+		if !chosen.MatchString(s.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
+		got, err := s.run(c)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.name, err)
+		}
+		rows = append(rows, got...)
+	}
+	for _, r := range rows {
+		if !r.Met {
+			missed++
+		}
+	}
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return missed, enc.Encode(report{Machine: thisMachine(), Rounds: c.rounds, Results: rows})
+	}
+	return missed, table(out, rows)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// row is one promise and what became of it.
+type row struct {
+	Suite  string  `json:"suite"`
+	What   string  `json:"what"`
+	Ratio  float64 `json:"ratio"`
+	Target float64 `json:"target,omitempty"` // 0: nothing is promised
+	Least  bool    `json:"least,omitempty"`  // the target is the least, not the most
+	Met    bool    `json:"met"`
+	Of     string  `json:"of"` // what was measured, with its median
+	To     string  `json:"to"`
+}
+
+// most makes the row of a ratio that may be at most so large.
+func most(suite, what string, t times, of, to string, target float64) row {
+	r := t.ratio(of, to)
+	return row{Suite: suite, What: what, Ratio: r, Target: target, Met: r <= target, Of: t.said(of), To: t.said(to)}
+}
+
+// least makes the row of a rate that must be at least so large: the rate of one
+// to that of the other.
+func least(suite, what string, t times, of, to string, target float64) row {
+	r := t.ratio(to, of) // rates are the inverse of times
+	return row{Suite: suite, What: what, Ratio: r, Target: target, Least: true, Met: r >= target, Of: t.said(of), To: t.said(to)}
+}
+
+// besides makes a row that promises nothing and helps to read the others.
+func besides(suite, what string, t times, of, to string) row {
+	return row{Suite: suite, What: what, Ratio: t.ratio(of, to), Met: true, Of: t.said(of), To: t.said(to)}
+}
+
+func (t times) said(name string) string {
+	return fmt.Sprintf("%s %v", name, round(time.Duration(median(t[name])*1e9)))
+}
+
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d > time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	case d > 10*time.Microsecond:
+		return d.Round(100 * time.Nanosecond)
+	default:
+		return d.Round(10 * time.Nanosecond)
+	}
+}
+
+type report struct {
+	Machine string `json:"machine"`
+	Rounds  int    `json:"rounds"`
+	Results []row  `json:"results"`
+}
+
+func table(out io.Writer, rows []row) error {
+	fmt.Fprintf(out, "%s\n\n", thisMachine())
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "what\tratio\ttarget\t\tmeasured, medians")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%.3f\t%s\t%s to %s\n", r.What, r.Ratio, r.judged(), r.Of, r.To)
+	}
+	return w.Flush()
+}
+
+// judged returns the target and whether it is met, as two cells.
+func (r row) judged() string {
+	sign, met := "<=", "met"
+	if r.Least {
+		sign = ">="
+	}
+	if !r.Met {
+		met = "MISSED"
+	}
+	if r.Target == 0 {
+		return "\t"
+	}
+	return fmt.Sprintf("%s %g\t%s", sign, r.Target, met)
+}
+
+// thisMachine says on what kind of machine the numbers came about.
+func thisMachine() string {
+	return fmt.Sprintf("%s, %d cores (%s), %s/%s, %s", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(),
+		runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+func processor() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	defer func() { _ = f.Close() }() // only read
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "model name"); ok {
+			return strings.Trim(name, "\t :")
+		}
+	}
+	return "unknown processor"
+}

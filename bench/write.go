@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+// The least of a record: what a bare journal would write for a call of a tool
+// that changes a file.
+const bareRecord = 512
+
+// writes holds file_write of 4 KiB over an existing file, durable, with the
+// policy that is the default, against a program that takes the same steps and
+// nothing besides: a record before and one after, each synced; the new content
+// into a file beside the old one, synced; the exchange of the two; the folder,
+// synced.
+func writes(c clock) ([]row, error) {
+	dir, err := os.MkdirTemp("", "remit-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	ours, end, err := remitWrite(dir)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := bareWrite(dir)
+	if err != nil {
+		return nil, err
+	}
+	t, err := inTurns(c, contestant{name: "file_write", op: ours}, contestant{name: "bare steps", op: bare})
+	if err == nil {
+		err = end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []row{most("write", "file_write, 4 KiB, durable, to bare steps", t, "file_write", "bare steps", 1.3)}, nil
+}
+
+func remitWrite(dir string) (op func(int) error, end func() error, err error) {
+	work := filepath.Join(dir, "work")
+	if err := seed(work); err != nil {
+		return nil, nil, err
+	}
+	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "state"))
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := rego.New(rego.Options{
+		Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}}, Deadline: time.Minute,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j))
+	if err != nil {
+		return nil, nil, err
+	}
+	tx, err := begun(rt)
+	if err != nil {
+		return nil, nil, err
+	}
+	turn := 0
+	op = func(int) error {
+		turn++
+		_, err := tx.Invoke(context.Background(), "file_write", tool.Args{"path": "a.txt", "content": content(turn)})
+		return err
+	}
+	return op, j.Close, nil
+}
+
+// seed makes a folder with the file that is written over.
+func seed(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "a.txt"), []byte(content(0)), 0o600)
+}
+
+func content(turn int) string { return fmt.Sprintf("%04096d", turn) }
+
+func bareWrite(dir string) (func(int) error, error) {
+	work := filepath.Join(dir, "bare")
+	if err := seed(work); err != nil {
+		return nil, err
+	}
+	record, err := bareLog(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	old, young := filepath.Join(work, "a.txt"), filepath.Join(work, ".new")
+	turn := 0
+	return func(int) error {
+		turn++
+		for _, step := range []func() error{
+			record,
+			func() error { return synced(young, content(turn)) },
+			func() error { return exchange(young, old) },
+			func() error { return syncFolder(work) },
+			record,
+			func() error { return os.Remove(young) },
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// bareLog returns what appends a record and syncs it, in a file that has its
+// room already, as SQLite's log mostly has.
+func bareLog(path string) (func() error, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	const size = 4 << 20
+	if _, err := f.Write(make([]byte, size)); err != nil {
+		return nil, err
+	}
+	if err := f.Sync(); err != nil {
+		return nil, err
+	}
+	line, at := make([]byte, bareRecord), int64(0)
+	return func() error {
+		if _, err := f.WriteAt(line, at); err != nil {
+			return err
+		}
+		at = (at + bareRecord) % size
+		return syncData(f)
+	}, nil
+}
+
+func synced(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
