@@ -18,7 +18,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 
 // RebuiltAt is FactsAt of what the journal alone says.
 func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
-	again := &Session{rt: s.rt, id: s.id, tally: newTally(s.rt.host, s.rt.tools)}
+	again := &Session{rt: s.rt, id: s.id, limits: s.limits, tally: newTally(s.rt.host, s.rt.tools)}
 	if err := again.recount(ctx); err != nil {
 		return perm.SessionFacts{}, err
 	}

@@ -74,7 +74,7 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{rt: rt, id: t.Session, principal: who, grant: grant.Narrow(have), tally: newTally(rt.host, rt.tools)}
+	s := &Session{rt: rt, id: t.Session, principal: who, grant: grant.Narrow(have), limits: rt.limits, tally: newTally(rt.host, rt.tools)}
 	if err := s.recount(ctx); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -35,6 +36,7 @@ type Runtime struct {
 	live     live
 	named    named
 	abandon  Abandoned
+	waits    line.Waits
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -89,6 +91,7 @@ type SessionOption func(*sessionConfig)
 type sessionConfig struct {
 	grant   []perm.ResourceAccess
 	limited bool
+	limits  tool.Limits
 }
 
 // Grant gives a session less than what the runtime's tools need: only these
@@ -102,7 +105,7 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	if p.ID == "" {
 		return nil, errors.New("agent: a session needs a principal with an id")
 	}
-	var c sessionConfig
+	c := sessionConfig{limits: rt.limits}
 	for _, o := range opts {
 		o(&c)
 	}
@@ -117,7 +120,7 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	if err != nil {
 		return nil, fmt.Errorf("agent: grant: %w", err)
 	}
-	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, tally: newTally(rt.host, rt.tools)}
+	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, limits: c.limits, tally: newTally(rt.host, rt.tools)}
 	body, err := rt.sessionRecord(s.principal, s.grant)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -28,6 +28,7 @@ type Session struct {
 	id        string
 	principal perm.Principal
 	grant     perm.Set
+	limits    tool.Limits
 	tally     *tally
 }
 

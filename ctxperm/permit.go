@@ -79,17 +79,19 @@ func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...re
 // the permit has. So what a handle reads of it is what its change starts from, and
 // what Verify looks at is what the change left. Taking the same resource twice
 // waits for itself; two calls that would wait for each other do not: one is
-// refused.
+// refused. Where the runtime has patience, another transaction that holds the
+// resource is waited for too, and it is claimed from here on.
 func (p Permit) Turn(ctx context.Context, resource string) error {
 	call := p.op.Call()
 	if call == nil {
 		return ErrClosed
 	}
 	release, err := call.Config().Turns.Take(ctx, call.Config().ID, resource)
-	if err == nil {
-		p.op.Then(release)
+	if err != nil {
+		return err
 	}
-	return err
+	p.op.Then(release)
+	return call.Await(ctx, resource)
 }
 
 // Claim holds a resource for the transaction although nothing is changed, so

@@ -41,6 +41,7 @@ func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 	live := line.New(line.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Principal: l.p.Principal, Recorder: l.p.Recorder,
 		Gate: l.gate(p.admitted), Decided: p.exact, Roots: l.p.Roots, Started: started, Turns: l.turns,
+		Patience: l.p.Limits.Claim, Waits: l.p.Waits,
 	})
 	return intended{permitted: p, live: live}, nil
 }

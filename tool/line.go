@@ -41,6 +41,7 @@ type Parts struct {
 	World     func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World
 	Facts     Facts
 	Limits    Limits
+	Waits     *line.Waits // of the runtime; with Limits.Claim
 }
 
 // Facts are the counts of a session and a transaction, kept by package agent.
@@ -64,6 +65,7 @@ type Limits struct {
 	Verify  time.Duration // of a Verify; default 30 seconds
 	Undo    time.Duration // of a Revert; default 2 minutes
 	Grace   time.Duration // for operations in flight when a call has to end; default 30 seconds
+	Claim   time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once
 }
 
 // WithDefaults fills in what is zero.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type runFlags struct {
 	as, onAsk, atEnd       string
 	atomic, keepGoing      bool
 	json                   bool
+	claimWait              time.Duration
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -53,6 +55,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
+	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
 	flags.BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -65,6 +68,9 @@ func (f runFlags) check() error {
 	}
 	if f.atomic && f.keepGoing {
 		return usage("--atomic ends at the first line that is not done, and --keep-going does not: use one of them")
+	}
+	if f.claimWait < 0 {
+		return usage(fmt.Sprintf("--claim-wait %s is less than no time; 0 fails at once", f.claimWait))
 	}
 	if f.as == "" {
 		return usage("--as is empty: somebody has to ask")
@@ -96,7 +102,7 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime()) }()
-	session, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles})
+	session, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, agent.Patience(f.claimWait))
 	if err != nil {
 		return err
 	}

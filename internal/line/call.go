@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
@@ -41,6 +42,8 @@ type Config struct {
 	Roots     map[string]disk.Root
 	Started   *revert.Started // not yet written; nil when it is
 	Turns     *Turns          // of the transaction; nil: nobody else is there
+	Patience  time.Duration   // how long a resource that another transaction holds is waited for
+	Waits     *Waits          // with Patience: of the runtime
 	Progress  func(done, total float64, message string)
 }
 
