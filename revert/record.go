@@ -45,6 +45,8 @@ type Entry struct {
 }
 
 // Seal turns a record into an entry. Salt must be SaltSize fresh random bytes.
+// Texts for people are made fit to be written: in place, so that what is shown is
+// what was recorded.
 //
 //	body digest = Sum("remit/body/v1", salt, body)
 //	leaf        = Sum("remit/leaf/v1", head, body digest)
@@ -60,6 +62,7 @@ func Seal(r Record, salt []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("seal %s: header: %w", r.Kind, err)
 	}
+	readable(r.Body)
 	body, err := canon.Marshal(r.Body)
 	if err != nil {
 		return Entry{}, fmt.Errorf("seal %s: body: %w", r.Kind, err)

@@ -16,11 +16,17 @@ func (l *Line) outcome(p permitted, s Status) Outcome {
 	return out
 }
 
+// maxWhy bounds what an outcome says of its cause.
+const maxWhy = 16 << 10
+
 // withText adds what the model is told: what happened, what is allowed instead,
 // whether a retry can help. It never repeats an argument.
 func (o Outcome) withText() *Outcome {
 	if o.Output == nil {
 		o.Output = []byte("null")
+	}
+	if o.Error != nil { // a tool's error, which may be any bytes
+		o.Error.Why = canon.Printable(o.Error.Why, maxWhy)
 	}
 	switch o.Status {
 	case StatusDone:

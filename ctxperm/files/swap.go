@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert"
@@ -317,10 +318,13 @@ func savedName(target, stage string, n int) string {
 	return path.Join(path.Dir(target), base+suffix)
 }
 
-// cut shortens a name without leaving half a character.
+// cut shortens a text without leaving half a character. What is no text is cut
+// where it is.
 func cut(s string, n int) string {
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
+	for end := n; end > 0 && end > n-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end]
+		}
 	}
 	return s[:n]
 }

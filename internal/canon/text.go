@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -172,4 +173,36 @@ func lift(c byte) byte {
 		return c + 0x10
 	}
 	return c
+}
+
+// Printable replaces the bytes of a text that are not UTF-8 by %XX, as resource texts write them, and cuts it after most
+// bytes. What a person reads may come from anywhere: the name of a file, the error of a tool.
+func Printable(text string, most int) string {
+	if len(text) > most {
+		text = shortened(text, most) + "…"
+	}
+	if utf8.ValidString(text) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+8)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && n == 1 {
+			out = fmt.Appendf(out, "%%%02X", text[0])
+		} else {
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return string(out)
+}
+
+// shortened cuts a text without leaving half a character.
+func shortened(text string, most int) string {
+	for end := most; end > 0 && end > most-utf8.UTFMax; end-- {
+		if utf8.RuneStart(text[end]) {
+			return text[:end]
+		}
+	}
+	return text[:most]
 }

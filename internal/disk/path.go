@@ -7,14 +7,20 @@ import (
 	"strings"
 )
 
-// CheckPath returns nil for a clean relative path: valid UTF-8, elements
-// separated by single slashes, none of them empty, "." or "..". Everything
-// else is ErrPath: absolute and empty names, trailing slashes, NUL, and on
-// Windows also what that system reads as another name. The single "." is
-// refused too; methods that allow it say so. Length is left to the kernel.
+// CheckPath returns nil for a clean relative path: elements separated by single
+// slashes, none of them empty, "." or "..". Everything else is ErrPath: absolute
+// and empty names, trailing slashes, NUL, and on Windows also what that system
+// reads as another name. A name is bytes, which need not be text: people's
+// folders hold such names. The single "." is refused too; methods that allow it
+// say so. Length is left to the kernel.
 func CheckPath(name string) error {
-	if name == "." || !fs.ValidPath(name) || strings.IndexByte(name, 0) >= 0 || !hostPath(name) {
+	if strings.IndexByte(name, 0) >= 0 || !hostPath(name) {
 		return ErrPath
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if element == "" || element == "." || element == ".." {
+			return ErrPath
+		}
 	}
 	return nil
 }

@@ -5,13 +5,14 @@ package disk
 import (
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
-// hostPath refuses what Windows reads differently than it is written: the
-// other separator, drives and streams, device names, and elements whose
+// hostPath refuses what Windows reads differently than it is written: what is no
+// UTF-8, the other separator, drives and streams, device names, and elements whose
 // trailing dots or spaces it drops.
 func hostPath(name string) bool {
-	if strings.ContainsAny(name, `\:`) || !filepath.IsLocal(name) {
+	if !utf8.ValidString(name) || strings.ContainsAny(name, `\:`) || !filepath.IsLocal(name) {
 		return false
 	}
 	for element := range strings.SplitSeq(name, "/") {

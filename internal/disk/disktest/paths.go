@@ -54,7 +54,7 @@ func paths(t *testing.T, r disk.Root) {
 	write(t, r, "file", "kept")
 	bad := []string{
 		"", "/", "/file", "..", "../file", "a/..", "a/../file", "./file", "a/./b", "file/", "a//b",
-		"file\x00", "\x00", "\xff", "a/\xc3\x28",
+		"file\x00", "\x00",
 	}
 	for _, op := range operations() {
 		for _, name := range bad {

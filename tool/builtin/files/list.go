@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"math"
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/canon"
@@ -12,13 +13,21 @@ import (
 
 // entry is one line of a list.
 type entry struct {
-	Name string `json:"name"` // with recursive its path below the root
-	Type string `json:"type"` // file, dir, link, other
-	Size int64  `json:"size"` // bytes; of a file
+	Name    string `json:"name"`              // with recursive its path below the root
+	Type    string `json:"type"`              // file, dir, link, other
+	Size    int64  `json:"size"`              // bytes; of a file
+	Escaped bool   `json:"escaped,omitempty"` // the name is no text: its other bytes are shown as %XX, and no call can name it
+}
+
+// printed shows a name. JSON has no way to write one that is no text.
+func printed(name string) (text string, escaped bool) {
+	text = canon.Printable(name, math.MaxInt)
+	return text, text != name
 }
 
 func entryOf(name string, i handle.Info) entry {
-	e := entry{Name: name, Type: i.Type}
+	e := entry{Type: i.Type}
+	e.Name, e.Escaped = printed(name)
 	if i.Type == "file" {
 		e.Size = i.Size
 	}
@@ -100,6 +109,8 @@ type match struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
+
+	Escaped bool `json:"escaped,omitempty"` // as in entry
 }
 
 func searchSpec() tool.Spec {
@@ -118,7 +129,9 @@ func searchSpec() tool.Spec {
 			}
 			found := make([]match, 0, len(page.Items))
 			for _, m := range page.Items {
-				found = append(found, match(m))
+				line := match{Line: m.Line, Text: m.Text}
+				line.Path, line.Escaped = printed(m.Path)
+				found = append(found, line)
 			}
 			return result(struct {
 				Matches []match `json:"matches"`

@@ -1,0 +1,146 @@
+package files_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/revert"
+)
+
+// oddNames are those that a system like this one takes and others, shells, logs
+// and JSON among them, stumble over.
+func oddNames() []string {
+	return []string{
+		"\xff", "caf\xe9", "caf%E9", "café", "cafe\u0301", "a\xc3(", "\xed\xa0\x80", // bytes that are no text, and what looks like them
+		"trailing.", "trailing", "trailing ", " leading", "...", "..x", "con", "nul.txt", "c:", `back\slash`,
+		"-rf", "--", "~", "$HOME", "`id`", "*", "?[a]", "{path}", "a:b", "a?statement=x", "#", "line\nbreak", "\x1b[31mred", "\u202ename",
+		"Case", "case", "CASE", "ß", "SS", "İ", strings.Repeat("n", 255), strings.Repeat("\x80", 255),
+	}
+}
+
+// TestOddNames: names are bytes. Each is one file of its own for every operation,
+// and comes back as it was, also when the process died on the way.
+func TestOddNames(t *testing.T) {
+	fresh := func() *world {
+		w := newWorld(t)
+		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "odd/d\xff/sub"), 0o755))
+		for _, name := range oddNames() {
+			w.put("odd/"+name, name, 0o640)
+		}
+		w.put("odd/d\xff/x\xfe", "deep", 0o600)
+		require.NoError(t, os.Symlink("to\xff", filepath.Join(w.dir, "odd/d\xff/link\xfd")))
+		return w
+	}
+	for name, do := range map[string]func(context.Context, *files.Files) error{
+		"delete all": func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "odd") },
+		"move":       func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "odd", "other\xff") },
+		"copy":       func(ctx context.Context, f *files.Files) error { return f.Copy(ctx, "odd", "other\xff") },
+		"each": func(ctx context.Context, f *files.Files) error {
+			for i, name := range oddNames() {
+				var err error
+				switch name = "odd/" + name; i % 4 {
+				case 0:
+					err = f.Delete(ctx, name)
+				case 1:
+					err = f.Write(ctx, name, []byte("new"), files.WriteOptions{})
+				case 2:
+					err = f.Move(ctx, name, "moved-"+filepath.Base(name)[:min(len(filepath.Base(name)), 200)])
+				default:
+					err = f.Chmod(ctx, name, 0o600)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return f.Mkdir(ctx, "odd/new\xff", 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := fresh()
+			before := w.tree()
+			h := w.host()
+			points := 0
+			h.OnPoint = func(string) error { points++; return nil }
+			require.NoError(t, w.do(h, do))
+			require.NotEqual(t, before, w.tree())
+			require.Empty(t, w.revert().NotUndone())
+			require.Equal(t, before, w.tree())
+			for n := 1 + points%97; n < points; n += 1 + points/sample(8) {
+				w := fresh()
+				before := w.tree()
+				c := &crash{left: n}
+				_ = w.do(c.on(w.host()), do)
+				require.Empty(t, w.revert().NotUndone(), "died at point %d", n)
+				require.Equal(t, before, w.tree(), "died at point %d", n)
+				w.end()
+			}
+		})
+	}
+}
+
+// TestOddNamesAreFound: lists and searches show them, each once.
+func TestOddNamesAreFound(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range oddNames() {
+		w.put(name, "needle", 0o640)
+	}
+	f := w.files(w.begin(w.host()))
+	want := slices.Sorted(slices.Values(oddNames()))
+	list, err := f.List(t.Context(), ".")
+	require.NoError(t, err)
+	walk, err := f.Walk(t.Context(), ".", 1)
+	require.NoError(t, err)
+	found, err := f.Search(t.Context(), ".", files.Query{Pattern: "needle", Page: 1})
+	require.NoError(t, err)
+	var listed, walked, matched []string
+	for _, e := range list {
+		listed = append(listed, e.Name)
+	}
+	for _, e := range walk.Items {
+		walked = append(walked, e.Path)
+	}
+	for _, m := range found.Items {
+		matched = append(matched, m.Path)
+	}
+	require.Equal(t, want, listed)
+	require.Equal(t, want, walked)
+	require.Equal(t, want, matched)
+}
+
+// TestOddNameInAConflict: what is said of a file whose name is no text can be
+// written into a record, and read by a person.
+func TestOddNameInAConflict(t *testing.T) {
+	w := newWorld(t)
+	w.put("caf\xe9", "one", 0o640)
+	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d\xff"), 0o755))
+	w.put("d\xff/x\xfe", "gone", 0o640)
+	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
+		if err := f.Mkdir(ctx, "made", 0); err != nil {
+			return err
+		}
+		if err := f.Delete(ctx, "d\xff/x\xfe"); err != nil {
+			return err
+		}
+		return f.Write(ctx, "caf\xe9", []byte("two"), files.WriteOptions{})
+	}))
+	require.NoError(t, os.Remove(filepath.Join(w.dir, "d\xff")))
+	w.put("caf\xe9", "theirs", 0o640)
+	w.put("made/their\xe9", "x", 0o640)
+	rep := w.revert()
+	left := rep.NotUndone()
+	require.Len(t, left, 3)
+	for _, item := range left {
+		require.Contains(t, []revert.UndoOutcome{revert.Conflict, revert.UndoFailed}, item.Outcome)
+		require.True(t, utf8.ValidString(item.Why), item.Why)
+		require.NotEmpty(t, item.Why)
+	}
+	require.Equal(t, "theirs", w.read("caf\xe9"))
+}
