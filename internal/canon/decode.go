@@ -17,6 +17,14 @@ import (
 // From returns the Value of a Go value as encoding/json writes it. A string that is not UTF-8, which encoding/json would
 // replace silently, is refused, and so is what [Parse] refuses with the default limits.
 func From(v any) (Value, error) {
+	if text, ok := encodePlain(v); ok {
+		return Parse(text, DefaultLimits())
+	}
+	return reread(v)
+}
+
+// reread is From for everything: it writes JSON and reads that.
+func reread(v any) (Value, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -36,7 +44,10 @@ func From(v any) (Value, error) {
 
 // Marshal returns the canonical form of a Go value as encoding/json writes it; see [From].
 func Marshal(v any) ([]byte, error) {
-	value, err := From(v)
+	if text, ok := encodePlain(v); ok {
+		return text, nil
+	}
+	value, err := reread(v)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,312 @@
+package canon
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// Most of what is journaled is plain: structs, lists, maps and texts. encodePlain writes the canonical form of such values
+// directly, which costs a fifth of writing JSON, reading that and writing it again. Whatever is not plain (floating point,
+// types that marshal themselves, embedded structs, invalid UTF-8, very large or deep values) it leaves to [From], which also
+// words the errors: the one defines what the other has to come to, and a test holds them together.
+
+const (
+	plainDepth = 100     // below the default limit of a document
+	plainBytes = 2 << 20 // so far below the default limit that no spelling on the way could have exceeded it
+)
+
+// plans holds a *plan for each reflect.Type that was encoded; they never change.
+var plans sync.Map
+
+// plan is how values of one type are written.
+type plan struct {
+	write func(e *plainEncoder, v reflect.Value)
+}
+
+// plainEncoder writes one document.
+type plainEncoder struct {
+	dst   []byte
+	depth int
+	odd   bool // something is not plain: what is written counts for nothing
+}
+
+// encodePlain returns the canonical form of a plain value; false for any other.
+func encodePlain(v any) ([]byte, bool) {
+	if v == nil {
+		return []byte("null"), true
+	}
+	e := &plainEncoder{dst: make([]byte, 0, 512)}
+	rv := reflect.ValueOf(v)
+	planOf(rv.Type()).write(e, rv)
+	return e.dst, !e.odd && len(e.dst) <= plainBytes
+}
+
+// planOf returns the plan of a type. Types may contain themselves, so plans refer to plans that are not yet complete; they
+// are shared only once all are.
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan) //nolint:forcetypeassert // nothing else is stored
+	}
+	making := map[reflect.Type]*plan{}
+	p := makePlan(t, making)
+	for t, p := range making {
+		plans.LoadOrStore(t, p)
+	}
+	return p
+}
+
+func makePlan(t reflect.Type, making map[reflect.Type]*plan) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan) //nolint:forcetypeassert // nothing else is stored
+	}
+	if p, ok := making[t]; ok {
+		return p
+	}
+	p := &plan{}
+	making[t] = p
+	p.write = writerOf(t, making)
+	return p
+}
+
+func writerOf(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder, reflect.Value) {
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		return (*plainEncoder).raw
+	case t == reflect.TypeFor[time.Time]():
+		return (*plainEncoder).time
+	case t == reflect.TypeFor[json.Number](), marshalsItself(t), t.Kind() != reflect.Pointer && marshalsItself(reflect.PointerTo(t)):
+		return (*plainEncoder).odds
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return func(e *plainEncoder, v reflect.Value) { e.dst = strconv.AppendBool(e.dst, v.Bool()) }
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return func(e *plainEncoder, v reflect.Value) { e.dst = strconv.AppendInt(e.dst, v.Int(), 10) }
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return func(e *plainEncoder, v reflect.Value) { e.dst = strconv.AppendUint(e.dst, v.Uint(), 10) }
+	case reflect.String:
+		return func(e *plainEncoder, v reflect.Value) { e.text(v.String()) }
+	case reflect.Interface:
+		return (*plainEncoder).dynamic
+	case reflect.Pointer:
+		return pointerWriter(makePlan(t.Elem(), making))
+	case reflect.Slice:
+		return sliceWriter(t, making)
+	case reflect.Map:
+		return mapWriter(t, making)
+	case reflect.Struct:
+		return structWriter(t, making)
+	default:
+		return (*plainEncoder).odds
+	}
+}
+
+func marshalsItself(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
+
+func (e *plainEncoder) odds(reflect.Value) { e.odd = true }
+
+func (e *plainEncoder) null() { e.dst = append(e.dst, "null"...) }
+
+// in reports whether there may be one level more.
+func (e *plainEncoder) in() bool {
+	e.depth++
+	e.odd = e.odd || e.depth > plainDepth || len(e.dst) > plainBytes
+	return !e.odd
+}
+
+func (e *plainEncoder) text(s string) {
+	e.odd = e.odd || !utf8.ValidString(s)
+	e.dst = appendString(e.dst, s)
+}
+
+func (e *plainEncoder) raw(v reflect.Value) {
+	if v.IsNil() {
+		e.null()
+		return
+	}
+	value, err := Parse(v.Bytes(), Limits{Bytes: plainBytes, Depth: plainDepth - e.depth})
+	if err != nil {
+		e.odd = true
+		return
+	}
+	e.dst = value.append(e.dst)
+}
+
+func (e *plainEncoder) time(v reflect.Value) {
+	at, ok := v.Interface().(time.Time)
+	e.dst = append(e.dst, '"')
+	text, err := at.AppendText(e.dst)
+	e.odd = e.odd || !ok || err != nil
+	e.dst = append(text, '"')
+}
+
+func (e *plainEncoder) dynamic(v reflect.Value) {
+	if v.IsNil() {
+		e.null()
+		return
+	}
+	planOf(v.Elem().Type()).write(e, v.Elem())
+}
+
+func pointerWriter(to *plan) func(*plainEncoder, reflect.Value) {
+	return func(e *plainEncoder, v reflect.Value) {
+		if v.IsNil() {
+			e.null()
+		} else if e.in() {
+			to.write(e, v.Elem())
+			e.depth--
+		}
+	}
+}
+
+func sliceWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder, reflect.Value) {
+	if t.Elem().Kind() == reflect.Uint8 { // encoding/json writes base64, or not, by rules of its own
+		return (*plainEncoder).odds
+	}
+	element := makePlan(t.Elem(), making)
+	return func(e *plainEncoder, v reflect.Value) {
+		if v.IsNil() {
+			e.null()
+			return
+		}
+		if !e.in() {
+			return
+		}
+		e.dst = append(e.dst, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				e.dst = append(e.dst, ',')
+			}
+			element.write(e, v.Index(i))
+		}
+		e.dst = append(e.dst, ']')
+		e.depth--
+	}
+}
+
+func mapWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder, reflect.Value) {
+	if t.Key().Kind() != reflect.String || marshalsItself(t.Key()) {
+		return (*plainEncoder).odds
+	}
+	element := makePlan(t.Elem(), making)
+	return func(e *plainEncoder, v reflect.Value) {
+		if v.IsNil() {
+			e.null()
+			return
+		}
+		if !e.in() {
+			return
+		}
+		names := v.MapKeys()
+		slices.SortFunc(names, func(a, b reflect.Value) int { return compareNames(a.String(), b.String()) })
+		e.dst = append(e.dst, '{')
+		for i, name := range names {
+			if i > 0 {
+				e.dst = append(e.dst, ',')
+			}
+			e.text(name.String())
+			e.dst = append(e.dst, ':')
+			element.write(e, v.MapIndex(name))
+		}
+		e.dst = append(e.dst, '}')
+		e.depth--
+	}
+}
+
+// plainField is a field of a struct that is written.
+type plainField struct {
+	name   string
+	key    string // with quotes and colon
+	index  int
+	plan   *plan
+	absent func(reflect.Value) bool // nil: it is always there
+}
+
+func structWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder, reflect.Value) {
+	fields, ok := plainFields(t, making)
+	if !ok {
+		return (*plainEncoder).odds
+	}
+	return func(e *plainEncoder, v reflect.Value) {
+		if !e.in() {
+			return
+		}
+		e.dst = append(e.dst, '{')
+		separate := false
+		for i := range fields {
+			f := &fields[i]
+			value := v.Field(f.index)
+			if f.absent != nil && f.absent(value) {
+				continue
+			}
+			if separate {
+				e.dst = append(e.dst, ',')
+			}
+			separate = true
+			e.dst = append(e.dst, f.key...)
+			f.plan.write(e, value)
+		}
+		e.dst = append(e.dst, '}')
+		e.depth--
+	}
+}
+
+// plainFields returns the fields in canonical order; false where their names or tags need rules that are not here.
+func plainFields(t reflect.Type, making map[reflect.Type]*plan) ([]plainField, bool) {
+	var fields []plainField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		if f.Anonymous {
+			return nil, false
+		}
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if name == "" {
+			name = f.Name
+		}
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+			return nil, false
+		}
+		field := plainField{name: name, key: `"` + name + `":`, index: i}
+		switch options {
+		case "":
+		case "omitempty":
+			field.absent = isEmpty
+		default:
+			return nil, false
+		}
+		field.plan = makePlan(f.Type, making)
+		fields = append(fields, field)
+	}
+	slices.SortFunc(fields, func(a, b plainField) int { return compareNames(a.name, b.name) })
+	for i := 1; i < len(fields); i++ {
+		if fields[i].name == fields[i-1].name {
+			return nil, false
+		}
+	}
+	return fields, true
+}
+
+// isEmpty is what omitempty leaves out.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	default:
+		return v.IsZero()
+	}
+}

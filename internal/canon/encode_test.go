@@ -1,0 +1,138 @@
+package canon_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+type shout string
+
+func (s shout) MarshalText() ([]byte, error) { return []byte(strings.ToUpper(string(s))), nil }
+
+type byPointer struct{ A int }
+
+func (b *byPointer) MarshalJSON() ([]byte, error) { return []byte(`"pointer"`), nil }
+
+type tags struct {
+	Zebra  string          `json:"zebra"`
+	Alpha  string          `json:"alpha,omitempty"`
+	Number int             `json:"number,omitempty"`
+	Small  uint8           `json:"small"`
+	Flag   bool            `json:"flag,omitempty"`
+	List   []tags          `json:"list"`
+	Few    []string        `json:"few,omitempty"`
+	Map    map[string]any  `json:"map,omitempty"`
+	Raw    json.RawMessage `json:"raw,omitempty"`
+	Always json.RawMessage `json:"always"`
+	Next   *tags           `json:"next,omitempty"`
+	At     time.Time       `json:"at,omitempty"`
+	Any    any             `json:"any"`
+	Hidden string          `json:"-"`
+	Plain  string
+	hidden string
+}
+
+func draw(t *rapid.T, depth int) tags {
+	v := tags{
+		Zebra: rapid.String().Draw(t, "zebra"), Alpha: rapid.SampledFrom([]string{"", "é", "\ufffd", "a\u2028<>&", "\x00\n\"\\", "bad \xff"}).Draw(t, "alpha"),
+		Number: rapid.Int().Draw(t, "number"), Small: rapid.Uint8().Draw(t, "small"), Flag: rapid.Bool().Draw(t, "flag"),
+		Few: rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "few"), Any: tree(2).Draw(t, "any"), Hidden: "x", hidden: "x", Plain: "p",
+		At: time.Unix(rapid.Int64Range(-1e11, 4e11).Draw(t, "at"), rapid.Int64Range(0, 1e9-1).Draw(t, "ns")).UTC(),
+	}
+	v.Always = rapid.SampledFrom([]json.RawMessage{
+		nil, json.RawMessage("null"), json.RawMessage(` {"b":1.0,"a":[1e2,"\u00e9"]} `), json.RawMessage("{"), json.RawMessage(""), json.RawMessage(`{"a":1,"a":2}`),
+	}).Draw(t, "raw")
+	if rapid.Bool().Draw(t, "has map") {
+		v.Map = rapid.MapOfN(rapid.String(), tree(1), 0, 4).Draw(t, "map")
+	}
+	if depth > 0 && rapid.Bool().Draw(t, "has next") {
+		next := draw(t, depth-1)
+		v.Next, v.List = &next, []tags{next, {}}
+	}
+	return v
+}
+
+// TestPlainIsWhatRereadingGives holds the quick way against the one that defines the form, also where there is an error.
+func TestPlainIsWhatRereadingGives(t *testing.T) {
+	plain := 0
+	rapid.Check(t, func(t *rapid.T) {
+		v := draw(t, 2)
+		want, bad := canon.Reread(v)
+		got, ok := canon.EncodePlain(v)
+		if ok {
+			plain++
+			require.NoError(t, bad)
+			require.Equal(t, string(want), string(got))
+		}
+		whole, err := canon.Marshal(v)
+		require.Equal(t, bad == nil, err == nil)
+		require.Equal(t, string(want), string(whole))
+		value, err := canon.From(v)
+		require.Equal(t, bad == nil, err == nil)
+		require.Equal(t, string(want), string(value.Canonical()))
+	})
+	require.Positive(t, plain)
+}
+
+func TestWhatIsNotPlain(t *testing.T) {
+	type embedded struct{ tags }
+	type twice struct {
+		A int `json:"B"`
+		B int
+	}
+	type quoted struct {
+		A int `json:"a,string"`
+	}
+	type named struct {
+		A int `json:"a b"`
+	}
+	type loop struct{ Next *loop }
+	endless := &loop{}
+	endless.Next = endless
+	for name, v := range map[string]any{
+		"floating point": 1.5, "bytes": []byte("ab"), "bytes of a named type": []shoutByte{1}, "array": [2]int{1, 2},
+		"marshals itself": shout("a"), "key marshals itself": map[shout]int{"a": 1}, "keys are numbers": map[int]int{1: 2},
+		"marshals by its pointer": &byPointer{}, "would by its pointer": byPointer{}, "embedded": embedded{}, "one name twice": twice{},
+		"quoted": quoted{}, "name for Go alone": named{}, "number": json.Number("1e2"), "bad number": json.Number("x"),
+		"not UTF-8": "a\xff", "key not UTF-8": map[string]int{"\xff": 1}, "year": time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC),
+		"large": strings.Repeat("a", 3<<20), "function": func() {}, "channel": make(chan int), "endless": endless,
+		"deep": json.RawMessage(strings.Repeat("[", 110) + strings.Repeat("]", 110)), "deeper": nested(110),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, ok := canon.EncodePlain(v)
+			require.False(t, ok)
+			want, bad := canon.Reread(v)
+			got, err := canon.Marshal(v)
+			require.Equal(t, bad, err)
+			require.Equal(t, string(want), string(got))
+		})
+	}
+	for name, v := range map[string]any{
+		"nil": nil, "nil pointer": (*loop)(nil), "nil map": map[string]int(nil), "nil list": []string(nil), "nil raw": json.RawMessage(nil),
+		"nil pointer that marshals inside": struct{ A *int }{}, "empty": struct{}{}, "list of any": []any{nil, 1, "a", map[string]any{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := canon.EncodePlain(v)
+			require.True(t, ok)
+			want, bad := canon.Reread(v)
+			require.NoError(t, bad)
+			require.Equal(t, string(want), string(got))
+		})
+	}
+}
+
+type shoutByte uint8
+
+func nested(n int) any {
+	var v any
+	for range n {
+		v = []any{v}
+	}
+	return v
+}
