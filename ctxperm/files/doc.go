@@ -50,8 +50,12 @@
 //
 // # Names
 //
-// A path is clean, relative and slash-separated. It passes through no symbolic
-// link: permission was given for a path, and a link would lead to another one.
+// A path is clean, relative and slash-separated; its elements are bytes, which
+// need not be text. It passes through no symbolic link: permission was given for
+// a path, and a link would lead to another one. On Linux the kernel refuses them
+// while it walks, so that whoever replaces a directory by a link between look and
+// use leads nobody elsewhere; where it cannot (before 5.6, other systems), such a
+// link is followed below the root.
 // No link is made that would lead out of the root. Names that begin with
 // StagePrefix are reserved; they are refused and not listed. When a version of
 // somebody else can stay neither under its name nor be thrown away, it is moved

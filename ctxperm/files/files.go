@@ -39,7 +39,7 @@ func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
 	if !ok {
 		return nil, fmt.Errorf("open files: %w: no root %q; there is %s", ctxperm.ErrInvalid, root, rootNames(cfg.Roots))
 	}
-	return &Files{tc: tc, name: root, site: site{root: r, host: cfg.Recorder.Host()}}, nil
+	return &Files{tc: tc, name: root, site: site{root: disk.Straight(r), host: cfg.Recorder.Host()}}, nil
 }
 
 func rootNames(roots map[string]disk.Root) string {

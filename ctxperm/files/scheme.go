@@ -42,7 +42,7 @@ func (s scheme) locate(resource string) (site, string, error) {
 	if !ok {
 		return site{}, "", fmt.Errorf("root %q %w", r.Root(), errNoRoot)
 	}
-	return site{root: root, host: s.host}, r.Path(), nil
+	return site{root: disk.Straight(root), host: s.host}, r.Path(), nil
 }
 
 func (s scheme) swap(c revert.Change) (*swap, inverse, error) {

@@ -82,9 +82,9 @@ func (s site) entries(ctx context.Context, name string) ([]disk.Info, error) {
 	return s.root.ReadDir(name)
 }
 
-// straight refuses a path that leads through a symbolic link. What becomes of a
-// directory after the look is up to whoever may replace it; the walk itself
-// stays below the root whatever happens.
+// straight refuses a path that leads through a symbolic link, and says which. A
+// link that takes the place of a directory after the look is refused by the
+// system (disk.Straight) or, where it cannot, followed below the root.
 func (s site) straight(ctx context.Context, name string) error {
 	for i, c := range name {
 		if c != '/' {
@@ -167,6 +167,9 @@ func (s site) lookOnce(name string, into sink) (state, error) {
 
 func (s site) content(name string, info disk.Info, into sink) (string, error) {
 	f, err := s.root.Open(name)
+	if errors.Is(err, disk.ErrEscape) { // a link took its place: look again
+		err = fmt.Errorf("%w: %w", disk.ErrBusy, err)
+	}
 	if err != nil {
 		return "", err
 	}

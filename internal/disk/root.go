@@ -126,3 +126,16 @@ type File interface {
 func OpenRoot(dir string) (Root, error) {
 	return openRoot(dir)
 }
+
+// Straight returns a view of a root whose walks follow no symbolic link at all,
+// not even one that stays beneath: ErrEscape. Who was permitted a path is not
+// led to another one by whoever replaces a directory between look and use. It is
+// the root itself where Features().Beneath is false: there a link that appears
+// between the two is followed, though never out of the root. The same root gives
+// the same view, which ends with it and is not closed.
+func Straight(r Root) Root {
+	if s, ok := r.(interface{ withoutLinks() Root }); ok {
+		return s.withoutLinks()
+	}
+	return r
+}

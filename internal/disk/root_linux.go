@@ -19,6 +19,7 @@ type linuxRoot struct {
 	walk     walker
 	identity Identity
 	features Features
+	straight *linuxRoot // nil where the kernel cannot refuse links
 }
 
 func openRoot(dir string) (Root, error) {
@@ -34,13 +35,25 @@ func newLinuxRoot(w walker) (Root, error) {
 	err := r.pinned(".", func(self *os.File, info Info) error {
 		r.identity = Identity{Device: info.Device, Inode: info.Inode}
 		r.features = featuresOf(self)
-		_, r.features.Beneath = w.(*kernelWalker)
 		return nil
 	})
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
+	if k, ok := w.(*kernelWalker); ok {
+		r.features.Beneath = true
+		direct := &kernelWalker{root: k.root, refuse: k.refuse | unix.RESOLVE_NO_SYMLINKS}
+		r.straight = &linuxRoot{walk: direct, identity: r.identity, features: r.features}
+	}
 	return r, nil
+}
+
+// withoutLinks is the same root, whose walks follow no link. It lives as long.
+func (r *linuxRoot) withoutLinks() Root {
+	if r.straight == nil {
+		return r
+	}
+	return r.straight
 }
 
 // pinned runs act on the file that the name stands for, a link included.

@@ -34,7 +34,7 @@ func newWalker(dir string) (walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &kernelWalker{root: root}
+	w := &kernelWalker{root: root, refuse: beneath}
 	probe, err := w.open(".", unix.O_PATH)
 	if err == nil {
 		return w, probe.Close()
@@ -49,7 +49,10 @@ func newWalker(dir string) (walker, error) {
 // kernelWalker walks by openat2. It compares no device numbers: NO_XDEV is
 // about mounts, which is what matters, and an overlay may give the files of
 // one mount several device numbers.
-type kernelWalker struct{ root *os.File }
+type kernelWalker struct {
+	root   *os.File
+	refuse uint64 // what is not resolved on the way
+}
 
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
@@ -58,7 +61,7 @@ func (w *kernelWalker) pin(name string) (*os.File, error) {
 }
 
 func (w *kernelWalker) open(name string, flags int) (*os.File, error) {
-	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: beneath}
+	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: w.refuse}
 	var fd int
 	err := control(w.root, func(root int) (err error) {
 		fd, err = openat2(root, name, &how)

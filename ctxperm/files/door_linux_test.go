@@ -1,0 +1,141 @@
+package files_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// door is a directory that somebody swaps, as fast as it goes, with a link to
+// another one below the same root, which nobody was permitted.
+type door struct {
+	w     *world
+	stop  atomic.Bool
+	swaps atomic.Int64
+	done  sync.WaitGroup
+}
+
+func newDoor(w *world) *door {
+	d := &door{w: w}
+	for _, dir := range []string{"door", "vault"} {
+		require.NoError(w.t, os.Mkdir(filepath.Join(w.dir, dir), 0o755))
+		for _, name := range []string{"file", "made"} {
+			w.put(dir+"/"+name, dir, 0o640)
+		}
+	}
+	require.NoError(w.t, os.Symlink("vault", filepath.Join(w.dir, "trap")))
+	front, trap := filepath.Join(w.dir, "door"), filepath.Join(w.dir, "trap")
+	d.done.Go(func() {
+		for !d.stop.Load() {
+			_ = unix.Renameat2(unix.AT_FDCWD, front, unix.AT_FDCWD, trap, unix.RENAME_EXCHANGE)
+			d.swaps.Add(1)
+		}
+	})
+	return d
+}
+
+func (d *door) end() {
+	d.stop.Store(true)
+	d.done.Wait()
+}
+
+// leaks tells whether the root follows the link, as a control: without Straight
+// it does, so the race is real.
+func (d *door) leaks() bool {
+	f, err := d.w.root.Open("door/file")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	data, _ := io.ReadAll(f)
+	return string(data) == "vault"
+}
+
+// TestNoOtherFolderThroughTheDoor: what was permitted is a path, and nothing
+// happens under another one, whatever takes the place of its directory between
+// the look and the use.
+func TestNoOtherFolderThroughTheDoor(t *testing.T) {
+	w := newWorld(t)
+	if !w.root.Features().Beneath {
+		t.Skip("this kernel cannot refuse links while it walks")
+	}
+	d := newDoor(w)
+	defer d.end()
+	vault := func() map[string]entry {
+		out := map[string]entry{}
+		for name, e := range w.tree() {
+			if filepath.Dir(name) == "vault" {
+				out[name] = e
+			}
+		}
+		return out
+	}
+	before := vault()
+	require.Len(t, before, 2)
+	acts := []func(context.Context, *files.Files) error{
+		func(ctx context.Context, f *files.Files) error {
+			data, err := f.ReadFile(ctx, "door/file")
+			require.NotEqual(t, "vault", string(data))
+			return err
+		},
+		func(ctx context.Context, f *files.Files) error {
+			return f.Write(ctx, "door/file", []byte("new"), files.WriteOptions{})
+		},
+		func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "door/file", 0o600) },
+		func(ctx context.Context, f *files.Files) error { return f.Append(ctx, "door/file", []byte("more")) },
+		func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "door/made") },
+		func(ctx context.Context, f *files.Files) error {
+			return f.Write(ctx, "door/made", []byte("again"), files.WriteOptions{})
+		},
+	}
+	h := w.host()
+	w.begin(h)
+	leaked, done := 0, 0
+	for i := 0; i < 1200 || leaked == 0 && i < 1_000_000; i++ {
+		if d.leaks() {
+			leaked++
+		}
+		if i < 1200 {
+			call := w.call(h)
+			if acts[i%len(acts)](t.Context(), w.files(call)) == nil {
+				done++
+			}
+			require.NoError(t, call.Close(t.Context()))
+		}
+	}
+	d.end()
+	t.Logf("%d swaps, %d operations went through, the control leaked %d times", d.swaps.Load(), done, leaked)
+	require.Positive(t, leaked, "the race was not real")
+	require.Positive(t, done)
+	require.Equal(t, before, vault())
+}
+
+// TestStraight: the view follows no link, its root does, and both are one root.
+func TestStraight(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	require.NoError(t, os.Symlink("dir", filepath.Join(w.dir, "alias")))
+	straight := disk.Straight(w.root)
+	require.Equal(t, w.root.Identity(), straight.Identity())
+	require.Same(t, straight, disk.Straight(w.root))
+	require.Equal(t, straight, disk.Straight(straight))
+	_, err := w.root.Lstat("alias/b.txt")
+	require.NoError(t, err)
+	if w.root.Features().Beneath {
+		_, err = straight.Lstat("alias/b.txt")
+		require.ErrorIs(t, err, disk.ErrEscape)
+	}
+	info, err := straight.Lstat("alias")
+	require.NoError(t, err)
+	require.Equal(t, disk.TypeLink, info.Type)
+}
