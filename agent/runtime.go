@@ -184,8 +184,9 @@ func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (
 }
 
 // Redo brings back what taking an ended transaction back removed, by the same
-// rules: what somebody changed since is left alone. It can be reverted again.
-func (rt *Runtime) Redo(ctx context.Context, txn string) (revert.Report, error) {
-	rep, err := rt.reverter.Redo(ctx, txn)
+// rules: what somebody changed since is left alone. It can be reverted again. By
+// names who asks, for the record.
+func (rt *Runtime) Redo(ctx context.Context, txn, by string) (revert.Report, error) {
+	rep, err := rt.reverter.Redo(ctx, txn, by)
 	return rep, partial(rep, err)
 }

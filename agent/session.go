@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,7 @@ func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (reve
 	if err := s.owns(ctx, txn); err != nil {
 		return revert.Report{}, err
 	}
+	how.By = cmp.Or(how.By, s.principal.ID)
 	return s.rt.Undo(ctx, id, how)
 }
 
@@ -118,7 +120,7 @@ func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	if err := s.owns(ctx, txn); err != nil {
 		return revert.Report{}, err
 	}
-	return s.rt.Redo(ctx, txn)
+	return s.rt.Redo(ctx, txn, s.principal.ID)
 }
 
 func (s *Session) owns(ctx context.Context, txn string) error {

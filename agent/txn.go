@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -102,7 +103,7 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 		if !slices.Contains(tx.marks, name) {
 			return fmt.Errorf("there is no savepoint %q; there is %s: %w", name, listed(tx.marks), tool.ErrInvalid)
 		}
-		rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name)
+		rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
 		if err == nil { // later savepoints went with what they stood behind
 			tx.marks = tx.marks[:lastIndex(tx.marks, name)+1]
 		}
@@ -130,10 +131,12 @@ func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 }
 
 // Undo takes the transaction back as how says. Where how names calls it takes back
-// only those, with what lies on them, and the transaction stays open. A report
-// that is not complete comes with ErrPartial.
+// only those, with what lies on them, and the transaction stays open. Where how
+// names nobody the session's principal asks. A report that is not complete comes
+// with ErrPartial.
 func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report, err error) {
 	whole := len(how.Calls) == 0
+	how.By = cmp.Or(how.By, tx.s.principal.ID)
 	if whole && tx.managed {
 		return revert.Report{}, ErrManaged
 	}
@@ -167,7 +170,7 @@ func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 	err = tx.alone(ctx, func() error {
 		// Taking back is not given up half-way because its caller went away.
 		tx.going = true
-		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Undoing{})
+		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Undoing{By: tx.s.principal.ID})
 		if err == nil {
 			tx.end()
 		}

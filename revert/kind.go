@@ -268,7 +268,7 @@ type Reverting struct {
 	Of    CallRef `json:"of"`
 	Key   string  `json:"key"`          // revert key
 	Cause string  `json:"cause"`        // failed, verify_failed, savepoint, abort, undo, recovery, redo
-	By    string  `json:"by,omitempty"` // the person who asked for it, where one is named
+	By    string  `json:"by,omitempty"` // who asked for it: the person where one is named, the principal whose program did; empty: the runtime itself
 	Steps []Step  `json:"steps"`
 }
 

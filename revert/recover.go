@@ -159,7 +159,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if c.Redo != nil {
-		results, err := r.redoCall(ctx, w, rec, c)
+		results, err := r.redoCall(ctx, w, rec, c, c.Redo.Reverting.By)
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
 		return s, err
 	}
@@ -204,7 +204,8 @@ func (r *Reverter) found(ctx context.Context, rec Recorder, c *Call, s Settled, 
 }
 
 func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, err := r.takeBackCall(ctx, w, rec, c, manner{cause: "recovery"})
+	was := c.Undo.Reverting // whose it stays: what a person asked for can be redone
+	results, err := r.takeBackCall(ctx, w, rec, c, manner{cause: was.Cause, by: was.By})
 	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err

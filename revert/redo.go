@@ -3,6 +3,7 @@ package revert
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/host"
 )
@@ -13,8 +14,9 @@ const CauseRedo = "redo"
 // Redo brings back what taking a transaction back had removed: an undo is itself
 // made of changes, and this takes those back, oldest call first, by the same
 // rules. What a tool's own Revert did cannot be done again and is reported as
-// failed. Afterwards the transaction can be reverted once more.
-func (r *Reverter) Redo(ctx context.Context, id string) (Report, error) {
+// failed. Afterwards the transaction can be reverted once more. By names who asks,
+// for the record.
+func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil {
 		return Report{}, err
@@ -40,10 +42,10 @@ func (r *Reverter) Redo(ctx context.Context, id string) (Report, error) {
 		}
 		found = nil
 	}
-	return r.redo(ctx, t, rec, found != nil)
+	return r.redo(ctx, t, rec, by, found != nil)
 }
 
-func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, going bool) (Report, error) {
+func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, by string, going bool) (Report, error) {
 	rep := Report{Txn: t.ID, Items: []Item{}}
 	if !going {
 		if len(t.undone()) == 0 {
@@ -63,7 +65,7 @@ func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, going bool) (
 		if err := context.Cause(ctx); err != nil {
 			return rep, err
 		}
-		results, err := r.redoCall(ctx, w, rec, c)
+		results, err := r.redoCall(ctx, w, rec, c, by)
 		if err != nil {
 			return rep, err
 		}
@@ -80,12 +82,12 @@ func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, going bool) (
 
 // redoCall takes the undo of one call back. The order of writes is that of
 // takeBackCall, and so is what a crash does to it.
-func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call) ([]Result, error) {
+func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, by string) ([]Result, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleSteps(ctx, c.Redo); err != nil {
 		return nil, err
 	}
-	steps, blobs, err := r.plan(ctx, w, c.Undo.did(), manner{}, r.Journal)
+	steps, blobs, err := r.plan(ctx, w, c.taken(), manner{}, r.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call) 
 		id = c.Redo.Call
 	}
 	key := UndoKey(c.Undo.Reverting.Key)
-	reverting := &Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, Steps: steps}
+	reverting := &Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
 		return nil, err
 	}
@@ -109,33 +111,50 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call) 
 	return results, rec.Write(ctx, Write{Lines: []Line{{Call: id, Body: end}}, Durable: true})
 }
 
-// did lists the changes that an undo made, numbered anew.
-func (u *Undo) did() []Change {
-	clean := map[string]bool{}
-	if u.Reverted != nil {
-		for _, r := range u.Reverted.Results {
-			clean[r.Resource] = r.Outcome == Restored
-		}
-	}
+// taken lists the changes with which a call was taken back, in all attempts, and
+// numbered anew. What an attempt did that died, the next one found done already.
+func (c *Call) taken() []Change {
 	var out []Change
-	for _, s := range u.Reverting.Steps {
-		if s.Plan == Restored && clean[s.Change.Resource] {
-			s.Change.N = len(out) + 1
-			out = append(out, s.Change)
+	add := func(s Step) {
+		s.Change.N = len(out) + 1
+		out = append(out, s.Change)
+	}
+	lost := map[string]Step{} // by resource: what a dead attempt was going to do
+	for _, u := range append(slices.Clone(c.earlier), c.Undo) {
+		outcome := map[string]UndoOutcome{}
+		if u.Reverted != nil {
+			for _, r := range u.Reverted.Results {
+				outcome[r.Resource] = r.Outcome
+			}
+		}
+		for _, s := range u.Reverting.Steps {
+			resource := s.Change.Resource
+			switch {
+			case u.Reverted == nil && s.Plan == Restored:
+				lost[resource] = s
+			case outcome[resource] == Restored:
+				add(s)
+				delete(lost, resource)
+			case outcome[resource] == Already && lost[resource].Plan == Restored:
+				add(lost[resource])
+				delete(lost, resource)
+			}
 		}
 	}
 	return out
 }
 
-// undone lists the calls that were taken back with their transaction, oldest
-// first. What a failed call took back by itself stays so.
+// undone lists the calls that were taken back with their transaction, in the
+// reverse of the order in which that is done. What a failed call took back by itself stays so.
 func (t *Txn) undone() []*Call {
 	var out []*Call
-	for _, c := range t.Calls {
+	for _, c := range slices.Backward(t.Calls) {
 		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.byPerson() {
 			out = append(out, c)
 		}
 	}
+	out = undoOrder(out)
+	slices.Reverse(out)
 	return out
 }
 

@@ -90,9 +90,9 @@ func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
 }
 
 // RevertTo takes back what an open transaction of this opening did after a
-// savepoint; it stays open. The caller makes sure that none of its calls is
+// savepoint, as by asks; it stays open. The caller makes sure that none of its calls is
 // running.
-func (r *Reverter) RevertTo(ctx context.Context, id, savepoint string) (Report, error) {
+func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Report, error) {
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil {
 		return Report{}, err
@@ -103,7 +103,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint string) (Report, 
 	}
 	rec := r.recorder(t).In(t.ID)
 	left := slices.DeleteFunc(t.Left(), func(c *Call) bool { return t.index(c) < at })
-	items, err := r.takeBack(ctx, rec, left, manner{cause: "savepoint"})
+	items, err := r.takeBack(ctx, rec, left, manner{cause: "savepoint", by: by})
 	if err != nil {
 		return Report{Txn: id, Items: items}, err
 	}

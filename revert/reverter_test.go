@@ -164,11 +164,11 @@ func TestRevertToSavepoint(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"a", 8}, write{"c", 1}))
 	require.NoError(t, err)
 
-	rep, err := p.reverter.RevertTo(ctx, rec.Txn(), "sp")
+	rep, err := p.reverter.RevertTo(ctx, rec.Txn(), "sp", "kim")
 	require.NoError(t, err)
 	require.Equal(t, revert.Open, rep.State)
 	require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values)
-	_, err = p.reverter.RevertTo(ctx, rec.Txn(), "none")
+	_, err = p.reverter.RevertTo(ctx, rec.Txn(), "none", "kim")
 	require.ErrorIs(t, err, revert.ErrNotFound)
 
 	_, err = p.revert(ctx, rec.Txn())
@@ -360,14 +360,14 @@ func TestRedo(t *testing.T) {
 		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
 		id := p.changed(t, ctx, commit)
 		for range 3 {
-			rep, err := p.reverter.Redo(ctx, id)
+			rep, err := p.reverter.Redo(ctx, id, "kim")
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
 			require.Equal(t, after(), p.world.values)
 			txn, err := revert.Load(ctx, p.journal, id)
 			require.NoError(t, err)
 			require.Equal(t, revert.CommittedState, txn.State())
-			again, err := p.reverter.Redo(ctx, id)
+			again, err := p.reverter.Redo(ctx, id, "kim")
 			require.NoError(t, err)
 			require.Empty(t, again.Items, "twice equals once")
 			_, err = p.reverter.Revert(ctx, rep.Undo)
@@ -389,7 +389,7 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
 	id := p.changed(t, ctx, true)
 	p.world.values["b"] = "theirs"
-	rep, err := p.reverter.Redo(ctx, id)
+	rep, err := p.reverter.Redo(ctx, id, "kim")
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
 	require.Equal(t, map[string]string{"a": "9", "b": "theirs", "c": "8"}, p.world.values)
@@ -405,7 +405,7 @@ func TestCrashOfRedo(t *testing.T) {
 	ctx := context.Background()
 	probe := newProcess(revert.MemoryStore(), &world{before()}, 1)
 	id := probe.changed(t, ctx, true)
-	total := probe.points(func() { _, _ = probe.reverter.Redo(ctx, id) })
+	total := probe.points(func() { _, _ = probe.reverter.Redo(ctx, id, "kim") })
 	require.Greater(t, total, 6)
 	for first := range total {
 		for second := -1; second < total; second++ {
@@ -414,14 +414,14 @@ func TestCrashOfRedo(t *testing.T) {
 				p := newProcess(open, w, 1)
 				id := p.changed(t, ctx, true)
 				p.dieAt(first)
-				_, err := p.reverter.Redo(ctx, id)
+				_, err := p.reverter.Redo(ctx, id, "kim")
 				require.ErrorIs(t, err, errDead)
 				p.die(t)
 				if second >= 0 {
 					q := newProcess(open, w, 2)
 					q.dieAt(second)
 					_, _ = q.reverter.Recover(ctx)
-					_, _ = q.reverter.Redo(ctx, id)
+					_, _ = q.reverter.Redo(ctx, id, "kim")
 					q.die(t)
 				}
 				r := newProcess(open, w, 3)
@@ -430,7 +430,7 @@ func TestCrashOfRedo(t *testing.T) {
 				want := before()
 				if forward {
 					want = after()
-					_, err = r.reverter.Redo(ctx, id)
+					_, err = r.reverter.Redo(ctx, id, "kim")
 				} else {
 					_, err = r.reverter.Revert(ctx, id)
 				}

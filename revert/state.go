@@ -45,6 +45,7 @@ type Call struct {
 	Redo     *Undo // a taking back of Undo that has no end
 
 	at      []int64 // positions of Changes on the journal
+	earlier []*Undo // attempts that somebody asked for before Undo, and that Undo did not repeat
 	outside bool    // the tool's own Revert has ended well, in whichever attempt
 }
 
@@ -319,6 +320,9 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		if b.Cause == CauseRedo {
 			c.Redo = u
 		} else {
+			if c.Undo != nil && c.Undo.byPerson() {
+				c.earlier = append(c.earlier, c.Undo)
+			}
 			c.Undo = u
 		}
 		t.undos[r.Call] = u
@@ -334,7 +338,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		c := t.byID[b.Of.Call]
 		if u.Reverting.Cause == CauseRedo {
 			// From here on the versions tell, as before the undo.
-			c.Undo, c.Redo = nil, nil
+			c.Undo, c.Redo, c.earlier = nil, nil, nil
 		}
 		for _, res := range b.Results {
 			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())

@@ -11,7 +11,7 @@ import (
 // manner is how calls are taken back.
 type manner struct {
 	cause  string
-	by     string            // the person who asked; empty: nobody is named
+	by     string            // who asked; empty: the runtime itself did
 	force  bool              // what somebody else left is overwritten, once it is kept
 	frozen map[string]string // by resource: the call of unknown outcome that may have touched it
 	upon   map[string]string // by resource: what is known to lie on it

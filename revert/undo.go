@@ -1,6 +1,7 @@
 package revert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +23,12 @@ type Undoing struct {
 	// is kept first: Redo brings it back. What lies in a folder that was to go, or
 	// is held by an open transaction, is left alone all the same.
 	Force string
+	// By names who asks, for the record; a named Force stands for it.
+	By string
 }
 
 func (u Undoing) manner(cause string) manner {
-	return manner{cause: cause, by: u.Force, force: u.Force != ""}
+	return manner{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != ""}
 }
 
 // Revert takes a whole transaction back; see Undo.

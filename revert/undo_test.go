@@ -195,7 +195,7 @@ func TestForce(t *testing.T) {
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
-	_, err = p.reverter.Redo(ctx, rec.Txn())
+	_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "theirs"}, p.world.values)
 }

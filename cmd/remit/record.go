@@ -154,7 +154,7 @@ type undoRecord struct {
 	Call     string          `json:"call"` // id of the undo
 	Txn      string          `json:"txn"`
 	Cause    string          `json:"cause"`
-	By       string          `json:"by,omitempty"` // the person in whose name others' versions were overwritten
+	By       string          `json:"by,omitempty"` // who asked for it
 	Complete bool            `json:"complete"`
 	Results  []revert.Result `json:"results"` // empty while in flight
 }

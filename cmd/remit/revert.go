@@ -34,6 +34,7 @@ func (a *app) revertCommand() *cobra.Command {
 			if cmd.Flags().Changed("force-as") && strings.TrimSpace(how.Force) == "" {
 				return usage("--force-as needs the name of the person who wants it")
 			}
+			how.By = a.asker()
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Undo(ctx, id, how)
 			}
@@ -63,12 +64,24 @@ func (a *app) redoCommand() *cobra.Command {
 			"What a forced revert had overwritten is there again afterwards.",
 		Args: wantIDs(1, 1, "the id of one transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, false, (*agent.Runtime).Redo)
+			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, false, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
+				return rt.Redo(ctx, id, a.asker())
+			})
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// asker is who the record says asked for it. Whom the system cannot name can take
+// back all the same.
+func (a *app) asker() string {
+	who, err := a.user()
+	if err != nil {
+		return ""
+	}
+	return who
 }
 
 // target says which transaction is meant: the one with an id, or the last one.

@@ -1,0 +1,104 @@
+package revert_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestRedoOfSeveralAttempts: what one attempt left alone and a later one forced is
+// brought back together with what the first one did.
+func TestRedoOfSeveralAttempts(t *testing.T) {
+	ctx := context.Background()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	id, err := p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	p.world.values["a"] = "theirs"
+	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{By: "agent"})
+	require.NoError(t, err)
+	require.False(t, rep.Complete())
+	rep, err = p.reverter.Undo(ctx, id, revert.Undoing{Force: "kim", By: "agent"})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, before(), p.world.values)
+	txn, err := revert.Load(ctx, p.journal, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
+	rep, err = p.reverter.Redo(ctx, rec.Txn(), "ada")
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, map[string]string{"a": "theirs", "c": "8"}, p.world.values)
+	require.Equal(t, []string{"agent", "kim", "ada"}, askers(t, p.journal))
+	again, err := p.reverter.Redo(ctx, rec.Txn(), "ada")
+	require.NoError(t, err)
+	require.Empty(t, again.Items)
+}
+
+// askers lists who asked for each taking back, in order.
+func askers(t *testing.T, j revert.Journal) (all []string) {
+	for e, err := range j.Entries(context.Background(), revert.Query{Kinds: []revert.Kind{revert.KindReverting}}) {
+		require.NoError(t, err)
+		rec, err := revert.Unseal(e)
+		require.NoError(t, err)
+		all = append(all, rec.Body.(*revert.Reverting).By)
+	}
+	return all
+}
+
+// TestRedoAfterACrashOfUndo kills an undo at each of its scheduling points. However
+// it is finished, by recovery or by asking again, redo brings all of it back.
+func TestRedoAfterACrashOfUndo(t *testing.T) {
+	ctx := context.Background()
+	calls := []callSpec{put(write{"a", 7}, write{"b", nil}, write{"c", 8}), put(write{"a", 9}, write{"d", 10})}
+	after := map[string]string{"a": "9", "c": "8", "d": "10"}
+	run := func(at int, recovers bool) (total int) {
+		open, w := revert.MemoryStore(), &world{before()}
+		p := newProcess(open, w, 1)
+		rec, err := p.begin(ctx)
+		require.NoError(t, err)
+		for _, c := range calls {
+			_, err = p.call(ctx, rec, c)
+			require.NoError(t, err)
+		}
+		require.NoError(t, p.commit(ctx, rec))
+		require.Equal(t, after, w.values)
+		how := revert.Undoing{By: "kim"}
+		if at < 0 {
+			return p.points(func() { _, err = p.reverter.Undo(ctx, rec.Txn(), how) })
+		}
+		p.dieAt(at)
+		_, err = p.reverter.Undo(ctx, rec.Txn(), how)
+		require.ErrorIs(t, err, errDead)
+		p.die(t)
+		q := newProcess(open, w, 2)
+		if recovers {
+			_, err = q.reverter.Recover(ctx)
+			require.NoError(t, err)
+		}
+		rep, err := q.reverter.Undo(ctx, rec.Txn(), how)
+		require.NoError(t, err)
+		require.True(t, rep.Complete(), "killed at %d: %+v", at, rep)
+		require.Equal(t, before(), w.values, "killed at %d", at)
+		rep, err = q.reverter.Redo(ctx, rec.Txn(), "kim")
+		require.NoError(t, err)
+		require.True(t, rep.Complete(), "killed at %d: %+v", at, rep)
+		require.Equal(t, after, maps.Clone(w.values), "killed at %d, recovered %v", at, recovers)
+		for _, by := range askers(t, q.journal) {
+			require.Equal(t, "kim", by)
+		}
+		return 0
+	}
+	total := run(-1, false)
+	require.Greater(t, total, 6)
+	for at := range total {
+		run(at, false)
+		run(at, true)
+	}
+}
