@@ -47,7 +47,7 @@ type Details struct {
 	Ensures  []Reason // broken postconditions, only for purpose verify
 	Hides    []Reason // why the tool is not listed, only for purpose list
 	Labels   []string // labels that the session gets
-	Redact   []string // JSON pointers hidden in what is logged and shown
+	Redact   []string // JSON pointers into {"args": …, "output": …} of what is neither logged nor shown
 	Masks    []string // file patterns that a sandboxed program does not see; one that is not a Pattern = denied
 	Limits   []Limit  // budgets that the call must fit into; over one = denied
 	Revision string   // digest of the policies that decided

@@ -172,6 +172,9 @@ type Started struct {
 	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
 
 	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to sums of its session
+	// Redacted are JSON pointers to what the policy keeps out of Input and of the
+	// output.
+	Redacted []string `json:"redacted,omitempty"`
 }
 
 // Approval is who answered an ask, bound to what was asked.

@@ -23,6 +23,7 @@ type admitted struct {
 	digest string // of the input
 	exact  []perm.ResourceAccess
 	bound  perm.Set // what the call may ask for while it runs
+	veil   *veil    // what is not written down or shown of it
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
@@ -46,6 +47,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
 	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch, resume: req.resumed}
+	a.veil = &veil{input: a.input}
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)

@@ -60,7 +60,7 @@ func nobody(by string) string {
 func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.Ask {
 	ask := ctxperm.Ask{
 		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(),
-		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.input), Accesses: slices.Clone(asked),
+		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.veil.shownInput()), Accesses: slices.Clone(asked),
 		Reasons: d.Reasons(), Revision: d.Revision(),
 	}
 	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
@@ -117,7 +117,7 @@ func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, 
 func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome {
 	out := l.outcome(p, StatusPending)
 	out.Error = pendingProblem(p)
-	decision, err := canon.Marshal(p.decision.Record())
+	decision, err := canon.Marshal(p.veil.decision(p.decision))
 	if err == nil {
 		body := &revert.Asked{
 			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,

@@ -19,19 +19,21 @@ import (
 // anybody see the result.
 func (l *Line) verify(ctx context.Context, s settled) Outcome {
 	ctx = context.WithoutCancel(ctx)
-	// What is judged and shown is what was journaled, not what the tool holds.
+	// What is judged is what was encoded, not what the tool holds; what is shown is
+	// what was journaled.
 	s.result = cloneResult(s.output)
 	verdict, looked, broken := l.look(ctx, s)
 	out := l.outcome(s.permitted, StatusDone)
 	out.Changes = viewChanges(s.live.Changes())
 	out.Verdict = &Verdict{Is: verdict.Is().String(), Findings: verdict.Findings()}
 	if !looked {
-		out.Output, out.Result = s.result.Output(), s.result
+		out.Result = cloneResult(s.shown)
+		out.Output = out.Result.Output()
 		return *out.withText()
 	}
 	body := &revert.Verified{
-		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: verdict.Findings(),
-		Evidence: evidence(verdict), Why: broken,
+		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
+		Evidence: evidence(verdict), Why: s.veil.text(broken),
 	}
 	// No barrier: a crash before this record is on disk leaves a call that is
 	// done and that nobody has seen; it shows as never verified.
@@ -45,7 +47,8 @@ func (l *Line) verify(ctx context.Context, s settled) Outcome {
 	if broken != "" {
 		return *l.verifyFailed(ctx, s, &out, broken)
 	}
-	out.Output, out.Result = s.result.Output(), cloneResult(s.output)
+	out.Result = cloneResult(s.shown)
+	out.Output = out.Result.Output()
 	return *out.withText()
 }
 

@@ -54,10 +54,10 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 		out.Status, out.Stage = StatusUnknown, ""
 		out.Error.What = "the effect of the call cannot be told"
 		out.Error.Fix = "look at what it may have touched; it is neither repeated nor undone by itself"
-		l.end(ctx, i, &out, &revert.Unknown{Status: string(StatusUnknown), Why: err.Error()})
+		l.end(ctx, i, &out, &revert.Unknown{Status: string(StatusUnknown), Why: i.veil.text(err.Error())})
 		return out.withText().without(i.input)
 	}
-	l.end(ctx, i, &out, &revert.Failed{Status: string(status), Stage: stage, Why: err.Error(), Proof: string(p)})
+	l.end(ctx, i, &out, &revert.Failed{Status: string(status), Stage: stage, Why: i.veil.text(err.Error()), Proof: string(p)})
 	return out.withText().without(i.input)
 }
 

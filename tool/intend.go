@@ -51,7 +51,7 @@ func barrierBeforeExecute(t Tool) bool {
 }
 
 func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
-	decision, err := canon.Marshal(p.decision.Record())
+	decision, err := canon.Marshal(p.veil.decision(p.decision))
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
 	}
 	s := p.tool.t.spec
 	return &revert.Started{
-		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest,
+		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.veil.shownInput(), InputDigest: p.digest,
 		Class: p.tool.Class(), Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
-		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums,
+		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Redacted: p.veil.hides(),
 	}, nil
 }
 

@@ -138,7 +138,7 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 	admitted.counted = l.p.Facts.Reserve(admitted.id, admitted.tool.Name(), admitted.sums)
 	status := StatusUnknown // where the runtime itself panics
 	defer func() { l.p.Facts.Release(admitted.id, status) }()
-	out := l.proceed(ctx, admitted)
+	out := admitted.veil.outcome(l.proceed(ctx, admitted))
 	status = out.Status
 	return out
 }

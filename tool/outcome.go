@@ -67,6 +67,7 @@ type Outcome struct {
 	Stage       string               `json:"stage,omitempty"` // of a denial: grant, policy, approver, tool
 	Output      json.RawMessage      `json:"output"`          // null unless done
 	Result      Result               `json:"-"`               // the whole result of a done call
+	Input       json.RawMessage      `json:"-"`               // as it is written down: canonical, without what the policy redacts
 	Decision    *perm.DecisionRecord `json:"decision"`        // null where nobody was asked
 	EffectClass revert.EffectClass   `json:"effect_class,omitempty"`
 	Changes     []Change             `json:"changes"`

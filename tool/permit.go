@@ -42,6 +42,10 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	}
 	decision, err := l.decide(ctx, a, asked, false)
 	p.decision = decision
+	waits := decision.Effect() == perm.Ask && l.p.Approver == nil && l.p.Wait
+	if err == nil {
+		err = l.unkept(a, asked[0], decision, waits)
+	}
 	if err == nil && decision.Effect() == perm.Ask {
 		if a.resume != nil || (l.p.Approver == nil && l.p.Wait) {
 			p, end := l.suspended(ctx, p, asked)
@@ -75,9 +79,10 @@ func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 // ask stands for all accesses of the call together.
 func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	answers := make([]perm.Decision, 0, len(asked))
-	for _, access := range asked {
+	for i, access := range asked {
 		d, err := l.decideOne(ctx, a, access, dynamic)
 		if err != nil {
+			l.veilRest(ctx, a, asked[i:], dynamic)
 			return perm.Decision{}, err
 		}
 		answers = append(answers, d)
@@ -100,6 +105,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
 	d, err := l.ask(ctx, req)
+	a.veil.add(d.Details().Redact)
 	switch {
 	case err != nil:
 		return deny("policy", perm.Decision{}, "the policy could not decide: "+err.Error())
@@ -191,13 +197,23 @@ func strictest(ds []perm.Decision) perm.Decision {
 	details := perm.Details{Revision: out.Revision(), Labels: labelsOf(ds)}
 	for _, d := range ds {
 		details.Limits = append(details.Limits, d.Limits()...)
-		for _, r := range d.Reasons() {
-			if d.Effect() == out.Effect() && !slices.Contains(details.Reasons, r) {
-				details.Reasons = append(details.Reasons, r)
-			}
+		one := d.Details()
+		if d.Effect() == out.Effect() {
+			details.Reasons = merged(details.Reasons, one.Reasons)
 		}
+		details.Hints, details.Masks = merged(details.Hints, one.Hints), merged(details.Masks, one.Masks)
 	}
 	return perm.NewDecision(out.Effect(), details)
+}
+
+// merged adds what is not there yet, in order.
+func merged[E comparable](all, more []E) []E {
+	for _, e := range more {
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // unmetRequirement returns the first thing that a policy requires and the tool
@@ -263,15 +279,15 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 	if !errors.As(why, &d) {
 		d = &line.DeniedError{Stage: "policy", Why: why.Error()}
 	}
-	decision := d.Decision.Record()
+	decision, reason := p.veil.decision(d.Decision), p.veil.text(d.Why)
 	out := l.outcome(p, StatusDenied)
 	out.Stage, out.Decision = d.Stage, &decision
-	out.Error = &Problem{What: "the call was denied by " + d.Stage, Why: d.Why, Fix: howToAllow(d, p.tool)}
+	out.Error = &Problem{What: "the call was denied by " + d.Stage, Why: reason, Fix: howToAllow(d, p.tool)}
 	raw, err := canon.Marshal(decision)
 	if err == nil {
 		body := &revert.Denied{
-			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.input, Stage: d.Stage,
-			Access: accessText(d.Access), Decision: raw, Why: d.Why,
+			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
+			Access: accessText(d.Access), Decision: raw, Why: reason,
 		}
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true})
 	}

@@ -31,7 +31,8 @@ func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
 		out.EffectClass = c.Started.Class.OrPivot()
 	}
 	out.recall(c, l.needsVerdict(t))
-	return *out.withText().without(recordedInput(c))
+	out.Input = recordedInput(c)
+	return *out.withText().without(out.Input)
 }
 
 // otherCall says why a request is not the one that the call answered. An
@@ -75,10 +76,15 @@ func digestOf(record any) string {
 }
 
 func recordedInput(c *revert.Call) []byte {
-	if c.Started == nil {
-		return nil
+	switch {
+	case c.Started != nil:
+		return c.Started.Input
+	case c.Denied != nil:
+		return c.Denied.Input
+	case c.Asked != nil:
+		return c.Asked.Input
 	}
-	return c.Started.Input
+	return nil
 }
 
 // needsVerdict reports whether a result of the tool is shown to nobody before

@@ -9,7 +9,10 @@ import (
 
 // settled is a call whose result is on the journal: the only thing that verify
 // takes.
-type settled struct{ executed }
+type settled struct {
+	executed
+	shown []byte // the output without what the policy redacts
+}
 
 // settle is step 5: the result, durable where the call can have had an effect.
 // A result that is not on the journal is shown to nobody.
@@ -19,9 +22,13 @@ func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
 	if s := e.live.Pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: s})
 	}
-	done := &revert.Done{Output: e.output, OutputDigest: string(canon.Sum("remit/output/v1", e.output)), Posts: e.live.Posts()}
-	w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: done})
-	if err := l.p.Recorder.Write(ctx, w); err != nil {
+	shown, err := e.veil.result(e.output)
+	if err == nil {
+		done := &revert.Done{Output: shown, OutputDigest: string(canon.Sum("remit/output/v1", shown)), Posts: e.live.Posts()}
+		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: done})
+		err = l.p.Recorder.Write(ctx, w)
+	}
+	if err != nil {
 		l.broken.Store(true)
 		out := l.outcome(e.permitted, StatusUnknown)
 		out.Changes = viewChanges(e.live.Changes())
@@ -31,5 +38,5 @@ func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
 		}
 		return settled{}, out.withText()
 	}
-	return settled{e}, nil
+	return settled{executed: e, shown: shown}, nil
 }

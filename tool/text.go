@@ -11,7 +11,7 @@ func (l *Line) outcome(p permitted, s Status) Outcome {
 	out := Outcome{
 		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.tool.Name(), Status: s, EffectClass: p.tool.Class(), Changes: []Change{},
 	}
-	record := p.decision.Record()
+	record := p.veil.decision(p.decision)
 	out.Decision = &record
 	return out
 }
@@ -106,7 +106,7 @@ func (o *Outcome) without(input []byte) *Outcome {
 }
 
 func unsaid(text, name, value string) string {
-	if len(value) < 2 { // any text holds it by chance
+	if len(value) < 2 || value == hiddenText { // any text holds it by chance
 		return text
 	}
 	return strings.ReplaceAll(text, value, "‹"+name+"›")

@@ -126,6 +126,9 @@ func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Finding, error)
 	if !ok {
 		return revert.CannotTell, revert.ErrNoTool
 	}
+	if len(c.Started.Redacted) > 0 {
+		return revert.CannotTell, nil // what a Verify would look at is not what was given
+	}
 	return findingOf(l.probe(ctx, t, l.recordedSubject(c, verify.Recovery))), nil
 }
 
@@ -135,6 +138,9 @@ func (l *Line) Gone(ctx context.Context, c revert.Call) (revert.Finding, string)
 	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
 	if !ok {
 		return revert.CannotTell, ""
+	}
+	if len(c.Started.Redacted) > 0 {
+		return revert.CannotTell, "the policy redacted what its Verify would look at"
 	}
 	s := l.recordedSubject(c, verify.AfterUndo)
 	s.Output = outputOf(c)

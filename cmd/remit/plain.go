@@ -23,6 +23,9 @@ type plainTeller struct {
 }
 
 func (t plainTeller) call(n int, c call, o tool.Outcome) {
+	if o.Input != nil {
+		c.args = o.Input // without what the policy redacts
+	}
 	var words string
 	switch {
 	case o.Status.OK() && len(o.Changes) > 0:

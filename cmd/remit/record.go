@@ -137,6 +137,7 @@ type callRecord struct {
 	Why         string                     `json:"why,omitempty"` // of everything but a success
 	Key         string                     `json:"key,omitempty"`
 	Input       json.RawMessage            `json:"input"`
+	Redacted    []string                   `json:"redacted,omitempty"` // what the policy keeps out of input and output
 	Decision    *decision                  `json:"decision"`
 	EffectClass revert.EffectClass         `json:"effect_class"`
 	Declared    bool                       `json:"declared"`
@@ -195,7 +196,7 @@ func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord
 
 func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
 	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
-	r.Confinement, r.Access, r.Approval = s.Confinement, listed(s.Access), s.Approval
+	r.Confinement, r.Access, r.Approval, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Redacted
 	return s.Decision
 }
 

@@ -143,6 +143,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 	row("in", c.Txn)
 	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
 	row("input", string(c.Input))
+	row("redacted", strings.Join(c.Redacted, ", "))
 	row("effect", effectWords(c))
 	touches := "touches"
 	if c.Status == string(tool.StatusDenied) {

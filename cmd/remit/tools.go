@@ -1,27 +1,73 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
-	var asJSON bool
+	var f toolsFlags
 	cmd := &cobra.Command{
 		Use: "tools", Short: "List the tools, what they may touch and whether it can be taken back",
+		Long: "Lists the tools, what they may touch and whether it can be taken back. With --policy, without those that the policy\n" +
+			"hides; hiding is no protection: a call of a hidden tool is decided like any other.",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.listTools(asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listTools(cmd.Context(), f) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each tool")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file or a folder of them")
+	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks, for the policy")
+	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks, for the policy")
+	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
 	return cmd
+}
+
+// toolsFlags is what remit tools is told.
+type toolsFlags struct {
+	policies, roles []string
+	as              string
+	json            bool
+}
+
+// shownTools are all tools, or those that a policy does not hide.
+func (a *app) shownTools(ctx context.Context, f toolsFlags) ([]tool.Tool, error) {
+	if f.as == "" {
+		return nil, usage("--as is empty: somebody has to ask")
+	}
+	if len(f.policies) == 0 {
+		tools, err := tool.NewRegistry(a.builtin()...)
+		var all []tool.Tool
+		for _, name := range tools.Names() {
+			t, _ := tools.Get(name) // Names lists what is there
+			all = append(all, t)
+		}
+		return all, err
+	}
+	engine, err := loadPolicy(f.policies, false)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := agent.New(agent.Journal(revert.Memory()), agent.On(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rt.Close() }() // it opened no root
+	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles})
+	if err != nil {
+		return nil, err
+	}
+	return s.Tools(ctx)
 }
 
 // toolRecord is a declaration as it is listed.
@@ -39,20 +85,19 @@ type toolRecord struct {
 	Digest      string                `json:"digest"`
 }
 
-func (a *app) listTools(asJSON bool) error {
-	tools, err := tool.NewRegistry(a.builtin()...)
+func (a *app) listTools(ctx context.Context, f toolsFlags) error {
+	tools, err := a.shownTools(ctx, f)
 	if err != nil {
 		return err
 	}
-	for _, name := range tools.Names() {
-		t, _ := tools.Get(name) // Names lists what is there
+	for _, t := range tools {
 		s := t.Spec()
 		r := toolRecord{
 			Name: s.Name, Description: s.Description, Version: s.Version, EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CanRevert: t.CanRevert(), Needs: listed(s.Needs),
 			Input: t.InputSchema(), Digest: t.Digest(),
 		}
-		if asJSON {
+		if f.json {
 			newJSON(a.out).write(r)
 		} else {
 			a.paint().tool(a.out, r)

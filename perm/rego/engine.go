@@ -110,6 +110,12 @@ func (e *Engine) Ensures() bool {
 	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setEnsure })
 }
 
+// Redacts reports whether the policy redacts anything; where it does not nobody
+// need ask what of a refused call is to be hidden.
+func (e *Engine) Redacts() bool {
+	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setRedact })
+}
+
 // Decide answers one request. With an error the decision is a denial that says
 // why; a nil or zero Engine denies.
 func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {

@@ -34,6 +34,9 @@ func (l *Live) Revision() string { return l.current.Load().Revision() }
 // Ensures reports whether the current policy has postconditions.
 func (l *Live) Ensures() bool { return l.current.Load().Ensures() }
 
+// Redacts reports whether the current policy redacts anything.
+func (l *Live) Redacts() bool { return l.current.Load().Redacts() }
+
 // Decide asks the current Engine.
 func (l *Live) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	return l.current.Load().Decide(ctx, r)

@@ -70,6 +70,9 @@ func (r *Reloader) Revision() string { return r.live.Revision() }
 // Ensures reports whether the policy that decides has postconditions.
 func (r *Reloader) Ensures() bool { return r.live.Ensures() }
 
+// Redacts reports whether the policy that decides redacts anything.
+func (r *Reloader) Redacts() bool { return r.live.Redacts() }
+
 // Decide asks the policy that is current when it begins.
 func (r *Reloader) Decide(ctx context.Context, q perm.Request) (perm.Decision, error) {
 	return r.live.Decide(ctx, q)

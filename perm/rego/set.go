@@ -74,7 +74,7 @@ func badElement(set, text string) string {
 		return "require knows " + strings.Join(requirements(), ", ") + " and nothing else"
 	case setRedact:
 		if !isPointer(text) {
-			return "an element of redact is a JSON pointer such as /args/token"
+			return "an element of redact is a JSON pointer into /args or /output, such as /args/token"
 		}
 	case setMask:
 		if _, err := perm.ParsePattern(text); err != nil || !strings.HasPrefix(text, "file://") {
@@ -84,10 +84,11 @@ func badElement(set, text string) string {
 	return ""
 }
 
-// isPointer reports whether text is a JSON pointer (RFC 6901) to something
-// inside a document.
+// isPointer reports whether text is a JSON pointer (RFC 6901) into the arguments
+// or the output of a call.
 func isPointer(text string) bool {
-	if !strings.HasPrefix(text, "/") {
+	inside, slash := strings.CutPrefix(text, "/")
+	if first, _, _ := strings.Cut(inside, "/"); !slash || (first != "args" && first != "output") {
 		return false
 	}
 	for i := 0; i < len(text); i++ {

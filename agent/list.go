@@ -1,0 +1,15 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Tools returns the tools to show to whoever runs in the session: all that the
+// policy does not hide, by name. A call of a hidden tool is decided like any
+// other. With an error, those that could not be decided about are missing.
+func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Listed(ctx)
+}

@@ -1,0 +1,345 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+)
+
+// hiddenText stands where something was redacted.
+const hiddenText = "(hidden)"
+
+// veil is what the policy redacts of one call: JSON pointers into the document
+// {"args": input, "output": output}. Everything that is written down or shown of
+// a call goes through it. It only ever grows.
+type veil struct {
+	input []byte // canonical, as given
+
+	mu       sync.Mutex // never held across a wait
+	all      bool       // nobody could say what to hide, so all of the input is
+	pointers []string
+}
+
+// add hides more. Pointers that are already there count once.
+func (v *veil) add(pointers []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, p := range pointers {
+		if !slices.Contains(v.pointers, p) {
+			v.pointers = append(v.pointers, p)
+		}
+	}
+}
+
+// addAll hides the whole input and every output.
+func (v *veil) addAll() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = true
+}
+
+func (v *veil) of(place string) (paths [][]string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.all {
+		return [][]string{{}}
+	}
+	for _, p := range v.pointers {
+		steps := strings.Split(strings.TrimPrefix(p, "/"), "/")
+		for i := range steps {
+			steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(steps[i])
+		}
+		if steps[0] == place {
+			paths = append(paths, steps[1:])
+		}
+	}
+	return paths
+}
+
+// shownInput is the input as it is written down and shown.
+func (v *veil) shownInput() []byte {
+	shown, _ := redacted(v.input, v.of("args"))
+	return shown
+}
+
+// hides lists the pointers that take something out of this call: those into its
+// arguments that are there, and all into an output that nobody has seen yet.
+func (v *veil) hides() []string {
+	v.mu.Lock()
+	all, pointers := v.all, slices.Clone(v.pointers)
+	v.mu.Unlock()
+	if all {
+		return []string{"/args", "/output"}
+	}
+	return slices.DeleteFunc(pointers, func(p string) bool {
+		only := &veil{input: v.input, pointers: []string{p}}
+		return len(only.of("output")) == 0 && !only.hidesInput()
+	})
+}
+
+func (v *veil) hidesInput() bool {
+	_, gone := redacted(v.input, v.of("args"))
+	return len(gone) > 0
+}
+
+// secrets are the texts that must be nowhere, of at least so many bytes: a
+// shorter one is in any text by chance. Longer ones come first, as one may be a
+// part of another.
+func (v *veil) secrets(least int) []string {
+	_, gone := redacted(v.input, v.of("args"))
+	var texts []string
+	for _, value := range gone {
+		texts = append(texts, leaves(value)...)
+	}
+	texts = slices.DeleteFunc(texts, func(s string) bool { return len(s) < least })
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(texts)
+}
+
+// result hides what is redacted of a result, which is canonical: the members
+// that pointers name, and wherever else their texts, or those of hidden
+// arguments, stand.
+func (v *veil) result(canonical []byte) ([]byte, error) {
+	paths := v.of("output")
+	secrets := v.secrets(4)
+	if len(paths) == 0 && len(secrets) == 0 {
+		return canonical, nil
+	}
+	var r Result
+	if err := canon.Decode(canonical, &r); err != nil {
+		return nil, err
+	}
+	hidden, gone := redacted(r.Output(), paths)
+	for _, value := range gone {
+		for _, text := range leaves(value) {
+			if len(text) >= 4 {
+				secrets = append(secrets, text)
+			}
+		}
+	}
+	if r.JSON != nil {
+		r.JSON = hidden
+	}
+	if slices.ContainsFunc(paths, func(p []string) bool { return len(p) == 0 }) {
+		r = Result{Text: hiddenText, Sources: r.Sources}
+	}
+	return scrubResult(r, secrets)
+}
+
+// scrubResult takes texts out of every text of a result. A part is bytes of some
+// medium; one that holds such a text is left out whole.
+func scrubResult(r Result, secrets []string) ([]byte, error) {
+	if r.JSON != nil {
+		doc, err := decoded(r.JSON)
+		if err != nil {
+			return nil, err
+		}
+		if r.JSON, err = canon.Marshal(scrubbed(doc, secrets)); err != nil {
+			return nil, err
+		}
+	}
+	r.Text = scrub(r.Text, secrets)
+	for name, text := range r.Meta {
+		r.Meta[name] = scrub(text, secrets)
+	}
+	for i, part := range r.Parts {
+		if string(part.Data) != scrub(string(part.Data), secrets) {
+			r.Parts[i].Data = []byte(hiddenText)
+		}
+	}
+	return canon.Marshal(r)
+}
+
+// text takes hidden arguments out of a text, as they are and as quoted ones.
+func (v *veil) text(s string) string { return scrub(s, v.secrets(2)) }
+
+func (v *veil) texts(list []string) []string {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = v.text(out[i])
+	}
+	return out
+}
+
+// decision is a decision as it is written down: a reason may repeat an argument.
+func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
+	r := d.Record()
+	if len(v.secrets(2)) == 0 {
+		return r
+	}
+	for i := range r.Reasons {
+		r.Reasons[i].Text = v.text(r.Reasons[i].Text)
+	}
+	r.Hints = v.texts(r.Hints)
+	return r
+}
+
+// outcome is an outcome as it is shown.
+func (v *veil) outcome(o Outcome) Outcome {
+	o.Input = v.shownInput()
+	if len(v.secrets(2)) == 0 {
+		return o
+	}
+	o.Text = v.text(o.Text)
+	if o.Error != nil {
+		o.Error = &Problem{What: v.text(o.Error.What), Why: v.text(o.Error.Why), Fix: v.text(o.Error.Fix)}
+	}
+	if o.Verdict != nil {
+		o.Verdict = &Verdict{Is: o.Verdict.Is, Findings: v.texts(o.Verdict.Findings)}
+	}
+	return o
+}
+
+// kept says why a call cannot be let run whose arguments are not kept: taking it
+// back, or letting it go on later, would work with what is not what was given.
+func (v *veil) kept(t Tool, waits bool) string {
+	hides := v.hides()
+	if t.t.spec.Revert != nil && len(hides) > 0 {
+		return fmt.Sprintf("the policy redacts %s, and the tool's own Revert would need it to take the call back", strings.Join(hides, ", "))
+	}
+	if waits && v.hidesInput() {
+		return fmt.Sprintf("the policy redacts %s, so the call cannot be kept until somebody approves it", strings.Join(hides, ", "))
+	}
+	return ""
+}
+
+// unkept is the denial that kept gives the reason of.
+func (l *Line) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits bool) error {
+	if why := a.veil.kept(a.tool, waits); why != "" {
+		return &line.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
+	}
+	return nil
+}
+
+// veilRest asks what to hide of a call that is refused before the policy said so
+// for all of its accesses: its arguments are written down all the same. An engine
+// that cannot say hides everything.
+func (l *Line) veilRest(ctx context.Context, a admitted, rest []perm.ResourceAccess, dynamic bool) {
+	if e, ok := l.engine().(interface{ Redacts() bool }); ok && !e.Redacts() {
+		return
+	}
+	for _, access := range rest {
+		req, err := l.request(a, access, dynamic)
+		if err != nil {
+			a.veil.addAll()
+			return
+		}
+		d, err := l.ask(ctx, req)
+		if err != nil {
+			a.veil.addAll()
+			return
+		}
+		a.veil.add(d.Details().Redact)
+	}
+}
+
+// redacted replaces what stands at paths of a JSON text, and returns what stood
+// there. What cannot be read is hidden whole.
+func redacted(text []byte, paths [][]string) (shown []byte, gone []any) {
+	if len(paths) == 0 {
+		return text, nil
+	}
+	doc, err := decoded(text)
+	if err != nil {
+		return strconv.AppendQuote(nil, hiddenText), nil
+	}
+	for _, path := range paths {
+		var value any
+		var there bool
+		if doc, value, there = without(doc, path); there {
+			gone = append(gone, value)
+		}
+	}
+	if len(gone) == 0 {
+		return text, nil
+	}
+	if shown, err = canon.Marshal(doc); err != nil {
+		return strconv.AppendQuote(nil, hiddenText), gone
+	}
+	return shown, gone
+}
+
+func decoded(text []byte) (doc any, err error) {
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	err = dec.Decode(&doc)
+	return doc, err
+}
+
+// without returns a document without what stands at a path of it.
+func without(doc any, path []string) (left, value any, there bool) {
+	if len(path) == 0 {
+		return hiddenText, doc, true
+	}
+	switch in := doc.(type) {
+	case map[string]any:
+		inside, ok := in[path[0]]
+		if !ok {
+			return doc, nil, false
+		}
+		in[path[0]], value, there = without(inside, path[1:])
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i >= len(in) || path[0] != strconv.Itoa(i) {
+			return doc, nil, false
+		}
+		in[i], value, there = without(in[i], path[1:])
+	}
+	return doc, value, there
+}
+
+// leaves lists the texts and numbers of a value. What is true or false says
+// nothing by itself.
+func leaves(value any) (texts []string) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case json.Number:
+		return []string{v.String()}
+	case map[string]any:
+		for _, inside := range v {
+			texts = append(texts, leaves(inside)...)
+		}
+	case []any:
+		for _, inside := range v {
+			texts = append(texts, leaves(inside)...)
+		}
+	}
+	return texts
+}
+
+// scrubbed takes secrets out of the texts of a document.
+func scrubbed(doc any, secrets []string) any {
+	switch v := doc.(type) {
+	case string:
+		return scrub(v, secrets)
+	case map[string]any:
+		for name, inside := range v {
+			v[name] = scrubbed(inside, secrets)
+		}
+	case []any:
+		for i, inside := range v {
+			v[i] = scrubbed(inside, secrets)
+		}
+	}
+	return doc
+}
+
+// scrub takes secrets out of a text, also where it quotes them.
+func scrub(text string, secrets []string) string {
+	for _, s := range secrets {
+		text = strings.ReplaceAll(text, s, hiddenText)
+		if quoted := strconv.Quote(s); quoted[1:len(quoted)-1] != s {
+			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], hiddenText)
+		}
+	}
+	return text
+}
