@@ -79,7 +79,7 @@ type Entry struct {
 // Walk describes all that is below a directory, "." for the root itself: a
 // directory before what is in it, else sorted by name. It asks for listing each
 // entry; one that is denied is skipped, with all that is below it, as are
-// reserved names. Links are not followed.
+// reserved names. Links are not followed, and mounts not entered.
 func (f *Files) Walk(ctx context.Context, dir string, page int) (Page[Entry], error) {
 	p, err := newPager[Entry](page, PageEntries)
 	if err != nil {
@@ -177,8 +177,8 @@ func (f *Files) roam(ctx context.Context, dir string, visit func(name string, d 
 	return true, nil
 }
 
-// passing reports whether what was found cannot be read, or no longer: a search
-// goes on without it.
+// passing reports whether what was found cannot be read, or no longer, or is of
+// another mount: a search goes on without it.
 func passing(err error) bool {
-	return moving(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrConflict)
+	return moving(err) || errors.Is(err, disk.ErrEscape) || errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrConflict)
 }
