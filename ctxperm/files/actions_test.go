@@ -56,6 +56,10 @@ func more() []action {
 		{"copy folder", "new/b.txt", cp("dir", "new")},
 		{"mkdir all", "x/y", func(ctx context.Context, f *files.Files) error { return f.MkdirAll(ctx, "x/y/z", 0o700) }},
 		{"chmod", "a.txt", func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "a.txt", 0o600) }},
+		{"chmod of what only its owner reads", "dir/b.txt", func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "dir/b.txt", 0o644) }},
+		{"write nothing but bits", "dir/b.txt", func(ctx context.Context, f *files.Files) error {
+			return f.Write(ctx, "dir/b.txt", []byte("b"), files.WriteOptions{Perm: 0o644})
+		}},
 		{"chmod folder", "dir/empty", func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "dir/empty", 0o700) }},
 		{"chmod full folder", "dir", func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "dir", 0o700) }},
 		{"symlink", "dir/new", func(ctx context.Context, f *files.Files) error { return f.Symlink(ctx, "../a.txt", "dir/new") }},

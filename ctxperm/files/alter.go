@@ -98,7 +98,11 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, mad
 	if err != nil {
 		return nil, err
 	}
-	return &intent{change: c, swap: newSwap(f.site, a.path, stage, pre, post), img: img}, nil
+	w := newSwap(f.site, a.path, stage, pre, post)
+	if a.was.Type == typeFile {
+		w.time = a.was.info.Mtime
+	}
+	return &intent{change: c, swap: w, img: img}, nil
 }
 
 // performAll does what was recorded. Many swaps share the syncs of their

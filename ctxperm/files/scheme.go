@@ -54,7 +54,9 @@ func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
 	if err != nil {
 		return nil, inv, err
 	}
-	return newSwap(where, path, inv.Stage, c.Pre, c.Post), inv, nil
+	w := newSwap(where, path, inv.Stage, c.Pre, c.Post)
+	w.time = inv.Was.time()
+	return w, inv, nil
 }
 
 // Settle puts in order what an interrupted change left and returns the version

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"time"
 	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -21,6 +22,7 @@ type swap struct {
 	draft  string // holds what is not complete; nobody else's bytes ever
 	pre    revert.Token
 	post   revert.Token
+	time   time.Time        // that pre had, where that is a file; zero: not known
 	ours   state            // what was prepared; known only to the process that did it
 	saved  string           // where a version of somebody else was moved
 	later  func(dir string) // takes the last sync over; nil: it is done at once

@@ -172,16 +172,22 @@ func (w *swap) settleWeakly(ctx context.Context) error {
 	return w.unmark(ctx)
 }
 
-// pourTime does what is left when only the time of the target is not yet that of
-// the draft.
+// pourTime does what is left when only the time of the target is not yet what it
+// should be: that of the draft, or, where what was poured so far looks like pre,
+// the one that pre had. Somebody who touched the file meanwhile loses that.
 func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
-	if now.Type != typeFile || !now.Token().Same(w.post) || now.info.Mtime.Equal(whole.Mtime) {
+	want := whole.Mtime
+	if now.Token().Same(w.pre) {
+		want = w.time
+	}
+	known := now.Token().Same(w.pre) || now.Token().Same(w.post)
+	if now.Type != typeFile || !known || want.IsZero() || now.info.Mtime.Equal(want) {
 		return nil
 	}
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	return w.root.SetMtime(w.target, whole.Mtime)
+	return w.root.SetMtime(w.target, want)
 }
 
 // partial reports whether the target is what pour leaves when it dies: nothing
