@@ -33,7 +33,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	}
 	m := how.manner("undo")
 	m.upon, m.frozen = s.upon, map[string]string{}
-	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}}
+	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}, Dependents: s.dependents(t, how)}
 	var known []*Call
 	for _, c := range s.calls {
 		if c.unclear() {
@@ -83,7 +83,11 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn,
 	}
 	for _, s := range steps {
 		last := made[slices.Max(s.Of)-1].call
+		n := len(rep.Items)
 		rep.add(t, last, Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Forced: s.Forced, Why: s.Why})
+		if s.Plan == Restored {
+			rep.Items[n].Does = s.Change.Kind
+		}
 	}
 	return nil
 }

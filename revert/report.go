@@ -7,6 +7,9 @@ type Report struct {
 	Undo  string   `json:"undo,omitempty"` // the undo transaction, where there is one
 	State TxnState `json:"state"`          // of Txn, afterwards
 	Items []Item   `json:"items"`
+	// Dependents are calls that lie on what is to be taken back. Only a preview
+	// lists them.
+	Dependents []Dependent `json:"dependents,omitempty"`
 }
 
 // Item is one resource of one call.
@@ -14,7 +17,16 @@ type Item struct {
 	Txn  string `json:"txn,omitempty"` // of the call, where it is another than the report's
 	Call string `json:"call"`
 	Tool string `json:"tool"`
+	Does string `json:"does,omitempty"` // only of a preview: the kind of change that restores it, such as delete
 	Result
+}
+
+// Dependent is a call that changed a resource after one that is to be taken back.
+type Dependent struct {
+	Txn   string `json:"txn"`
+	Call  string `json:"call"`
+	Tool  string `json:"tool"`
+	Along bool   `json:"along"` // it is taken back too; else it stays, and stands in the way
 }
 
 // NotUndone lists the items that are not clean.

@@ -12,6 +12,24 @@ type scope struct {
 	calls []*Call
 	txns  map[string]*Txn   // of the calls
 	upon  map[string]string // by resource: a call on top that stays, in words
+	stay  []*Call           // those calls
+}
+
+// dependents lists the calls that nobody named, but that lie on those that were.
+func (s scope) dependents(t *Txn, how Undoing) []Dependent {
+	var out []Dependent
+	add := func(c *Call, along bool) {
+		out = append(out, Dependent{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name, Along: along})
+	}
+	for _, c := range s.calls {
+		if c.Ref.Txn != t.ID || (len(how.Calls) > 0 && !slices.Contains(how.Calls, c.Ref.Call)) {
+			add(c, true)
+		}
+	}
+	for _, c := range s.stay {
+		add(c, false)
+	}
+	return out
 }
 
 func (s scope) call(id string) *Call {
@@ -91,7 +109,10 @@ func lies(over later, c *Call, on map[*Call]bool) bool {
 }
 
 // mention says who changed a resource afterwards, and how to take that along.
-func (s scope) mention(c *Call, t *Txn) {
+func (s *scope) mention(c *Call, t *Txn) {
+	if !slices.Contains(s.stay, c) {
+		s.stay = append(s.stay, c)
+	}
 	how := "take that back first, or both with cascade"
 	if t.End == "" {
 		how = "it has not ended"

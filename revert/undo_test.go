@@ -115,6 +115,13 @@ func TestSelectiveUndo(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, foreseen.Complete(), "seed %d: %+v", seed, foreseen)
 		require.Equal(t, h.without(nil), p.world.values, "a preview touches nothing")
+		shown := maps.Clone(gone)
+		for _, d := range foreseen.Dependents {
+			require.True(t, d.Along)
+			require.False(t, gone[d.Call], "seed %d: it was named", seed)
+			shown[d.Call] = true
+		}
+		require.Equal(t, all, shown, "seed %d: the closure is shown", seed)
 		rep, err := p.reverter.Undo(ctx, id, how)
 		require.NoError(t, err, "seed %d", seed)
 		require.True(t, rep.Complete(), "seed %d: %+v", seed, rep)
@@ -148,8 +155,13 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 		p := newProcess(revert.MemoryStore(), &world{before()}, seed)
 		h := p.history(t, ctx, r, false) // a version that is there again counts as the call's own
 		c := h.calls[r.IntN(len(h.calls))]
+		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Undoing{})
+		require.NoError(t, err)
+		staying := slices.ContainsFunc(foreseen.Dependents, func(d revert.Dependent) bool { return !d.Along })
 		rep, err := p.reverter.Undo(ctx, c.id, revert.Undoing{})
 		require.NoError(t, err)
+		require.Equal(t, foreseen.Complete(), rep.Complete(), "seed %d", seed)
+		require.Equal(t, !rep.Complete(), staying, "seed %d: %+v", seed, foreseen)
 		if rep.Complete() {
 			require.Equal(t, h.without(h.closure(map[string]bool{c.id: true}, c.txn)), p.world.values, "seed %d", seed)
 			continue

@@ -174,14 +174,24 @@ func (p paint) report(w io.Writer, rep revert.Report, preview bool) {
 		_, _ = fmt.Fprintln(w, "there is nothing to take back")
 		return
 	}
+	deleted := 0
 	for _, i := range rep.Items {
 		p.item(w, i, preview)
+		if i.Does == "delete" {
+			deleted++
+		}
+	}
+	for _, d := range rep.Dependents {
+		p.dependent(w, d, rep.Txn)
 	}
 	clean := len(rep.Items) - len(rep.NotUndone())
 	did, nothing := "taken back", "nothing of it was left"
 	switch {
 	case preview:
 		did, nothing = "would be taken back; nothing was touched", "nothing of it is left"
+		if deleted > 0 {
+			did = fmt.Sprintf("would be taken back, %d by deleting; nothing was touched", deleted)
+		}
 	case rep.State == revert.CommittedState:
 		did, nothing = "brought back", "nothing of it was taken back"
 	}
@@ -198,7 +208,7 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 		mark = p.bad("✗")
 	}
 	if preview && i.Outcome == revert.Restored {
-		word = "restore"
+		word = restoring(i.Does)
 	}
 	if i.Forced {
 		whose = "  over what somebody else left"
@@ -210,4 +220,28 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 	if !i.Outcome.Clean() {
 		p.details(w, &problem{why: i.Why})
 	}
+}
+
+// restoring is what would be done to a resource to have it as it was.
+func restoring(does string) string {
+	switch does {
+	case "delete":
+		return "delete"
+	case "create", "mkdir":
+		return "recreate"
+	default:
+		return "restore"
+	}
+}
+
+// dependent tells of a call that goes along, or that stands in the way.
+func (p paint) dependent(w io.Writer, d revert.Dependent, txn string) {
+	mark, how, of := p.doubt("·"), "along", ""
+	if !d.Along {
+		mark, how = p.bad("✗"), "in the way"
+	}
+	if d.Txn != txn {
+		of = " of " + d.Txn
+	}
+	_, _ = fmt.Fprintf(w, "%s %s: call %s%s, %s\n", mark, how, d.Call, of, printable(d.Tool))
 }
