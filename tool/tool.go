@@ -115,7 +115,7 @@ func cloneSpec(s Spec) Spec {
 func (t Tool) IsZero() bool { return t.t == nil }
 
 // Name returns the tool's name, "" for the zero Tool.
-func (t Tool) Name() string { return t.Spec().Name }
+func (t Tool) Name() string { return t.look().Name }
 
 // Digest identifies the declaration: any change of it, also of the description,
 // is another digest. It covers no code.
@@ -135,6 +135,15 @@ func (t Tool) Spec() Spec {
 	return cloneSpec(t.t.spec)
 }
 
+// look returns the literal itself, for what only reads it: copying it for every
+// question about a tool would be half the price of the question.
+func (t Tool) look() *Spec {
+	if t.t == nil {
+		return &Spec{}
+	}
+	return &t.t.spec
+}
+
 // InputSchema returns the canonical JSON Schema of the input.
 func (t Tool) InputSchema() []byte {
 	if t.t == nil {
@@ -144,11 +153,11 @@ func (t Tool) InputSchema() []byte {
 }
 
 // Class is the effect class that counts: pivot where none is declared.
-func (t Tool) Class() revert.EffectClass { return t.Spec().EffectClass.OrPivot() }
+func (t Tool) Class() revert.EffectClass { return t.look().EffectClass.OrPivot() }
 
 // Verifier returns the tool's Verify where it declares one.
 func (t Tool) Verifier() mo.Option[verify.Verifier] {
-	v := t.Spec().Verify
+	v := t.look().Verify
 	return mo.TupleToOption(v, v != nil)
 }
 
@@ -158,7 +167,7 @@ func (t Tool) CanVerify() bool { return t.Verifier().IsPresent() }
 // CanRevert reports whether calls can be taken back: by the tool's own Revert,
 // or because it is pure, or reversible through handles.
 func (t Tool) CanRevert() bool {
-	s := t.Spec()
+	s := t.look()
 	return s.Revert != nil || s.EffectClass == revert.Pure || s.EffectClass == revert.Reversible
 }
 

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -42,11 +43,26 @@ func encodePlain(v any) ([]byte, bool) {
 	if v == nil {
 		return []byte("null"), true
 	}
-	e := &plainEncoder{dst: make([]byte, 0, 512)}
+	e, ok := encoders.Get().(*plainEncoder)
+	if !ok {
+		e = &plainEncoder{}
+	}
 	rv := reflect.ValueOf(v)
 	planOf(rv.Type()).write(e, rv)
-	return e.dst, !e.odd && len(e.dst) <= plainBytes
+	ok = !e.odd && len(e.dst) <= plainBytes
+	var out []byte
+	if ok {
+		out = bytes.Clone(e.dst)
+	}
+	if cap(e.dst) <= 64<<10 { // room for what was once large is not kept
+		*e = plainEncoder{dst: e.dst[:0]}
+		encoders.Put(e)
+	}
+	return out, ok
 }
+
+// encoders keeps the room that documents were written in, for the next ones.
+var encoders sync.Pool
 
 // planOf returns the plan of a type. Types may contain themselves, so plans refer to plans that are not yet complete; they
 // are shared only once all are.
@@ -131,6 +147,10 @@ func (e *plainEncoder) text(s string) {
 func (e *plainEncoder) raw(v reflect.Value) {
 	if v.IsNil() {
 		e.null()
+		return
+	}
+	if text := v.Bytes(); isCanonical(text) {
+		e.dst = append(e.dst, text...)
 		return
 	}
 	value, err := Parse(v.Bytes(), Limits{Bytes: plainBytes, Depth: plainDepth - e.depth})

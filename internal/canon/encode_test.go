@@ -136,3 +136,43 @@ func nested(n int) any {
 	}
 	return v
 }
+
+// TestCheckerSaysYesOnlyToCanonicalForms holds it against parsing and writing.
+func TestCheckerSaysYesOnlyToCanonicalForms(t *testing.T) {
+	yes := 0
+	rapid.Check(t, func(t *rapid.T) {
+		v := tree(3).Draw(t, "value")
+		text, err := canon.Marshal(v)
+		require.NoError(t, err)
+		if rapid.Bool().Draw(t, "spell otherwise") {
+			text = []byte(spell(t, v))
+		}
+		if len(text) > 0 && rapid.Bool().Draw(t, "break") {
+			text[rapid.IntRange(0, len(text)-1).Draw(t, "at")] = rapid.SampledFrom([]byte(`{}[]",:\\0159-.eEntru/ \x00\xff`)).Draw(t, "byte")
+		}
+		if !canon.IsCanonical(text) {
+			return
+		}
+		yes++
+		want, err := canon.Canonicalize(text, canon.DefaultLimits())
+		require.NoError(t, err, string(text))
+		require.Equal(t, string(want), string(text))
+	})
+	require.Greater(t, yes, 10)
+}
+
+func TestChecker(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":1,"b":[true,null,"x\n\"é"],"c":{}}`: true, `0`: true, `-1`: true, `""`: true, `[]`: true, `[1,2]`: true,
+		`{"b":1,"a":1}`: false, `{"a":1,"a":1}`: false, `{"a": 1}`: false, `-0`: false, `01`: false, `1.5`: false, `1e2`: false, `""x`: false,
+		`"\/"`: false, `"\u0000"`: false, "\"\n\"": false, "\"\xff\"": false, `{"a\n":1}`: false, ``: false, `[1,]`: false, `[1`: false, `{"a"}`: false,
+		`{"a":1`: false, `"a`: false, `"\`: false, `nul`: false, `-`: false, `1234567890123456789`: false, `{1:2}`: false, `{"a":1,}`: false,
+		strings.Repeat("[", 17) + strings.Repeat("]", 17): false, strings.Repeat(`{"a":`, 17) + "1" + strings.Repeat("}", 17): false,
+		"{\"\U0001f600\":1,\"\ufb33\":2}": true, "{\"\ufb33\":2,\"\U0001f600\":1}": false,
+	} {
+		require.Equal(t, want, canon.IsCanonical([]byte(text)), text)
+		if want {
+			require.Equal(t, text, canonical(t, text))
+		}
+	}
+}

@@ -156,7 +156,7 @@ func hex4(s string, at int) (rune, bool) {
 
 // compareNames orders by UTF-16 code units. For UTF-8 that is byte order, except that characters past U+FFFF, which start
 // with a surrogate in UTF-16, come before U+E000 to U+FFFF.
-func compareNames(a, b string) int {
+func compareNames[T string | []byte](a, b T) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {

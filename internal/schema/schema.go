@@ -18,6 +18,7 @@ var ErrInvalid = errors.New("the value does not match its schema")
 type Schema struct {
 	compiled  *jsonschema.Schema
 	root      *part
+	quick     *quick
 	canonical []byte
 }
 
@@ -43,7 +44,7 @@ func Compile(doc []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{compiled: compiled, root: root, canonical: v.Canonical()}, nil
+	return &Schema{compiled: compiled, root: root, quick: newQuick(compiled), canonical: v.Canonical()}, nil
 }
 
 // FreeForm returns the schema of an input that is one string.
@@ -78,6 +79,9 @@ func (s *Schema) ValidateAs(whole, part string, v canon.Value) error {
 	words := words{whole: whole, part: part}
 	if s == nil || s.root == nil || v.Kind() == canon.Invalid {
 		return &invalidError{text: whole + " cannot be judged, there is no schema or no value"}
+	}
+	if s.quick.accepts(v) {
+		return nil
 	}
 	w := walk{}
 	if !w.all(s.root, v) {
