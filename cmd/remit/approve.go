@@ -54,7 +54,7 @@ func (a *app) prompter() (ctxperm.Approver, error) {
 	if err != nil {
 		return nil, &problem{code: exitUsage, what: "--on-ask prompt needs a terminal", why: err.Error(), fix: "use --on-ask deny"}
 	}
-	p := &prompt{who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.host, "remit.prompt")}
+	p := &prompt{who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.host, "remit.prompt"), hold: a.progress.hold}
 	return p, nil
 }
 
@@ -64,6 +64,7 @@ type prompt struct {
 	tty  io.Writer
 	in   *bufio.Reader
 	turn *host.Lock
+	hold func() (release func()) // of the progress line: the question stands where it would
 }
 
 // Approve shows everything that would run, and takes nothing but "y" for a yes.
@@ -72,6 +73,7 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.Ask) (ctxperm.Answer, 
 		return ctxperm.Answer{}, err
 	}
 	defer p.turn.Unlock()
+	defer p.hold()()
 	if _, err := fmt.Fprint(p.tty, question(ask)); err != nil {
 		return ctxperm.Answer{}, err
 	}

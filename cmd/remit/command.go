@@ -35,14 +35,19 @@ func (w world) builtin() []tool.Tool { return append(files.Tools(), w.tools...) 
 // app is one run of the command.
 type app struct {
 	world
-	code exitCode
+	progress *progress
+	code     exitCode
 }
 
 // run is the whole command, without the process around it.
 func run(ctx context.Context, args []string, w world) (code int) {
+	p := &progress{host: w.host}
+	if w.terminalErr {
+		p.w, w.err, w.out = w.err, above{p, w.err}, above{p, w.out}
+	}
 	out := &output{w: w.out}
 	w.out = out
-	a := &app{world: w}
+	a := &app{world: w, progress: p}
 	// A panic would end the process with 2, which means wrong usage here.
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,6 +57,8 @@ func run(ctx context.Context, args []string, w world) (code int) {
 	}()
 	cmd := a.command()
 	cmd.SetArgs(args)
+	stop := p.start(ctx)
+	defer stop()
 	ran, err := cmd.ExecuteContextC(ctx)
 	if err != nil {
 		a.code = worst(a.code, a.complain(ran, err))
@@ -71,6 +78,11 @@ func (a *app) command() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, Version: readVersion().String(),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if cmd.Name() != "run" && !cmd.Hidden { // run says which line it is at; a shell that completes wants nothing else
+				a.progress.now(cmd.CommandPath())
+			}
+		},
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -84,6 +96,7 @@ func (a *app) command() *cobra.Command {
 		a.recoverCommand(), a.fsckCommand(),
 		a.toolsCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
+	complete(root, a)
 	return root
 }
 

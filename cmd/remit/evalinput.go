@@ -40,15 +40,22 @@ const sampleInput = `remit policy eval --input - <<'END'
 END`
 
 func (a *app) policySchemaCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "schema", Short: "Print the JSON schema of what a policy decides about",
 		Long: "Prints the JSON schema of the input that rules read and that remit policy eval takes. Editors complete from it.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				newJSON(a.out).write(json.RawMessage(perm.InputSchema()))
+				return nil
+			}
 			_, err := a.out.Write(perm.InputSchema())
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write it on one line")
+	return cmd
 }
 
 // parseRequest reads an input document. It may leave out what an input of a call

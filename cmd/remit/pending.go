@@ -17,6 +17,7 @@ import (
 func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 	var p place
 	var why string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: verb + " CALL", Short: short,
 		Long: short + ", in the name of the user that the operating system says you are.\n" +
@@ -32,19 +33,32 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 				if errors.Is(err, tool.ErrInvalid) || errors.Is(err, tool.ErrDenied) {
 					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
 				}
+				if err == nil && asJSON {
+					newJSON(a.out).write(answered{args[0], map[bool]string{true: "approved", false: "denied"}[approved], who, why})
+				}
 				return err
 			})
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// answered is what a person said of a call.
+type answered struct {
+	Call string `json:"call"`
+	As   string `json:"as"` // approved, denied; applied, absent
+	By   string `json:"by"`
+	Why  string `json:"why"`
 }
 
 // settleCommand has no default answer: an unknown outcome is not to be guessed.
 func (a *app) settleCommand() *cobra.Command {
 	var p place
 	var why string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "settle CALL applied|absent --why TEXT", Short: "Say what became of a call whose outcome is unknown",
 		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
@@ -67,11 +81,15 @@ func (a *app) settleCommand() *cobra.Command {
 				if errors.Is(err, revert.ErrNoDoubt) || errors.Is(err, tool.ErrDenied) {
 					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
 				}
+				if err == nil && asJSON {
+					newJSON(a.out).write(answered{args[0], args[1], who, why})
+				}
 				return err
 			})
 		},
 	}
 	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
 	return cmd
 }

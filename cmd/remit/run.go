@@ -106,7 +106,7 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary()}
+	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary(), now: a.progress.now}
 	err = r.script(ctx, lines)
 	a.code = worst(a.code, r.code)
 	return err

@@ -19,6 +19,7 @@ type runner struct {
 	how     runFlags
 	tell    teller
 	code    exitCode
+	now     func(doing string) // tells what takes its time; nil: nobody wants to know
 
 	tx    *agent.Txn // nil: none is open
 	marks []string   // its savepoints
@@ -133,6 +134,16 @@ func notAStep(n int, why error, follows string) tool.Outcome {
 	return tool.Outcome{Status: tool.StatusInvalid, Output: []byte("null"), Error: p, Text: text}
 }
 
+// doing says so until the end of it: between two lines somebody may be typing
+// the next.
+func (r *runner) doing(what string) (done func()) {
+	if r.now == nil {
+		return func() {}
+	}
+	r.now(what)
+	return func() { r.now("") }
+}
+
 func (r *runner) begin(ctx context.Context) (err error) {
 	if r.tx == nil {
 		r.tx, err = r.session.Begin(ctx)
@@ -146,6 +157,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	for i, c := range calls {
 		batch[i] = agent.Ask{Tool: c.tool, Input: c.input()}
 	}
+	defer r.doing(fmt.Sprintf("line %d: %s", n, calls[0].tool))()
 	ok, waits := true, false
 	for i, o := range r.tx.InvokeAll(ctx, batch) {
 		o = mended(o, &r.how.place)
@@ -184,6 +196,7 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	if !slices.Contains(r.marks, name) {
 		return badStep(fmt.Sprintf("the savepoints of this transaction are %q", r.marks), "there is no savepoint %q", name)
 	}
+	defer r.doing(fmt.Sprintf("line %d: taking back to %s", n, name))()
 	rep, err := r.tx.RevertTo(ctx, name)
 	if err != nil && !errors.Is(err, agent.ErrPartial) {
 		return err
@@ -211,6 +224,7 @@ func (r *runner) finish(ctx context.Context, how string) error {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
+	defer r.doing("ending the transaction")()
 	err := r.endBy(ctx, how)
 	r.sum.Txn, r.sum.State = r.tx.ID(), r.state(ctx)
 	r.tell.end(r.sum)

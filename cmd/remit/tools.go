@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,11 +20,10 @@ import (
 func (a *app) toolsCommand() *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
-		Use: "tools", Short: "List the tools, what they may touch and whether it can be taken back",
+		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
 		Long: "Lists the tools, what they may touch and whether it can be taken back. With --policy, without those that the policy\n" +
 			"hides; hiding is no protection: a call of a hidden tool is decided like any other.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listTools(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, names []string) error { return a.listTools(cmd.Context(), f, names) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file or a folder of them")
@@ -85,12 +85,24 @@ type toolRecord struct {
 	Digest      string                `json:"digest"`
 }
 
-func (a *app) listTools(ctx context.Context, f toolsFlags) error {
+// listTools lists the named tools, or all of them.
+func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error {
 	tools, err := a.shownTools(ctx, f)
 	if err != nil {
 		return err
 	}
+	for _, name := range names {
+		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name }) {
+			return &problem{
+				code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written",
+				fix: "remit tools lists them",
+			}
+		}
+	}
 	for _, t := range tools {
+		if len(names) > 0 && !slices.Contains(names, t.Name()) {
+			continue
+		}
 		s := t.Spec()
 		r := toolRecord{
 			Name: s.Name, Description: s.Description, Version: s.Version, EffectClass: t.Class(), Declared: s.EffectClass != "",

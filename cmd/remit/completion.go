@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// offered is at most how many transactions a shell is told of: the newest.
+const offered = 50
+
+var errEnough = errors.New("enough")
+
+// complete tells shells what may stand where, by what the usage line of each
+// command names: TXN and CALL are ids on the journal that its flags lead to.
+func complete(root *cobra.Command, a *app) {
+	for _, cmd := range root.Commands() {
+		complete(cmd, a)
+		for _, dir := range []string{"workspace", "state"} {
+			if cmd.Flags().Lookup(dir) != nil {
+				_ = cmd.MarkFlagDirname(dir) // the flag is there
+			}
+		}
+		for flag, values := range map[string][]string{
+			"on-ask": {"deny", "wait", "prompt", "approve-unsafe"}, "at-end": {"commit", "revert", "keep"},
+		} {
+			if cmd.Flags().Lookup(flag) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+			}
+		}
+		if cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = a.words(cmd)
+		}
+	}
+}
+
+// words completes the arguments of a command.
+func (a *app) words(cmd *cobra.Command) cobra.CompletionFunc {
+	_, usage, _ := strings.Cut(cmd.Use, " ")
+	txns, calls := strings.Contains(usage, "TXN"), strings.Contains(usage, "CALL")
+	switch {
+	case txns || calls:
+		return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return rest(usage, len(args)), cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.ids(cmd, txns, calls, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		}
+	case strings.Contains(usage, "NAME"):
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			tools, err := tool.NewRegistry(a.builtin()...)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return tools.Names(), cobra.ShellCompDirectiveNoFileComp
+		}
+	case strings.Contains(usage, "SCRIPT.jsonl"):
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return []cobra.Completion{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt
+		}
+	case strings.Contains(usage, "PATH"):
+		return nil // files and folders, which is what a shell offers by itself
+	default:
+		return cobra.NoFileCompletions
+	}
+}
+
+// rest is what may follow an id: the words of a choice written in lower case.
+func rest(usage string, n int) []cobra.Completion {
+	places := strings.Fields(usage)
+	if n >= len(places) || strings.ToLower(places[n]) != places[n] || !strings.Contains(places[n], "|") {
+		return nil
+	}
+	return strings.Split(places[n], "|")
+}
+
+// ids lists what the journal has, the newest first. A journal that cannot be
+// read has nothing to offer, and completing is not the place to say so.
+func (a *app) ids(cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
+	p := place{workspace: flagText(cmd, "workspace"), state: flagText(cmd, "state")}
+	j, err := p.read(cmd.Context(), a)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = j.Close() }()
+	n := 0
+	_ = eachTxn(cmd.Context(), j, func(id string) error {
+		t, err := revert.Load(cmd.Context(), j, id)
+		if n++; err != nil || n > offered {
+			return errors.Join(err, errEnough)
+		}
+		if txns {
+			list = append(list, cobra.CompletionWithDesc(id, string(t.State())))
+		}
+		for _, c := range slices.Backward(t.Calls) {
+			if calls {
+				list = append(list, cobra.CompletionWithDesc(c.Ref.Call, c.Tool.Name))
+			}
+		}
+		return nil
+	})
+	return slices.DeleteFunc(list, func(c cobra.Completion) bool { return !strings.HasPrefix(c, begun) })
+}
+
+// flagText is what a folder's flag was given.
+func flagText(cmd *cobra.Command, name string) string {
+	if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() != "" {
+		return filepath.Clean(f.Value.String())
+	}
+	return ""
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// patience is how long the command says nothing before it says what it does, and
+// how often it says it again.
+const patience = time.Second
+
+// progress is a line at the bottom of a terminal about what takes long. It goes
+// to the error output, and away before anything else is written; where that is
+// no terminal there is none.
+type progress struct {
+	w     io.Writer // nil: nobody sees it
+	host  host.Host
+	began time.Time
+
+	mu    sync.Mutex // never held across a wait
+	doing string     // empty: nothing that takes time
+	shown bool
+}
+
+// start begins to look at the clock, and returns what ends that.
+func (p *progress) start(ctx context.Context) (stop func()) {
+	if p.w == nil {
+		return func() {}
+	}
+	p.began = p.host.Now()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			tick, free := p.host.WithTimeout(ctx, patience, nil)
+			<-tick.Done()
+			free()
+			if ctx.Err() != nil {
+				return
+			}
+			p.draw()
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		p.clear()
+	}
+}
+
+// now says what is being done; the empty text, that it is waited for somebody.
+func (p *progress) now(doing string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing = doing
+	if doing == "" {
+		p.wipe()
+	}
+}
+
+// hold keeps the line away until it is released: a person is asked.
+func (p *progress) hold() (release func()) {
+	p.mu.Lock()
+	was := p.doing
+	p.mu.Unlock()
+	p.now("")
+	return func() { p.now(was) }
+}
+
+func (p *progress) draw() {
+	seconds := int(p.host.Now().Sub(p.began) / time.Second)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doing == "" {
+		return
+	}
+	p.wipe()
+	p.shown = true
+	_, _ = fmt.Fprintf(p.w, "… %s (%d s)", clip(printable(p.doing), 60), max(seconds, 0))
+}
+
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+}
+
+// wipe takes the line away; mu is held.
+func (p *progress) wipe() {
+	if p.shown {
+		_, _ = io.WriteString(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// above writes to the terminal that the line is on, or to another place.
+type above struct {
+	progress *progress
+	w        io.Writer
+}
+
+// Write takes the line away first.
+func (a above) Write(b []byte) (int, error) {
+	a.progress.clear()
+	return a.w.Write(b)
+}
