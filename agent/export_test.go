@@ -11,15 +11,15 @@ import (
 
 // FactsAt is what a policy would see of a session at a time.
 func FactsAt(s *Session, now time.Time) perm.SessionFacts {
-	s.tally.mu.Lock()
-	defer s.tally.mu.Unlock()
-	return s.tally.held(s.id, now)
+	s.standing.tally.mu.Lock()
+	defer s.standing.tally.mu.Unlock()
+	return s.standing.tally.held(s.id, now)
 }
 
 // RebuiltAt is FactsAt of what the journal alone says.
 func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
-	again := &Session{rt: s.rt, id: s.id, limits: s.limits, tally: newTally(s.rt.host, s.rt.tools)}
-	if err := again.recount(ctx); err != nil {
+	again := &Session{rt: s.rt, id: s.id, limits: s.limits, standing: &standing{tally: newTally(s.rt.host, s.rt.tools)}}
+	if err := s.rt.recount(ctx, s.id, again.standing.tally); err != nil {
 		return perm.SessionFacts{}, err
 	}
 	return FactsAt(again, now), nil

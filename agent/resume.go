@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -18,7 +19,7 @@ func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, w
 	if err != nil {
 		return err
 	}
-	who, _, err := rt.sessionOf(ctx, t.Session)
+	who, err := rt.principalOf(ctx, t.Session)
 	switch {
 	case err != nil:
 		return err
@@ -26,8 +27,8 @@ func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, w
 		return fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
 	case by == "":
 		return fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
-	case by == who.ID:
-		return fmt.Errorf("%q asked, so somebody else must answer: %w", by, tool.ErrDenied)
+	case by == who.ID || slices.Contains(who.Chain, by):
+		return fmt.Errorf("%q asked, or handed on what was asked for, so somebody else must answer: %w", by, tool.ErrDenied)
 	case rt.host.Now().After(c.Asked.Expires):
 		return fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
 	}
@@ -45,7 +46,7 @@ func (rt *Runtime) Decide(ctx context.Context, call string, d revert.Decided) er
 	if err != nil {
 		return err
 	}
-	who, _, err := rt.sessionOf(ctx, t.Session)
+	who, err := rt.principalOf(ctx, t.Session)
 	switch {
 	case err != nil:
 		return err
@@ -66,23 +67,11 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, grant, err := rt.sessionOf(ctx, t.Session)
+	s, _, err := rt.again(ctx, t.Session)
 	if err != nil {
 		return nil, err
 	}
-	have, err := rt.tools.Grant()
-	if err != nil {
-		return nil, err
-	}
-	s := &Session{rt: rt, id: t.Session, principal: who, grant: grant.Narrow(have), limits: rt.limits, tally: newTally(rt.host, rt.tools)}
-	if err := s.recount(ctx); err != nil {
-		return nil, err
-	}
-	open, err := rt.rootsOf(ctx, s.id)
-	if err != nil {
-		return nil, err
-	}
-	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.host, s.id).In(txn), open)
+	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.host, s.id).In(txn), s.roots)
 	for _, c := range t.Calls {
 		if c.Started != nil {
 			tx.counts.seq = max(tx.counts.seq, c.Started.Sequence)
@@ -121,35 +110,22 @@ func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
 	return out, out.Err()
 }
 
-// sessionOf reads what a session's record says of who asks and what it holds.
-func (rt *Runtime) sessionOf(ctx context.Context, id string) (who perm.Principal, grant perm.Set, err error) {
-	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}) {
-		if err != nil {
-			return who, grant, err
-		}
-		rec, err := revert.Unseal(e)
-		if err != nil {
-			return who, grant, err
-		}
-		opened, ok := rec.Body.(*revert.Session)
-		if !ok {
-			break
-		}
-		if err := canon.Decode(opened.Principal, &who); err != nil {
-			return who, grant, err
-		}
-		return who.Clone(), grant, canon.Decode(opened.Grant, &grant)
+// principalOf reads who a session's record says asks.
+func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Principal, err error) {
+	body, err := rt.recordOf(ctx, id)
+	if err != nil {
+		return who, err
 	}
-	return who, grant, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
+	return who, canon.Decode(body.Principal, &who)
 }
 
-// recount rebuilds the session's labels and counts from the journal.
-func (s *Session) recount(ctx context.Context) error {
+// recount rebuilds a session's labels and counts from the journal.
+func (rt *Runtime) recount(ctx context.Context, id string, t *tally) error {
 	kinds := []revert.Kind{
 		revert.KindLabelled, revert.KindStarted, revert.KindInvalid, revert.KindDenied,
 		revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified,
 	}
-	for e, err := range s.rt.journal.Entries(ctx, revert.Query{Session: s.id, Kinds: kinds}) {
+	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: kinds}) {
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
@@ -157,8 +133,8 @@ func (s *Session) recount(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
-		s.tally.records(rec.At, []revert.Line{{Call: rec.Call, Body: rec.Body}})
+		t.records(rec.At, []revert.Line{{Call: rec.Call, Body: rec.Body}})
 	}
-	s.tally.settle()
+	t.settle()
 	return nil
 }

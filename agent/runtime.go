@@ -21,22 +21,24 @@ import (
 // Runtime is tools, a policy, a journal and roots. It is safe for concurrent
 // use. It starts no goroutine and reads no environment.
 type Runtime struct {
-	host     host.Host
-	tools    tool.Registry
-	engine   perm.Engine
-	approver ctxperm.Approver
-	wait     bool
-	journal  revert.Journal
-	schemes  []revert.Scheme
-	roots    roots
-	others   kept
-	log      *slog.Logger
-	limits   tool.Limits
-	reverter *revert.Reverter
-	live     live
-	named    named
-	abandon  Abandoned
-	waits    line.Waits
+	host      host.Host
+	tools     tool.Registry
+	engine    perm.Engine
+	approver  ctxperm.Approver
+	wait      bool
+	journal   revert.Journal
+	schemes   []revert.Scheme
+	roots     roots
+	others    kept
+	log       *slog.Logger
+	limits    tool.Limits
+	reverter  *revert.Reverter
+	live      live
+	named     named
+	register  register
+	standings standings
+	abandon   Abandoned
+	waits     line.Waits
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -70,6 +72,7 @@ func New(opts ...Option) (*Runtime, error) {
 	if err := rt.roots.keepOut(rt.journal); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
+	rt.register.journal = rt.journal
 	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways}
 	return rt, nil
 }
@@ -84,54 +87,6 @@ func (rt *Runtime) Tools() tool.Registry { return rt.tools }
 
 // Journal returns the journal that the runtime records in.
 func (rt *Runtime) Journal() revert.Journal { return rt.journal }
-
-// SessionOption configures one session.
-type SessionOption func(*sessionConfig)
-
-type sessionConfig struct {
-	grant   []perm.ResourceAccess
-	limited bool
-	limits  tool.Limits
-}
-
-// Grant gives a session less than what the runtime's tools need: only these
-// accesses, as far as the tools need them. Nothing is ever granted beyond that.
-func Grant(accesses ...perm.ResourceAccess) SessionOption {
-	return func(c *sessionConfig) { c.grant, c.limited = append(c.grant, accesses...), true }
-}
-
-// Session opens a session for a principal that the host program vouches for.
-func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...SessionOption) (*Session, error) {
-	if p.ID == "" {
-		return nil, errors.New("agent: a session needs a principal with an id")
-	}
-	c := sessionConfig{limits: rt.limits}
-	for _, o := range opts {
-		o(&c)
-	}
-	rt.warnOfRoots()
-	grant, err := rt.tools.Grant()
-	if err == nil && c.limited {
-		var less perm.Set
-		if less, err = perm.NewSet(c.grant...); err == nil {
-			grant = grant.Narrow(less)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("agent: grant: %w", err)
-	}
-	s := &Session{rt: rt, id: host.NewID(rt.host, "s_"), principal: p.Clone(), grant: grant, limits: c.limits, tally: newTally(rt.host, rt.tools)}
-	body, err := rt.sessionRecord(s.principal, s.grant)
-	if err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
-	// No barrier: the first durable record of the session makes it durable too.
-	err = revert.NewRecorder(rt.journal, rt.host, s.id).Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}})
-	if err != nil {
-		return nil, fmt.Errorf("agent: session: %w", err)
-	}
-	return s, nil
-}
 
 func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*revert.Session, error) {
 	who, err := canon.Marshal(p)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -28,9 +29,10 @@ type Session struct {
 	rt        *Runtime
 	id        string
 	principal perm.Principal
-	grant     perm.Set
 	limits    tool.Limits
-	tally     *tally
+	roots     folders
+	standing  *standing
+	token     func() string // nil: not known; a function, so that printing a session shows nothing
 }
 
 // ID names the session on the journal.
@@ -42,6 +44,9 @@ func (s *Session) Principal() perm.Principal { return s.principal.Clone() }
 // Begin begins a transaction, which the caller must Commit or Revert. What is
 // left open stays open, with its claims, until somebody reverts it.
 func (s *Session) Begin(ctx context.Context) (*Txn, error) {
+	if err := s.stands(ctx); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
 	id := host.NewID(s.rt.host, "t_")
 	owner := s.rt.journal.Owner()
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(id)
@@ -53,9 +58,24 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	tx := newTxn(s, rec, s.rt.roots.byName())
+	tx := newTxn(s, rec, s.roots)
 	s.rt.live.add(tx)
 	return tx, nil
+}
+
+// stands refuses a session whose grant has ended. That of a root session can be
+// revoked by another process; it is looked for here, and not before each call.
+func (s *Session) stands(ctx context.Context) error {
+	if _, shared := s.rt.journal.(interface{ Dir() string }); shared {
+		revoked, why, err := s.rt.register.gone(ctx, s.id)
+		if err != nil {
+			return err
+		}
+		if revoked {
+			s.standing.grant.Revoke(line.NewKey(), why)
+		}
+	}
+	return s.standing.grant.Check(ctx)
 }
 
 // Update runs fn in a transaction: committed when fn returns nil, reverted when

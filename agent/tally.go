@@ -291,11 +291,11 @@ type counts struct {
 }
 
 // Session returns the session's facts for a policy.
-func (c *counts) Session() perm.SessionFacts { return c.session.tally.facts(c.session.id) }
+func (c *counts) Session() perm.SessionFacts { return c.session.standing.tally.facts(c.session.id) }
 
 // Labels returns the session's labels.
 func (c *counts) Labels() []string {
-	t := c.session.tally
+	t := c.session.standing.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]string{}, t.labels...)
@@ -317,12 +317,12 @@ func (c *counts) Next() int {
 }
 
 // Label gives the session labels.
-func (c *counts) Label(labels []string) []string { return c.session.tally.label(labels) }
+func (c *counts) Label(labels []string) []string { return c.session.standing.tally.label(labels) }
 
 // Reserve counts a call as in flight, and returns the session's facts without it.
 func (c *counts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {
-	return c.session.tally.reserve(c.session.id, call, name, sums)
+	return c.session.standing.tally.reserve(c.session.id, call, name, sums)
 }
 
 // Release ends what Reserve began.
-func (c *counts) Release(call string, s tool.Status) { c.session.tally.release(call, s) }
+func (c *counts) Release(call string, s tool.Status) { c.session.standing.tally.release(call, s) }

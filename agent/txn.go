@@ -30,11 +30,11 @@ type Txn struct {
 }
 
 func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
-	rec = rec.Watched(s.tally.records)
+	rec = rec.Watched(s.standing.tally.records)
 	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}}
 	tx.line = tool.NewLine(tool.Parts{
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
-		Grant: s.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
+		Grant: s.standing.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
 		World: s.rt.world(open), Facts: tx.counts, Limits: s.limits, Waits: &s.rt.waits,
 	})
 	return tx

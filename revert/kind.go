@@ -12,6 +12,8 @@ type Kind string
 // The kinds of record. A kind is never reused for another meaning.
 const (
 	KindSession    Kind = "session"     // a session was opened
+	KindHanded     Kind = "handed"      // a session handed some of its grant on to another
+	KindRevoked    Kind = "revoked"     // a grant was taken away
 	KindLabelled   Kind = "labelled"    // the policy gave the session labels
 	KindBegun      Kind = "begun"       // a transaction began
 	KindAdopted    Kind = "adopted"     // a transaction whose owner was gone got a new one
@@ -41,7 +43,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
+		KindSession, KindHanded, KindRevoked, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
 	}
@@ -54,7 +56,7 @@ type Body interface{ kind() Kind }
 // newBody returns an empty body to decode into.
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
-		&Session{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Handed{}, &Revoked{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
 	} {
@@ -69,8 +71,24 @@ func newBody(k Kind) (Body, error) {
 type Session struct {
 	Principal json.RawMessage `json:"principal"`
 	Roots     []Root          `json:"roots"`
-	Policy    string          `json:"policy"`          // revision
-	Grant     json.RawMessage `json:"grant,omitempty"` // what the session holds
+	Policy    string          `json:"policy"`           // revision
+	Grant     json.RawMessage `json:"grant,omitempty"`  // what the session holds
+	Token     string          `json:"token,omitempty"`  // digest of what resumes it
+	Parent    string          `json:"parent,omitempty"` // the session that handed the grant on
+	Expires   time.Time       `json:"expires,omitzero"` // of the grant
+	Uses      int             `json:"uses,omitempty"`   // calls that may start under the grant; 0: any number
+}
+
+// Handed says that a session handed some of its grant on.
+type Handed struct {
+	To string `json:"to"` // the session that holds it
+}
+
+// Revoked takes a grant away.
+type Revoked struct {
+	Grant string `json:"grant"` // a session, or an approval that was remembered
+	By    string `json:"by"`
+	Why   string `json:"why,omitempty"`
 }
 
 // Root is a named folder that calls may be granted parts of.
@@ -309,6 +327,8 @@ type UndoneBy struct {
 }
 
 func (*Session) kind() Kind    { return KindSession }
+func (*Handed) kind() Kind     { return KindHanded }
+func (*Revoked) kind() Kind    { return KindRevoked }
 func (*Labelled) kind() Kind   { return KindLabelled }
 func (*Begun) kind() Kind      { return KindBegun }
 func (*Adopted) kind() Kind    { return KindAdopted }

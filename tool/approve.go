@@ -33,10 +33,16 @@ func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAcc
 		return refuse("the approver did not answer in time")
 	case !answer.Approved():
 		return refuse("refused by " + nobody(answer.By()) + ": " + answer.Why())
-	case answer.By() == l.p.Principal.ID:
+	case l.asks(answer.By()):
 		return refuse("the one who asks cannot be the one who approves")
 	}
 	return &revert.Approval{By: answer.By(), Digest: ask.Digest}, nil
+}
+
+// asks reports whether somebody is the one who asks, or handed on what is asked
+// for: neither can approve it.
+func (l *Line) asks(by string) bool {
+	return by == l.p.Principal.ID || slices.Contains(l.p.Principal.Chain, by)
 }
 
 func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (answer ctxperm.Answer, err error) {
@@ -106,7 +112,7 @@ func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, 
 		return nil, false, "the answer was given to another question"
 	case !answered.Approved:
 		return nil, false, "refused by " + nobody(answered.By) + ": " + answered.Why
-	case answered.By == "" || answered.By == l.p.Principal.ID:
+	case answered.By == "" || l.asks(answered.By):
 		return nil, false, "the one who asks cannot be the one who approves"
 	}
 	return &revert.Approval{By: answered.By, Digest: asked.Digest}, false, ""

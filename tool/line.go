@@ -33,7 +33,7 @@ type Parts struct {
 	Engine    perm.Engine
 	Approver  ctxperm.Approver // nil: an ask is a denial, or waits
 	Wait      bool             // without an approver an ask suspends its call
-	Grant     perm.Set         // what the session holds
+	Grant     ctxperm.Grant    // what the session holds
 	Principal perm.Principal
 	Recorder  revert.Recorder // of the transaction
 	Reverter  *revert.Reverter
@@ -152,8 +152,13 @@ func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 	if end != nil {
 		return *end
 	}
+	back, err := l.p.Grant.Use(ctx)
+	if err != nil {
+		return *l.denied(ctx, permitted, &line.DeniedError{Access: permitted.asked()[0], Stage: "grant", Why: err.Error()})
+	}
 	intended, end := l.intend(ctx, permitted)
 	if end != nil {
+		back() // it did not start
 		return *end
 	}
 	// What the call changed stays its own until it is verified or taken back.

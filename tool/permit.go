@@ -36,10 +36,7 @@ func (p permitted) counts() bool {
 func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	p := permitted{admitted: a, seq: l.p.Facts.Next()}
 	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
-	asked := a.exact
-	if len(asked) == 0 {
-		asked = []perm.ResourceAccess{callAccess(a.tool.Name())}
-	}
+	asked := a.asked()
 	decision, err := l.decide(ctx, a, asked, false)
 	p.decision = decision
 	waits := decision.Effect() == perm.Ask && l.p.Approver == nil && l.p.Wait
@@ -68,6 +65,15 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	return p, nil
 }
 
+// asked is what is asked for before the call: its exact accesses, or the call
+// itself.
+func (a admitted) asked() []perm.ResourceAccess {
+	if len(a.exact) == 0 {
+		return []perm.ResourceAccess{callAccess(a.tool.Name())}
+	}
+	return a.exact
+}
+
 // operationKey names what one call does once. The runtime makes it; there is no
 // attempt number in it, so a repeat of the same call has the same key.
 func operationKey(txn string, seq int, toolDigest string, input []byte) string {
@@ -93,6 +99,9 @@ func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAcce
 func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	deny := func(stage string, d perm.Decision, why string) (perm.Decision, error) {
 		return d, &line.DeniedError{Access: access, Stage: stage, Decision: d, Why: why}
+	}
+	if err := l.p.Grant.Check(ctx); err != nil {
+		return deny("grant", perm.Decision{}, err.Error())
 	}
 	if !l.p.Grant.Allows(access) {
 		return deny("grant", perm.Decision{}, "the session was not granted to "+access.String())

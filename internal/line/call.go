@@ -40,10 +40,11 @@ type Config struct {
 	Gate      Gate
 	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
 	Roots     map[string]disk.Root
-	Started   *revert.Started // not yet written; nil when it is
-	Turns     *Turns          // of the transaction; nil: nobody else is there
-	Patience  time.Duration   // how long a resource that another transaction holds is waited for
-	Waits     *Waits          // with Patience: of the runtime
+	Started   *revert.Started             // not yet written; nil when it is
+	Turns     *Turns                      // of the transaction; nil: nobody else is there
+	Patience  time.Duration               // how long a resource that another transaction holds is waited for
+	Waits     *Waits                      // with Patience: of the runtime
+	Held      func(context.Context) error // why the session's grant does not stand any more; nil: it does not end
 	Progress  func(done, total float64, message string)
 }
 
@@ -227,6 +228,9 @@ func (c *Call) order(ctx context.Context) error {
 // granted, any other is asked for now. A refused access that would have changed
 // something marks the call.
 func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
+	if err := c.held(ctx, a); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	known := c.decided[a]
 	c.mu.Unlock()
@@ -243,11 +247,34 @@ func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
 		c.decided[a] = true
 		return nil
 	}
+	c.mark(err, a)
+	return err
+}
+
+// held refuses what a call does through a grant that has ended, also where it was
+// decided before.
+func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
+	if c.cfg.Held == nil {
+		return nil
+	}
+	why := c.cfg.Held(ctx)
+	if why == nil {
+		return nil
+	}
+	err := &DeniedError{Access: a, Stage: "grant", Why: why.Error()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mark(err, a)
+	return err
+}
+
+// mark keeps the first refusal of an access that would have changed something. It
+// is called with the lock.
+func (c *Call) mark(err error, a perm.ResourceAccess) {
 	var denied *DeniedError
 	if asDenied(err, &denied) && !a.Action.Observes() && c.refused == nil {
 		c.refused = denied
 	}
-	return err
 }
 
 // Refused returns the first refused access that would have changed something.
@@ -267,6 +294,11 @@ func (c *Call) Root(name string) (disk.Root, bool) {
 // resources for the transaction. Only after it returned nil may their effects
 // begin. What was not yet written of the call's start goes with them.
 func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []revert.Blob) ([]revert.Change, error) {
+	for _, ch := range changes[:min(1, len(changes))] {
+		if err := c.held(ctx, perm.Access(perm.Write, ch.Resource)); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.order(ctx); err != nil {
 		return nil, err
 	}
@@ -297,6 +329,9 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 // call found there is what it relies on. No barrier: a claim only has to outlive
 // the process together with what was recorded before it.
 func (c *Call) Claim(ctx context.Context, resource string) error {
+	if err := c.held(ctx, perm.Access(perm.Write, resource)); err != nil {
+		return err
+	}
 	return c.write(ctx, revert.Write{Claims: []string{resource}})
 }
 

@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// SessionOption configures one session.
+type SessionOption func(*sessionConfig)
+
+type sessionConfig struct {
+	grant   []perm.ResourceAccess
+	limited bool
+	except  []perm.ResourceAccess
+	expires time.Time
+	uses    int
+	wrong   error
+	limits  tool.Limits
+}
+
+// Grant gives a session less than what it would hold: only these accesses, as far
+// as the tools need them. Nothing is ever granted beyond that.
+func Grant(accesses ...perm.ResourceAccess) SessionOption {
+	return func(c *sessionConfig) { c.grant, c.limited = append(c.grant, accesses...), true }
+}
+
+// Except takes accesses away from what a session would hold.
+func Except(accesses ...perm.ResourceAccess) SessionOption {
+	return func(c *sessionConfig) { c.except = append(c.except, accesses...) }
+}
+
+// Until lets a session's grant expire.
+func Until(t time.Time) SessionOption {
+	return func(c *sessionConfig) {
+		if c.expires = t.UTC(); t.IsZero() {
+			c.wrong = errors.New("the time of Until is zero")
+		}
+	}
+}
+
+// Uses lets only so many calls start under a session's grant, and under all that
+// it is handed on as, together.
+func Uses(n int) SessionOption {
+	return func(c *sessionConfig) {
+		if c.uses = n; n < 1 {
+			c.wrong = fmt.Errorf("a grant for %d calls is none", n)
+		}
+	}
+}
+
+func (c *sessionConfig) narrow(from perm.Set) (perm.Set, error) {
+	if c.wrong != nil {
+		return perm.Set{}, c.wrong
+	}
+	if c.limited {
+		less, err := perm.NewSet(c.grant...)
+		if err != nil {
+			return perm.Set{}, err
+		}
+		from = from.Narrow(less)
+	}
+	return from.Except(c.except...)
+}
+
+// Session opens a session for a principal that the host program vouches for. It
+// holds what the runtime's tools need, unless options say less.
+func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...SessionOption) (*Session, error) {
+	if p.ID == "" {
+		return nil, errors.New("agent: a session needs a principal with an id")
+	}
+	rt.warnOfRoots()
+	all, err := rt.tools.Grant()
+	if err != nil {
+		return nil, fmt.Errorf("agent: grant: %w", err)
+	}
+	s := &Session{rt: rt, principal: p.Clone(), roots: rt.roots.byName(), limits: rt.limits}
+	return s, s.open(ctx, all, nil, opts)
+}
+
+// Hand hands some of the session's grant on, to the session of a sub-agent: never
+// more than this session holds, for no longer, and gone with it. Policies see in
+// the principal's chain who handed it on. The principal's own chain must be empty.
+func (s *Session) Hand(ctx context.Context, to perm.Principal, opts ...SessionOption) (*Session, error) {
+	switch {
+	case to.ID == "":
+		return nil, errors.New("agent: a session needs a principal with an id")
+	case len(to.Chain) > 0:
+		return nil, errors.New("agent: the chain of a principal is made of the sessions that handed the grant on")
+	}
+	if err := s.standing.grant.Check(ctx); err != nil {
+		return nil, fmt.Errorf("agent: hand on: %w", err)
+	}
+	child := &Session{rt: s.rt, principal: to.Clone(), roots: s.roots, limits: s.limits}
+	child.principal.Chain = append(slices.Clone(s.principal.Chain), s.principal.ID)
+	if err := child.open(ctx, s.standing.grant.Set(), s, opts); err != nil {
+		return nil, err
+	}
+	// Last, and with a barrier: before it the new session is known to nobody, and
+	// without it its uses would not be found from here.
+	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
+	w := revert.Write{Lines: []revert.Line{{Body: &revert.Handed{To: child.id}}}, Durable: true}
+	if err := rec.Write(ctx, w); err != nil {
+		return nil, fmt.Errorf("agent: hand on: %w", err)
+	}
+	return child, nil
+}
+
+// open records a new session that holds what the options leave of a set.
+func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []SessionOption) error {
+	c := sessionConfig{limits: s.limits}
+	for _, o := range opts {
+		o(&c)
+	}
+	set, err := c.narrow(set)
+	if err != nil {
+		return fmt.Errorf("agent: grant: %w", err)
+	}
+	body, err := s.rt.sessionRecord(s.principal, set)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	s.limits = c.limits
+	s.id = host.NewID(s.rt.host, "s_")
+	token, digest := s.rt.token(s.id)
+	s.token = func() string { return token }
+	body.Token, body.Expires, body.Uses = digest, c.expires, c.uses
+	var above *standing
+	if from != nil {
+		body.Parent, above = from.id, from.standing
+	}
+	s.standing = s.rt.standings.keep(s.id, s.rt.standing(s.id, body, set, above, 0))
+	// No barrier: the first durable record of the session makes it durable too.
+	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
+	if err := rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
+		return fmt.Errorf("agent: session: %w", err)
+	}
+	return nil
+}
+
+// Allows reports whether the session holds one exact access at all. Whether a
+// call may use it is decided when it is asked for.
+func (s *Session) Allows(a perm.ResourceAccess) bool { return s.standing.grant.Allows(a) }
+
+// Revoke takes a grant away, in the name of by: that of a session, with all that
+// were handed on from it. It refuses at once, also what a running call does next
+// through a handle. In other processes so does every grant that was handed on,
+// expires or has a number of uses; any other session ends with its transaction.
+func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
+	if by == "" {
+		return fmt.Errorf("whoever revokes a grant is named: %w", tool.ErrInvalid)
+	}
+	session, err := rt.grantedBy(ctx, id)
+	if err != nil {
+		return err
+	}
+	body := &revert.Revoked{Grant: id, By: by, Why: why}
+	if st := rt.standings.get(id); st != nil {
+		st.grant.Revoke(line.NewKey(), wordsOf(body)) // first: it must not outlast a journal that fails
+	}
+	w := revert.Write{Lines: []revert.Line{{Body: body}}, Durable: true}
+	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, w)
+}
+
+// grantedBy is the session in whose stream a grant stands.
+func (rt *Runtime) grantedBy(ctx context.Context, id string) (string, error) {
+	if _, err := rt.recordOf(ctx, id); err != nil {
+		return "", fmt.Errorf("grant %s: %w", id, revert.ErrNotFound)
+	}
+	return id, nil
+}

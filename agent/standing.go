@@ -1,0 +1,265 @@
+package agent
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// standing is what all Session values of one session share in this process: its
+// counts and its grant.
+type standing struct {
+	tally *tally
+	grant ctxperm.Grant
+	from  *standing // of the session that handed the grant on; kept, so that its uses are counted once
+}
+
+// standings finds them again for as long as somebody uses them. After that the
+// journal tells the same.
+type standings struct {
+	mu sync.Mutex // never held across a wait
+	of map[string]weak.Pointer[standing]
+}
+
+func (s *standings) get(id string) *standing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[id].Value()
+}
+
+// keep returns the one that is there already, or else st.
+func (s *standings) keep(id string, st *standing) *standing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.of[id].Value(); there != nil {
+		return there
+	}
+	if s.of == nil {
+		s.of = map[string]weak.Pointer[standing]{}
+	}
+	for old, p := range s.of {
+		if p.Value() == nil {
+			delete(s.of, old)
+		}
+	}
+	s.of[id] = weak.Make(st)
+	return st
+}
+
+// standing makes what a session stands on. Used is how many of its uses are
+// spent.
+func (rt *Runtime) standing(id string, body *revert.Session, set perm.Set, from *standing, used int) *standing {
+	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.host.Now}
+	if from != nil {
+		c.From = from.grant
+	}
+	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
+		c.Look = rt.register.gone
+	}
+	return &standing{tally: newTally(rt.host, rt.tools), grant: ctxperm.NewGrant(line.NewKey(), c), from: from}
+}
+
+// again finds a session by its id: what this process knows of it, or else what
+// the journal says, with no more than the tools here still need.
+func (rt *Runtime) again(ctx context.Context, id string) (*Session, *revert.Session, error) {
+	body, err := rt.recordOf(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Session{rt: rt, id: id, limits: rt.limits}
+	if err := canon.Decode(body.Principal, &s.principal); err != nil {
+		return nil, nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	s.principal = s.principal.Clone()
+	if s.roots, err = rt.rootsOf(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	if s.standing = rt.standings.get(id); s.standing != nil {
+		return s, body, nil
+	}
+	st, err := rt.restore(ctx, id, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.standing = rt.standings.keep(id, st)
+	return s, body, nil
+}
+
+func (rt *Runtime) restore(ctx context.Context, id string, body *revert.Session) (*standing, error) {
+	var set perm.Set
+	if err := canon.Decode(body.Grant, &set); err != nil {
+		return nil, fmt.Errorf("session %s: grant: %w", id, err)
+	}
+	have, err := rt.tools.Grant()
+	if err != nil {
+		return nil, err
+	}
+	var from *standing
+	if body.Parent != "" {
+		parent, _, err := rt.again(ctx, body.Parent)
+		if err != nil {
+			return nil, err
+		}
+		from = parent.standing
+	}
+	used := 0
+	if body.Uses > 0 {
+		if used, err = rt.started(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	st := rt.standing(id, body, set.Narrow(have), from, used)
+	revoked, why, err := rt.register.gone(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if revoked {
+		st.grant.Revoke(line.NewKey(), why)
+	}
+	return st, rt.recount(ctx, id, st.tally)
+}
+
+// started counts the calls that started under a session's grant, also those of
+// sessions that it was handed on to.
+func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
+	var to []string
+	q := revert.Query{Session: id, Kinds: []revert.Kind{revert.KindStarted, revert.KindHanded}}
+	for e, err := range rt.journal.Entries(ctx, q) {
+		if err != nil {
+			return n, err
+		}
+		if e.Header.Kind == revert.KindStarted {
+			n++
+			continue
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return n, err
+		}
+		if b, ok := rec.Body.(*revert.Handed); ok {
+			to = append(to, b.To)
+		}
+	}
+	for _, child := range to {
+		more, err := rt.started(ctx, child)
+		if err != nil {
+			return n, err
+		}
+		n += more
+	}
+	return n, nil
+}
+
+// recordOf reads the record that opened a session.
+func (rt *Runtime) recordOf(ctx context.Context, id string) (*revert.Session, error) {
+	if id != "" {
+		for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			rec, err := revert.Unseal(e)
+			if err != nil {
+				return nil, err
+			}
+			if opened, ok := rec.Body.(*revert.Session); ok {
+				return opened, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
+}
+
+// ErrNoSession: nothing on the journal is resumed by this token.
+var ErrNoSession = errors.New("no session is resumed by this token")
+
+// token makes what resumes a session, and the digest of it that is recorded.
+func (rt *Runtime) token(id string) (token, digest string) {
+	secret := make([]byte, 32)
+	rt.host.Random(secret)
+	token = fmt.Sprintf("%s.%x", id, secret)
+	return token, tokenDigest(token)
+}
+
+func tokenDigest(token string) string {
+	return string(canon.Sum("remit/session-token/v1", []byte(token)))
+}
+
+// Token resumes the session by Runtime.ResumeSession, in this process or in a
+// later one. Whoever has it acts as the session's principal: it belongs where
+// secrets are kept, and is never taken from a model or from the wire. It is empty
+// for a session that was found again without it.
+func (s *Session) Token() string {
+	if s.token == nil {
+		return ""
+	}
+	return s.token()
+}
+
+// ResumeSession goes on with a session by its token: the same principal, grant
+// and roots, as they are on the journal, and the counts that it has come to. In
+// one process any number may go on with it, and share what it stands on; while
+// another process has a transaction of it open, nobody else can (revert.ErrBusy).
+func (rt *Runtime) ResumeSession(ctx context.Context, token string) (*Session, error) {
+	id, _, _ := strings.Cut(token, ".")
+	body, err := rt.recordOf(ctx, id)
+	switch {
+	case errors.Is(err, revert.ErrNotFound):
+		return nil, ErrNoSession
+	case err != nil:
+		return nil, fmt.Errorf("agent: session: %w", err)
+	case body.Token == "" || subtle.ConstantTimeCompare([]byte(body.Token), []byte(tokenDigest(token))) != 1:
+		return nil, ErrNoSession
+	}
+	if err := rt.elsewhere(ctx, id); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	s, _, err := rt.again(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	s.token = func() string { return token }
+	return s, nil
+}
+
+// elsewhere refuses a session of which another living process has a transaction
+// open: it would count on its own.
+func (rt *Runtime) elsewhere(ctx context.Context, id string) error {
+	open, err := rt.journal.Unfinished(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range open {
+		if o.Owner == rt.journal.Owner() {
+			continue
+		}
+		t, err := revert.Load(ctx, rt.journal, o.Txn)
+		if err != nil {
+			return err
+		}
+		if t.Session != id {
+			continue
+		}
+		alive, err := rt.journal.Alive(ctx, o.Owner)
+		if err != nil {
+			return err
+		}
+		if alive {
+			return fmt.Errorf("session %s has transaction %s open in another process: %w", id, o.Txn, revert.ErrBusy)
+		}
+	}
+	return nil
+}
+
+// folders are the roots that a session's transactions see.
+type folders = map[string]disk.Root
