@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -22,61 +23,97 @@ func loadPolicy(paths []string, tests bool) (*rego.Engine, error) {
 	if len(paths) == 0 {
 		return rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix})
 	}
-	modules := map[string]string{}
+	var all policyFiles
 	for _, path := range paths {
-		if err := addPolicy(modules, path, tests); err != nil {
+		if err := all.add(path, tests); err != nil {
 			return nil, &problem{
 				code: exitUsage, what: fmt.Sprintf("the policy %q cannot be read", path), why: plainError(err),
 				fix: "name a .rego file, or a folder of them",
 			}
 		}
 	}
-	return rego.New(rego.Options{Modules: modules})
+	return rego.New(rego.Options{Sources: all.sources})
 }
 
-func addPolicy(modules map[string]string, path string, tests bool) error {
+// policyFiles are the files that a command line names, each once, as sources: a
+// folder is the root of what is below it, so that the revision is the same
+// whatever path leads there.
+type policyFiles struct {
+	sources []rego.Source
+	names   map[string]bool
+}
+
+func (p *policyFiles) add(path string, tests bool) error {
+	path = filepath.Clean(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if info.IsDir() {
-		return addFolder(modules, path)
+		return p.addFolder(path)
 	}
-	if err := addFile(modules, path); err != nil || !tests {
+	dir, files := filepath.Dir(path), []string{filepath.Base(path)}
+	if stem := strings.TrimSuffix(path, ".rego"); tests && stem != path && !strings.HasSuffix(path, "_test.rego") {
+		if _, err := os.Stat(stem + "_test.rego"); err == nil {
+			files = append(files, filepath.Base(stem)+"_test.rego")
+		}
+	}
+	if f, err := os.Open(path); err != nil { // fs.Glob would say only that nothing is there
+		return err
+	} else if err := f.Close(); err != nil {
 		return err
 	}
-	beside := strings.TrimSuffix(path, ".rego") + "_test.rego"
-	if _, err := os.Stat(beside); err != nil || strings.HasSuffix(path, "_test.rego") {
-		return nil
-	}
-	return addFile(modules, beside)
+	p.put(dir, files)
+	return nil
 }
 
 // addFolder adds what lies below a folder. One without a policy is refused: a
 // misspelt path would else be a policy that lacks half of its rules.
-func addFolder(modules map[string]string, dir string) error {
-	found := 0
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".rego" {
+func (p *policyFiles) addFolder(dir string) error {
+	var files []string
+	rules := 0
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
 		}
-		found++
-		return addFile(modules, path)
+		if path.Ext(name) == ".rego" {
+			rules++
+		} else if path.Base(name) != "data.json" {
+			return nil
+		}
+		files = append(files, name)
+		return nil
 	})
-	if err == nil && found == 0 {
+	if err == nil && rules == 0 {
 		return errors.New("no .rego file is in that folder")
 	}
+	p.put(dir, files)
 	return err
 }
 
-func addFile(modules map[string]string, path string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
+// put makes a source of the files of a folder that no other source has.
+func (p *policyFiles) put(dir string, files []string) {
+	prefix := filepath.ToSlash(dir) + "/"
+	if dir == "." {
+		prefix = ""
 	}
-	modules[filepath.ToSlash(filepath.Clean(path))] = string(text)
-	return nil
+	if p.names == nil {
+		p.names = map[string]bool{}
+	}
+	s := rego.Source{FS: os.DirFS(dir), Prefix: strings.Replace(prefix, "//", "/", 1)}
+	for _, name := range files {
+		if whole := prefix + name; !p.names[whole] {
+			p.names[whole] = true
+			s.Globs = append(s.Globs, literalGlob.Replace(name))
+		}
+	}
+	if len(s.Globs) > 0 {
+		p.sources = append(p.sources, s)
+	}
 }
+
+// literalGlob makes a glob that matches a name and no other.
+var literalGlob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
 // plainError leaves the path out, which the message names already.
 func plainError(err error) string {

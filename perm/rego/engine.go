@@ -55,11 +55,11 @@ func New(o Options) (*Engine, error) {
 	if o.Deadline == 0 {
 		o.Deadline = DefaultDeadline
 	}
-	files, err := o.files()
+	files, given, err := o.files()
 	if err != nil {
 		return nil, err
 	}
-	raw, data, err := freezeData(o.Data)
+	raw, data, err := freezeData(given)
 	if err != nil {
 		return nil, err
 	}

@@ -17,15 +17,16 @@ const DefaultDeadline = time.Second
 type Options struct {
 	Modules  map[string]string // file name -> text
 	Sources  []Source          // more files
-	Data     map[string]any    // what rules see as data; JSON values; not the key remit
+	Data     map[string]any    // what rules see as data, beside what *.json files of Sources hold; not the key remit
 	Deadline time.Duration     // per decision; 0 is DefaultDeadline
 	Memo     int               // how many decisions are remembered; 0 is DefaultMemo, less is none
 }
 
-// Source is a tree of policy files.
+// Source is a tree of policy files. A JSON file is data: its object stands in
+// data below the names of the folders that it lies in.
 type Source struct {
 	FS     fs.FS
-	Globs  []string // as of fs.Glob; none: every *.rego file of the tree
+	Globs  []string // as of fs.Glob, *.rego and *.json files; none: every *.rego and data.json of the tree
 	Prefix string   // stands before the names of the files where places are told, such as "policies/" or "builtin:"
 
 	// NoTests leaves its *_test.rego out. What a pack's tests say holds for the
@@ -42,14 +43,15 @@ type file struct {
 func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.rego") }
 
 // files reads everything that the options name, sorted by name.
-func (o Options) files() ([]file, error) {
+func (o Options) files() ([]file, map[string]any, error) {
 	var found problems
+	data := map[string]any{}
 	all := map[string]file{}
 	for name, text := range o.Modules {
 		all[name] = file{name: name, path: name, text: text}
 	}
 	for _, s := range o.Sources {
-		s.read(all, &found)
+		s.read(all, data, &found)
 	}
 	list := make([]file, 0, len(all))
 	for name, f := range all {
@@ -59,12 +61,16 @@ func (o Options) files() ([]file, error) {
 		list = append(list, f)
 	}
 	slices.SortFunc(list, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	return list, found.err()
+	if err := found.err(); err != nil {
+		return nil, nil, err
+	}
+	data, err := o.data(data)
+	return list, data, err
 }
 
-// read adds the files of s to all. A glob that matches nothing is a problem,
+// read adds the files of s to all and data. A glob that matches nothing is a problem,
 // because a misspelt one would load a policy that lacks half of its rules.
-func (s Source) read(all map[string]file, found *problems) {
+func (s Source) read(all map[string]file, data map[string]any, found *problems) {
 	if s.FS == nil {
 		found.add("", "set Source.FS", "a source has no file system")
 		return
@@ -77,6 +83,10 @@ func (s Source) read(all map[string]file, found *problems) {
 	for _, path := range paths {
 		name := s.Prefix + path
 		if s.NoTests && (file{name: name}).isTest() {
+			continue
+		}
+		if isData(path) {
+			s.readData(data, path, name, found)
 			continue
 		}
 		if _, twice := all[name]; twice {
@@ -94,7 +104,7 @@ func (s Source) read(all map[string]file, found *problems) {
 
 func (s Source) names(found *problems) ([]string, error) {
 	if len(s.Globs) == 0 {
-		return allRego(s.FS)
+		return allFiles(s.FS)
 	}
 	set := map[string]bool{}
 	for _, glob := range s.Globs {
@@ -109,10 +119,10 @@ func (s Source) names(found *problems) ([]string, error) {
 	return sortedKeys(set), nil
 }
 
-func allRego(fsys fs.FS) ([]string, error) {
+func allFiles(fsys fs.FS) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && path.Ext(name) == ".rego" {
+		if err == nil && !d.IsDir() && (path.Ext(name) == ".rego" || path.Base(name) == "data.json") {
 			names = append(names, name)
 		}
 		return err
