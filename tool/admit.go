@@ -104,7 +104,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		}
 		p, err := n.pattern.BindPattern(argument)
 		if err != nil {
-			return nil, bound, badPath(n, err)
+			return nil, bound, n.badPath(argument, err)
 		}
 		a := n.access
 		a.Resource = p.String()
@@ -157,10 +157,27 @@ func filled(params []string, argument func(string) (string, bool)) bool {
 	return true
 }
 
-func badPath(n need, err error) error {
+// badPath says which argument a need cannot be filled in with: the one that is
+// wrong even when all others are harmless.
+func (n need) badPath(argument func(string) (string, bool), err error) error {
 	name := strings.Join(n.params, ", ")
+	for _, p := range n.params {
+		_, alone := n.pattern.BindPattern(func(other string) (string, bool) {
+			if other == p {
+				return argument(p)
+			}
+			return "x", true
+		})
+		if alone != nil {
+			name, err = p, alone
+			break
+		}
+	}
 	if errors.Is(err, perm.ErrOutside) {
 		return fmt.Errorf("argument %q: the path leaves its root; valid is a relative path inside it, without \"..\"", name)
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), "argument "+name); ok {
+		return fmt.Errorf("argument %q%s", name, rest)
 	}
 	return fmt.Errorf("argument %q: %w", name, err)
 }

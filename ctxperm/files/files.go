@@ -78,19 +78,38 @@ func infoOf(d disk.Info) Info {
 	return Info{Name: d.Name, Type: d.Type.String(), Perm: d.Perm, Size: d.Size, Mtime: d.Mtime}
 }
 
+// CheckPath returns nil for a path that can be acted on, in any root. Everything
+// else is ctxperm.ErrInvalid, for every operation.
+func CheckPath(path string) error {
+	if path == "." {
+		return fmt.Errorf("%w: %q is the root itself, which is neither read nor changed", ctxperm.ErrInvalid, path)
+	}
+	if disk.CheckPath(path) != nil {
+		return fmt.Errorf("%w: %q is no path: one is relative, clean and slash-separated, without .. and NUL, such as src/main.go", ctxperm.ErrInvalid, path)
+	}
+	return checkReserved(path)
+}
+
+func checkReserved(path string) error {
+	for _, element := range strings.Split(path, "/") {
+		if reserved(element) {
+			return fmt.Errorf("%w: %q: names that begin with %s are reserved", ctxperm.ErrInvalid, path, StagePrefix)
+		}
+	}
+	return nil
+}
+
 // resource is the text of a path that is fit to be acted on.
 func (f *Files) resource(path string) (string, error) {
-	if err := disk.CheckPath(path); err != nil {
-		return "", invalid(fmt.Sprintf("%q", path), "a path is relative, clean and slash-separated, without .. and NUL, such as src/main.go")
+	if err := CheckPath(path); err != nil {
+		return "", err
 	}
 	return f.text(path)
 }
 
 func (f *Files) text(path string) (string, error) {
-	for _, element := range strings.Split(path, "/") {
-		if reserved(element) {
-			return "", invalid(path, "names that begin with "+StagePrefix+" are reserved")
-		}
+	if err := checkReserved(path); err != nil {
+		return "", err
 	}
 	r, err := perm.FileResource(f.name, path)
 	if err != nil {

@@ -105,6 +105,9 @@ func (f *Files) List(ctx context.Context, dir string) ([]Info, error) {
 		return nil, refused(err)
 	}
 	found, err := f.site.entries(ctx, dir)
+	if errors.Is(err, disk.ErrType) {
+		return nil, fmt.Errorf("%s is not a directory: %w", dir, err)
+	}
 	if err != nil {
 		return nil, refused(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
 )
@@ -77,22 +78,36 @@ func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], e
 	return p.page, err
 }
 
-func (q Query) compile() (*regexp.Regexp, error) {
+// Check says what is wrong with a query, but for its page; it names the field.
+func (q Query) Check() error {
+	_, err := q.parse()
+	return err
+}
+
+func (q Query) parse() (*regexp.Regexp, error) {
 	text := q.Pattern
 	if text == "" || len(text) > maxPattern {
-		return nil, invalid("pattern", fmt.Sprintf("it has between 1 and %d bytes", maxPattern))
+		return nil, fmt.Errorf("\"pattern\" has %d bytes; valid are 1 to %d", len(text), maxPattern)
 	}
 	if q.Literal {
 		text = regexp.QuoteMeta(text)
 	}
 	for _, segment := range strings.Split(q.Glob, "/") {
 		if _, err := path.Match(segment, ""); err != nil {
-			return nil, invalid("glob", err.Error())
+			return nil, fmt.Errorf("\"glob\" is %q, a %w: valid are such as *.go and src/**/*.go", q.Glob, err)
 		}
 	}
 	expr, err := regexp.Compile(text)
 	if err != nil {
-		return nil, invalid("pattern", err.Error())
+		return nil, fmt.Errorf("\"pattern\" is no RE2 expression: %w; literal finds plain text", err)
+	}
+	return expr, nil
+}
+
+func (q Query) compile() (*regexp.Regexp, error) {
+	expr, err := q.parse()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ctxperm.ErrInvalid, err)
 	}
 	return expr, nil
 }

@@ -2,6 +2,8 @@ package files
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
@@ -21,7 +23,7 @@ func deleteSpec() tool.Spec {
 		Description: "Delete a file, a link or an empty directory; with recursive a directory with all that is in it.",
 		Input:       object(pathArgument+`,"recursive":{"type":"boolean","description":"Delete what is in the directory too."}`+rootArgument, `"path"`),
 		Needs:       anywhere(perm.Delete, perm.List),
-		Access:      exact(func(i deleteIn) []access { return []access{{perm.Delete, "path", i.Path}} }),
+		Access:      exact(func(i deleteIn) ([]access, error) { return []access{{perm.Delete, "path", i.Path}}, nil }),
 		EffectClass: revert.Reversible, Verify: verifyDelete,
 		Execute: with(func(ctx context.Context, f *handle.Files, i deleteIn) (tool.Result, error) {
 			if i.Recursive {
@@ -38,6 +40,13 @@ type pairIn struct {
 	To   string `json:"to"`
 }
 
+func (i pairIn) apart() error {
+	if i.From == i.To || strings.HasPrefix(i.To, i.From+"/") {
+		return fmt.Errorf("argument \"to\": %q is %q itself, or lies in it; valid is a free path outside it", i.To, i.From)
+	}
+	return nil
+}
+
 const pairArguments = `"from":{"type":"string","minLength":1,"description":"Path relative to the root."},
 	"to":{"type":"string","minLength":1,"description":"The new path, which must be free; its directory must exist."}` + rootArgument
 
@@ -46,8 +55,8 @@ func moveSpec() tool.Spec {
 		Name: "file_move", Description: "Move or rename a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
 		Input: object(pairArguments, `"from","to"`),
 		Needs: anywhere(perm.Read, perm.Delete, perm.Write, perm.List),
-		Access: exact(func(i pairIn) []access {
-			return []access{{perm.Read, "from", i.From}, {perm.Delete, "from", i.From}, {perm.Write, "to", i.To}}
+		Access: exact(func(i pairIn) ([]access, error) {
+			return []access{{perm.Read, "from", i.From}, {perm.Delete, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
 		EffectClass: revert.Reversible, Verify: verifyMove,
 		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
@@ -59,9 +68,11 @@ func moveSpec() tool.Spec {
 func copySpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_copy", Description: "Copy a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
-		Input:       object(pairArguments, `"from","to"`),
-		Needs:       anywhere(perm.Read, perm.Write, perm.List),
-		Access:      exact(func(i pairIn) []access { return []access{{perm.Read, "from", i.From}, {perm.Write, "to", i.To}} }),
+		Input: object(pairArguments, `"from","to"`),
+		Needs: anywhere(perm.Read, perm.Write, perm.List),
+		Access: exact(func(i pairIn) ([]access, error) {
+			return []access{{perm.Read, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
+		}),
 		EffectClass: revert.Reversible, Verify: verifyCopy,
 		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
 			return tool.Text("copied"), f.Copy(ctx, i.From, i.To)
@@ -78,7 +89,7 @@ func mkdirSpec() tool.Spec {
 	return tool.Spec{
 		Name: "dir_create", Description: "Make a directory, and those above it that are missing. One that exists stays as it is.", Tags: []string{"files"},
 		Input: object(pathArgument+rootArgument, `"path"`), Needs: anywhere(perm.Write),
-		Access:      exact(func(i mkdirIn) []access { return []access{{perm.Write, "path", i.Path}} }),
+		Access:      exact(func(i mkdirIn) ([]access, error) { return []access{{perm.Write, "path", i.Path}}, nil }),
 		EffectClass: revert.Reversible, Verify: verifyMkdir,
 		Execute: with(func(ctx context.Context, f *handle.Files, i mkdirIn) (tool.Result, error) {
 			return tool.Text("the directory is there"), f.MkdirAll(ctx, i.Path, 0)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
@@ -48,34 +49,30 @@ func (i listIn) dir() string {
 	return i.Path
 }
 
-func listAccess(i listIn) []access { return []access{{perm.List, "path", i.dir()}} }
+func listAccess(i listIn) ([]access, error) { return []access{{perm.List, "path", i.dir()}}, nil }
 
 const dirArgument = `"path":{"type":"string","description":"Path relative to the root; the root itself by default."}`
 
 func listSpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_list", Tags: []string{"files"},
-		Description: "List a directory; with recursive all below it, sorted, leaving out what may not be listed. With recursive or page the answer is one page: entries and has_more.",
+		Description: "List a directory; with recursive all below it, sorted, leaving out what may not be listed. The answer is one page: entries and has_more.",
 		Input:       object(dirArgument+`,"recursive":{"type":"boolean","description":"List what is in directories too."}`+pageArgument+rootArgument, ``),
 		Needs:       anywhere(perm.List), Access: exact(listAccess), EffectClass: revert.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i listIn) (tool.Result, error) {
-			if !i.Recursive && i.Page == 0 {
-				found, err := f.List(ctx, i.dir())
-				return entries(found, func(e handle.Info) entry { return entryOf(e.Name, e) }, nil, err)
-			}
 			number := max(i.Page, 1)
 			if i.Recursive {
 				page, err := f.Walk(ctx, i.dir(), number)
-				return entries(page.Items, func(e handle.Entry) entry { return entryOf(e.Path, e.Info) }, &page.HasMore, err)
+				return entries(page.Items, func(e handle.Entry) entry { return entryOf(e.Path, e.Info) }, page.HasMore, err)
 			}
 			page, err := f.ListPage(ctx, i.dir(), number)
-			return entries(page.Items, func(e handle.Info) entry { return entryOf(e.Name, e) }, &page.HasMore, err)
+			return entries(page.Items, func(e handle.Info) entry { return entryOf(e.Name, e) }, page.HasMore, err)
 		}),
 	}
 }
 
-// entries is a list; with more a page of one.
-func entries[T any](found []T, line func(T) entry, more *bool, err error) (tool.Result, error) {
+// entries is one page of a list.
+func entries[T any](found []T, line func(T) entry, more bool, err error) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -83,13 +80,10 @@ func entries[T any](found []T, line func(T) entry, more *bool, err error) (tool.
 	for _, e := range found {
 		list = append(list, line(e))
 	}
-	if more == nil {
-		return result(list)
-	}
 	return result(struct {
 		Entries []entry `json:"entries"`
 		HasMore bool    `json:"has_more"`
-	}{list, *more})
+	}{list, more})
 }
 
 func result(v any) (tool.Result, error) {
@@ -113,6 +107,13 @@ type match struct {
 	Escaped bool `json:"escaped,omitempty"` // as in entry
 }
 
+func searchAccess(i searchIn) ([]access, error) {
+	if err := (handle.Query{Pattern: i.Pattern, Literal: i.Literal, Glob: i.Glob}).Check(); err != nil {
+		return nil, fmt.Errorf("argument %w", err)
+	}
+	return listAccess(i.listIn)
+}
+
 func searchSpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_search", Tags: []string{"files"},
@@ -121,7 +122,7 @@ func searchSpec() tool.Spec {
 			"literal":{"type":"boolean","description":"The pattern is plain text."},
 			"glob":{"type":"string","description":"Which files: *.go by name, src/**/*.go by path."},`+dirArgument+pageArgument+rootArgument, `"pattern"`),
 		Needs:  anywhere(perm.List, perm.Read),
-		Access: exact(func(i searchIn) []access { return listAccess(i.listIn) }), EffectClass: revert.Pure,
+		Access: exact(searchAccess), EffectClass: revert.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i searchIn) (tool.Result, error) {
 			page, err := f.Search(ctx, i.dir(), handle.Query{Pattern: i.Pattern, Literal: i.Literal, Glob: i.Glob, Page: max(i.Page, 1)})
 			if err != nil {

@@ -23,7 +23,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 		tool, want string
 		args       tool.Args
 	}{
-		{"file_list", `[{"name":"caf%E9","size":5,"type":"file"},{"escaped":true,"name":"caf%E9","size":6,"type":"file"}]`, tool.Args{"path": "odd"}},
+		{"file_list", `{"entries":[{"name":"caf%E9","size":5,"type":"file"},{"escaped":true,"name":"caf%E9","size":6,"type":"file"}],"has_more":false}`, tool.Args{"path": "odd"}},
 		{"file_search", `{"has_more":false,"matches":[{"escaped":true,"line":1,"path":"odd/caf%E9","text":"needle"}]}`, tool.Args{"path": "odd", "pattern": "needle"}},
 		{"file_copy", `"copied"`, tool.Args{"from": "odd", "to": "copy"}},
 		{"file_move", `"moved"`, tool.Args{"from": "odd", "to": "moved"}},

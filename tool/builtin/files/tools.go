@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/files"
@@ -67,18 +68,28 @@ func anywhere(actions ...perm.Action) []perm.ResourceAccess {
 	return out
 }
 
-// exact makes the accesses of one call.
-func exact[In interface{ root() string }](paths func(In) []access) func(json.RawMessage) ([]perm.ResourceAccess, error) {
+// exact makes the accesses of one call, and refuses arguments that no operation
+// takes: what can be told from the arguments alone is told before anybody is asked.
+func exact[In interface{ root() string }](paths func(In) ([]access, error)) func(json.RawMessage) ([]perm.ResourceAccess, error) {
 	return func(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 		var in In
 		if err := canon.Decode(raw, &in); err != nil {
 			return nil, err
 		}
+		all, err := paths(in)
+		if err != nil {
+			return nil, err
+		}
 		var out []perm.ResourceAccess
-		for _, a := range paths(in) {
+		for _, a := range all {
 			r, err := perm.FileResource(in.root(), a.path)
 			if errors.Is(err, perm.ErrOutside) {
 				return nil, fmt.Errorf("argument %q: the path leaves its root; valid is a relative path inside it, without \"..\"", a.argument)
+			}
+			if a.path != "." || a.action != perm.List {
+				if bad := handle.CheckPath(a.path); bad != nil {
+					return nil, fmt.Errorf("argument %q: %s", a.argument, strings.TrimPrefix(bad.Error(), ctxperm.ErrInvalid.Error()+": "))
+				}
 			}
 			if err != nil {
 				return nil, fmt.Errorf("argument %q: %w", a.argument, err)
@@ -95,20 +106,24 @@ func named[In interface {
 	root() string
 	path() string
 }](actions ...perm.Action) func(json.RawMessage) ([]perm.ResourceAccess, error) {
-	all := exact(func(in In) (out []access) {
+	all := exact(func(in In) (out []access, _ error) {
 		for _, a := range actions {
 			out = append(out, access{a, "path", in.path()})
 		}
-		return out
+		return out, nil
 	})
 	return func(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 		var in struct {
 			Root json.RawMessage `json:"root"`
 		}
-		if err := json.Unmarshal(raw, &in); err != nil || in.Root != nil {
-			return nil, err
+		out, err := all(raw)
+		if err == nil {
+			err = json.Unmarshal(raw, &in)
 		}
-		return all(raw)
+		if in.Root != nil {
+			out = nil
+		}
+		return out, err
 	}
 }
 

@@ -72,8 +72,8 @@ func TestTools(t *testing.T) {
 		{"read a directory", "file_read", tool.Args{"path": "sub"}, tool.StatusFailed, "", ""},
 		{"read a secret", "file_read", tool.Args{"path": ".env"}, tool.StatusDenied, "", "secrets"},
 		{"negative offset", "file_read", tool.Args{"path": "a.txt", "offset": -1}, tool.StatusInvalid, "", "offset"},
-		{"list", "file_list", tool.Args{}, tool.StatusDone, `[{"name":".env","size":6,"type":"file"},{"name":"a.txt","size":11,"type":"file"},{"name":"bin","size":2,"type":"file"},{"name":"keys","size":0,"type":"dir"},{"name":"sub","size":0,"type":"dir"}]`, ""},
-		{"list a directory", "file_list", tool.Args{"path": "sub"}, tool.StatusDone, `[{"name":"c.txt","size":3,"type":"file"}]`, ""},
+		{"list", "file_list", tool.Args{}, tool.StatusDone, `{"entries":[{"name":".env","size":6,"type":"file"},{"name":"a.txt","size":11,"type":"file"},{"name":"bin","size":2,"type":"file"},{"name":"keys","size":0,"type":"dir"},{"name":"sub","size":0,"type":"dir"}],"has_more":false}`, ""},
+		{"list a directory", "file_list", tool.Args{"path": "sub"}, tool.StatusDone, `{"entries":[{"name":"c.txt","size":3,"type":"file"}],"has_more":false}`, ""},
 		{"list outside", "file_list", tool.Args{"path": ".."}, tool.StatusInvalid, "", ""},
 		{"write", "file_write", tool.Args{"path": "a.txt", "content": "new"}, tool.StatusDone, `"wrote 3 bytes"`, ""},
 		{"write what is there", "file_write", tool.Args{"path": "a.txt", "content": "one two one"}, tool.StatusDone, "", ""},
@@ -101,7 +101,8 @@ func TestTools(t *testing.T) {
 		{"search", "file_search", tool.Args{"pattern": "s?ee?"}, tool.StatusDone, `{"has_more":false,"matches":[{"line":1,"path":"a.txt","text":"one two one"},{"line":1,"path":"sub/c.txt","text":"see"}]}`, ""},
 		{"search literally", "file_search", tool.Args{"pattern": "s.e", "literal": true}, tool.StatusDone, `{"has_more":false,"matches":[]}`, ""},
 		{"search some", "file_search", tool.Args{"pattern": "e", "glob": "c.*", "path": "sub"}, tool.StatusDone, `{"has_more":false,"matches":[{"line":1,"path":"sub/c.txt","text":"see"}]}`, ""},
-		{"search nonsense", "file_search", tool.Args{"pattern": "("}, tool.StatusFailed, "", "pattern"},
+		{"search nonsense", "file_search", tool.Args{"pattern": "("}, tool.StatusInvalid, "", "pattern"},
+		{"list a file", "file_list", tool.Args{"path": "a.txt"}, tool.StatusFailed, "", "is not a directory"},
 		{"move", "file_move", tool.Args{"from": "a.txt", "to": "sub/a.txt"}, tool.StatusDone, `"moved"`, ""},
 		{"move a directory", "file_move", tool.Args{"from": "sub", "to": "other"}, tool.StatusDone, `"moved"`, ""},
 		{"move a secret", "file_move", tool.Args{"from": ".env", "to": "env"}, tool.StatusDenied, "", "secrets"},
@@ -115,7 +116,7 @@ func TestTools(t *testing.T) {
 		{"make what is there", "dir_create", tool.Args{"path": "sub"}, tool.StatusDone, "", ""},
 		{"make where a file is", "dir_create", tool.Args{"path": "a.txt/x"}, tool.StatusFailed, "", "exists"},
 		{"make in git", "dir_create", tool.Args{"path": "x/.git/hooks"}, tool.StatusDenied, "", "history"},
-		{"staging name", "file_write", tool.Args{"path": ".remit-stage-1", "content": ""}, tool.StatusFailed, "", "reserved"},
+		{"staging name", "file_write", tool.Args{"path": ".remit-stage-1", "content": ""}, tool.StatusInvalid, "", "reserved"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, tx := session(t)

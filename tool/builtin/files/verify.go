@@ -184,9 +184,39 @@ func compare(ctx context.Context, s verify.Subject, root, path string, want []by
 	case err != nil:
 		return verify.Unclear(err.Error())
 	case bytes.Equal(got, want):
-		return verify.Applied("the file has exactly the content that was asked for")
+		return asRecorded(ctx, s, resource)
 	default:
 		return verify.Absent("the file has another content")
+	}
+}
+
+// asRecorded looks at a file whose content is the one that was asked for, and may
+// have been before: its bits and attributes tell what the call did.
+func asRecorded(ctx context.Context, s verify.Subject, resource string) verify.Verdict {
+	const right = "the file has exactly the content that was asked for"
+	first, last := "", ""
+	for _, c := range s.Changes {
+		if c.Resource != resource {
+			continue
+		}
+		if first == "" {
+			first = c.Before
+		}
+		last = c.After
+	}
+	if last == "" {
+		return verify.Applied(right) // it had it before
+	}
+	version, err := s.World.Version(ctx, resource)
+	switch {
+	case err != nil:
+		return verify.Unclear(err.Error())
+	case version == last:
+		return verify.Applied(right)
+	case version == first:
+		return verify.Absent("the file is as it was before, which had the same content")
+	default:
+		return verify.Partial(right + ", and other bits or attributes than it was given")
 	}
 }
 

@@ -27,7 +27,7 @@ func writeSpec() tool.Spec {
 		Name: "file_write", Description: "Write a file whole, creating it where it is not there.", Tags: []string{"files"},
 		Input: object(pathArgument+`,
 			"content":{"type":"string","description":"The whole new content."},
-			"mode":{"type":"string","pattern":"^0?[0-7]{3}$","description":"Permission bits in octal, such as 0644; kept by default."},
+			"mode":{"type":"string","pattern":"^0?[4-7][0-7]{2}$","description":"Permission bits in octal, such as 0644, readable for the owner; kept by default."},
 			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`+rootArgument, `"path","content"`),
 		Needs: need(perm.Write), Access: named[writeIn](perm.Write), EffectClass: revert.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
