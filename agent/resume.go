@@ -123,15 +123,25 @@ func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Princip
 func (rt *Runtime) recount(ctx context.Context, id string, t *tally) error {
 	kinds := []revert.Kind{
 		revert.KindLabelled, revert.KindStarted, revert.KindInvalid, revert.KindDenied,
-		revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified,
+		revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
 	}
+	erased := map[string]bool{}
 	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: kinds}) {
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
+		if e.Erased != "" {
+			continue // the record that says so counts for all of the call
+		}
 		rec, err := revert.Unseal(e)
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
+		}
+		if rec.Kind == revert.KindErased {
+			if erased[rec.Call] {
+				continue
+			}
+			erased[rec.Call] = true
 		}
 		t.records(rec.At, []revert.Line{{Call: rec.Call, Body: rec.Body}})
 	}

@@ -176,6 +176,18 @@ func (t *tally) record(call string, at time.Time, body revert.Body) {
 		c.end(tool.Status(b.Status), at, b.Spent())
 	case *revert.Unknown:
 		c.end(tool.StatusUnknown, at, true)
+	case *revert.Erased:
+		switch s := tool.Status(b.Status); s {
+		case "": // a taking back, or a call that never ended
+			return
+		case tool.StatusInvalid, tool.StatusDenied:
+			t.refused(call, b.Tool, s, b.Ended)
+			return
+		default:
+			c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts)}
+			t.calls[call] = c
+			c.end(s, b.Ended, b.Spent)
+		}
 	case *revert.Verified:
 		if c != nil && !b.OK && b.Phase != string(verify.AfterUndo) && c.status == tool.StatusDone {
 			c.status = tool.StatusVerifyFailed

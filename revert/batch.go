@@ -14,6 +14,11 @@ func (b Batch) Check() error {
 	if b.Fence.Txn == "" && (len(b.Claims) > 0 || b.End) {
 		return errors.New("batch: claims and an end belong to a fenced transaction, and there is no fence")
 	}
+	for _, call := range b.Erase {
+		if call == "" {
+			return errors.New("batch: the call that is to be erased has no id")
+		}
+	}
 	if b.Take.To.Txn != "" && b.Take.To.Owner == "" {
 		return fmt.Errorf("batch: transaction %s is given to nobody", b.Take.To.Txn)
 	}

@@ -33,7 +33,8 @@ type Problem struct {
 type FsckReport struct {
 	Entries  int64 `json:"entries"`
 	Txns     int64 `json:"txns"`
-	Blobs    int64 `json:"blobs"` // times that an entry names one
+	Blobs    int64 `json:"blobs"`  // times that an entry names one
+	Erased   int64 `json:"erased"` // entries whose bodies were destroyed, as records say
 	Problems int64 `json:"problems"`
 	Head     Head  `json:"head"` // of the entries that were looked at
 }
@@ -165,6 +166,15 @@ func (f *fsck) grow(ctx context.Context, e Entry, sound bool) {
 
 // entry looks at what a sound entry says.
 func (f *fsck) entry(ctx context.Context, e Entry) error {
+	if e.Erased != "" {
+		f.report.Erased++
+		if e.Header.Txn == "" || e.Header.Call == "" {
+			f.problem(e.Pos, "the body of %s is gone, which can only be of a call", e.Header.Kind)
+			return nil
+		}
+		f.stream(ctx, e, Record{Header: e.Header})
+		return nil
+	}
 	r, err := Unseal(e)
 	if err != nil {
 		f.problem(e.Pos, "%w", err)
@@ -188,6 +198,39 @@ func (f *fsck) entry(ctx context.Context, e Entry) error {
 			continue
 		}
 		f.whole.add(ref.Digest)
+	}
+	return nil
+}
+
+// blobsIn lists the content that an entry names.
+func blobsIn(e Entry) ([]BlobRef, error) {
+	if e.Erased != "" || (e.Header.Kind != KindChanged && e.Header.Kind != KindReverting) {
+		return nil, nil
+	}
+	r, err := Unseal(e)
+	if err != nil {
+		return nil, err
+	}
+	return blobsOf(r.Body), nil
+}
+
+// Blobs calls fn with each blob that an entry after a position names, as often as
+// it is named. It ends with an error where an entry cannot be read: what that one
+// names must not be taken for unnamed.
+func Blobs(ctx context.Context, j Journal, after int64, fn func(BlobRef) error) error {
+	for e, err := range j.Entries(ctx, Query{Kinds: []Kind{KindChanged, KindReverting}, After: after}) {
+		if err != nil {
+			return err
+		}
+		refs, err := blobsIn(e)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			if err := fn(ref); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -77,6 +77,12 @@ type Journal interface {
 	// Open reads content back and fails with ErrDamaged, at the latest at its
 	// end, when the bytes are not those that were kept.
 	Open(ctx context.Context, ref BlobRef) (io.ReadCloser, error)
+	// Collect drops the content that no entry names any more, and gives room back.
+	// Of content that was kept lately and that no entry names yet, it drops what
+	// gone names, and other only where nobody else has the journal open.
+	// Bytes of what was erased or dropped before it are nowhere in the store once it
+	// returns, except as the result says.
+	Collect(ctx context.Context, gone []BlobRef) (Collected, error)
 	// Close ends this opening; its owner is dead afterwards.
 	Close() error
 }
@@ -97,8 +103,23 @@ type Batch struct {
 	// Claims are resources that the fenced transaction holds from now until it
 	// ends. One held by another refuses the batch with a ClaimedError.
 	Claims []string
+	// Erase names calls: the body and the salt of every earlier entry of theirs
+	// that is not of the kind KindErased are destroyed, in the same step, and the
+	// digests of the bodies stay. The batch's own entries are not.
+	Erase []string
 	// End ends the fenced transaction and releases its claims.
 	End bool
+}
+
+// Collected is what Collect came to.
+type Collected struct {
+	Blobs int64 `json:"blobs"` // dropped
+	Bytes int64 `json:"bytes"` // of those
+	Freed int64 `json:"freed"` // bytes by which the store is smaller
+	Size  int64 `json:"size"`  // of everything that is left, in bytes
+	// Waiting says why bytes that were to go may still be there, until Collect is
+	// called again; empty: they are gone.
+	Waiting string `json:"waiting,omitempty"`
 }
 
 // Ownership is a transaction and its owner.

@@ -37,6 +37,7 @@ const (
 	KindCommitted  Kind = "committed"   // the transaction ended, its effects stay
 	KindAborting   Kind = "aborting"    // the transaction is being taken back
 	KindAborted    Kind = "aborted"     // the transaction ended, taken back as far as listed
+	KindErased     Kind = "erased"      // the bodies of a call's records were destroyed
 	KindUndoneBy   Kind = "undone_by"   // an ended transaction is being taken back, or brought back, by another
 )
 
@@ -45,7 +46,7 @@ func Kinds() []Kind {
 	return []Kind{
 		KindSession, KindHanded, KindRevoked, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindRevertedTo,
-		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindUndoneBy,
+		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy,
 	}
 }
 
@@ -58,7 +59,7 @@ func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
 		&Session{}, &Handed{}, &Revoked{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
-		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &UndoneBy{},
+		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
 	} {
 		if b.kind() == k {
 			return b, nil
@@ -320,6 +321,26 @@ type Aborted struct {
 	Complete bool `json:"complete"`
 }
 
+// Erased says that the bodies of the records of one call are gone, of a call or of
+// the taking back of one. It is stored in the same step in which they are
+// destroyed, and is all that is left to say what the call was.
+type Erased struct {
+	Cause  string      `json:"cause"`        // asked, retention
+	By     string      `json:"by,omitempty"` // the person who asked
+	Why    string      `json:"why,omitempty"`
+	Tool   ToolRef     `json:"tool"`
+	Class  EffectClass `json:"class,omitempty"`
+	As     Phase       `json:"as,omitempty"`     // how the call had ended; empty of a taking back
+	Status string      `json:"status,omitempty"` // its outcome; empty where it never had one
+	Ended  time.Time   `json:"ended,omitzero"`
+	// Counts are what the call adds to sums of its session, where it was Spent: an
+	// erasure gives no budget back.
+	Counts  map[string]json.Number `json:"counts,omitempty"`
+	Spent   bool                   `json:"spent,omitempty"`
+	Left    bool                   `json:"left,omitempty"`    // something of the call may be there, and cannot be taken back any more
+	Touched []string               `json:"touched,omitempty"` // what it changed; not where somebody asked
+}
+
 // UndoneBy stands in an ended transaction and names the one that takes it back,
 // or brings it back.
 type UndoneBy struct {
@@ -352,4 +373,5 @@ func (*Reverted) kind() Kind   { return KindReverted }
 func (*Committed) kind() Kind  { return KindCommitted }
 func (*Aborting) kind() Kind   { return KindAborting }
 func (*Aborted) kind() Kind    { return KindAborted }
+func (*Erased) kind() Kind     { return KindErased }
 func (*UndoneBy) kind() Kind   { return KindUndoneBy }

@@ -107,6 +107,7 @@ func (s *memoryStore) append(b Batch) error {
 		return err
 	}
 	s.take(b.Take)
+	s.erase(b.Erase)
 	for _, blob := range b.Blobs {
 		if data, inline := blob.Inline(); inline {
 			s.blobs[blob.ref.Digest] = bytes.Clone(data)
@@ -127,6 +128,52 @@ func (s *memoryStore) append(b Batch) error {
 		s.end(b.Fence.Txn)
 	}
 	return nil
+}
+
+// erase makes a new list: what readers have is never changed.
+func (s *memoryStore) erase(calls []string) {
+	if len(calls) == 0 {
+		return
+	}
+	s.entries = slices.Clone(s.entries)
+	for i, e := range s.entries {
+		if e.Header.Kind != KindErased && slices.Contains(calls, e.Header.Call) {
+			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
+			s.entries[i] = e
+		}
+	}
+}
+
+// Collect drops what no entry names. Nothing is ever kept and not yet named by
+// somebody else in a way that could be told, so gone decides only for other
+// openings.
+func (m *memory) Collect(ctx context.Context, gone []BlobRef) (c Collected, err error) {
+	err = m.do(ctx, func(s *memoryStore) error {
+		named := map[string]bool{}
+		for _, e := range s.entries {
+			refs, err := blobsIn(e)
+			if err != nil {
+				return err
+			}
+			for _, ref := range refs {
+				named[ref.Digest] = true
+			}
+		}
+		for digest, data := range s.blobs {
+			ref := BlobRef{Digest: digest, Size: int64(len(data))}
+			if named[digest] || (len(s.alive) > 1 && len(data) > InlineMax && !slices.Contains(gone, ref)) {
+				c.Size += ref.Size
+				continue
+			}
+			delete(s.blobs, digest)
+			c.Blobs, c.Bytes, c.Freed = c.Blobs+1, c.Bytes+ref.Size, c.Freed+ref.Size
+		}
+		for _, e := range s.entries {
+			c.Size += int64(len(e.Head) + len(e.Body))
+		}
+		return nil
+	})
+	return c, err
 }
 
 // holder returns the present owner of an unfinished transaction.
@@ -236,10 +283,7 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 
 // readEntry checks before it hands out, as a journal on a disk must.
 func readEntry(e Entry) (Entry, error) {
-	if err := e.Check(); err != nil {
-		return Entry{Pos: e.Pos}, err
-	}
-	return e.clone(), nil
+	return e.clone().Checked()
 }
 
 func (e Entry) clone() Entry {

@@ -36,6 +36,10 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}, Dependents: s.dependents(t, how)}
 	var known []*Call
 	for _, c := range s.calls {
+		if c.Phase == PhaseErased {
+			rep.add(t, c, c.erasedResult())
+			continue
+		}
 		if c.unclear() {
 			rep.add(t, c, freeze(c, m.frozen)...)
 			continue

@@ -3,6 +3,7 @@ package revert
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,6 +43,9 @@ type Entry struct {
 	Salt   []byte // SaltSize random bytes; nil once erased
 	Body   []byte // canonical JSON; nil once erased
 	Leaf   string // sha256:…, see Seal
+	Erased string // digest of the body that is gone; empty while it is there
+
+	checked bool // fits its leaf, and Header is decoded from Head
 }
 
 // Seal turns a record into an entry. Salt must be SaltSize fresh random bytes.
@@ -67,44 +71,63 @@ func Seal(r Record, salt []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("seal %s: body: %w", r.Kind, err)
 	}
-	e := Entry{Header: r.Header, Head: head, Salt: bytes.Clone(salt), Body: body}
+	e := Entry{Header: r.Header, Head: head, Salt: bytes.Clone(salt), Body: body, checked: true}
 	e.Leaf = leafOf(head, bodyDigest(salt, body))
 	return e, nil
 }
 
-// Check reports ErrDamaged unless header, salt and body are those that the leaf
-// was made of. An erased entry cannot be checked beyond its leaf's form: pass
-// the body digest that the erasure left behind to CheckErased.
+// Check reports ErrDamaged unless header, salt and body, or the digest that an
+// erasure left in the place of the last two, are those that the leaf was made of.
 func (e Entry) Check() error {
-	if e.Salt == nil && e.Body == nil {
-		return fmt.Errorf("%w: entry %d is erased and has no body to check", ErrDamaged, e.Pos)
-	}
-	return e.CheckErased(bodyDigest(e.Salt, e.Body))
-}
-
-// CheckErased checks an entry against the digest of its erased body.
-func (e Entry) CheckErased(body string) error {
-	if leafOf(e.Head, body) != e.Leaf {
+	gone := e.Salt == nil && e.Body == nil
+	switch {
+	case gone && e.Erased == "":
+		return fmt.Errorf("%w: entry %d has no body, and no digest of one", ErrDamaged, e.Pos)
+	case !gone && e.Erased != "":
+		return fmt.Errorf("%w: entry %d is erased, and has a body", ErrDamaged, e.Pos)
+	case leafOf(e.Head, e.BodyDigest()) != e.Leaf:
 		return fmt.Errorf("%w: entry %d does not fit its leaf", ErrDamaged, e.Pos)
-	}
-	var h Header
-	if err := canon.Decode(e.Head, &h); err != nil {
-		return fmt.Errorf("%w: entry %d: header: %w", ErrDamaged, e.Pos, err)
 	}
 	return nil
 }
 
-// BodyDigest returns what CheckErased needs once the body is gone.
-func (e Entry) BodyDigest() string { return bodyDigest(e.Salt, e.Body) }
-
-// Unseal checks an entry and decodes it.
-func Unseal(e Entry) (Record, error) {
+// Checked is Check for a Journal that hands an entry out: the result has the
+// header decoded, and Unseal does neither again.
+func (e Entry) Checked() (Entry, error) {
 	if err := e.Check(); err != nil {
-		return Record{}, err
+		return Entry{Pos: e.Pos}, err
 	}
-	var h Header
-	if err := canon.Decode(e.Head, &h); err != nil {
-		return Record{}, fmt.Errorf("%w: entry %d: header: %w", ErrDamaged, e.Pos, err)
+	e.Header = Header{}
+	if err := canon.Decode(e.Head, &e.Header); err != nil {
+		return Entry{Pos: e.Pos}, fmt.Errorf("%w: entry %d: header: %w", ErrDamaged, e.Pos, err)
+	}
+	e.checked = true
+	return e, nil
+}
+
+// BodyDigest is the digest of the body, also of one that is gone.
+func (e Entry) BodyDigest() string {
+	if e.Erased != "" {
+		return e.Erased
+	}
+	return bodyDigest(e.Salt, e.Body)
+}
+
+// ErrErased is what becomes of reading a body that was destroyed, and of taking a
+// call back whose way back was.
+var ErrErased = errors.New("it was erased")
+
+// Unseal checks an entry and decodes it. The body of an erased one is ErrErased.
+func Unseal(e Entry) (Record, error) {
+	if !e.checked {
+		var err error
+		if e, err = e.Checked(); err != nil {
+			return Record{}, err
+		}
+	}
+	h := e.Header
+	if e.Erased != "" {
+		return Record{}, fmt.Errorf("entry %d: %w", e.Pos, ErrErased)
 	}
 	if h.V != RecordVersion {
 		return Record{}, fmt.Errorf("entry %d has version %d; this remit reads version %d: use a newer one", e.Pos, h.V, RecordVersion)

@@ -70,6 +70,8 @@ func TestRecordVectors(t *testing.T) {
 			require.Equal(t, v.CanonicalBody, string(sealed.Body))
 			require.Equal(t, v.BodyDigest, sealed.BodyDigest())
 			sealed.Pos = want.Pos
+			want, err = want.Checked()
+			require.NoError(t, err)
 			require.Equal(t, want, sealed)
 
 			back, err := revert.Unseal(want)
@@ -107,11 +109,18 @@ func TestDamagedRecords(t *testing.T) {
 func TestAnErasedRecordIsStillChecked(t *testing.T) {
 	v := vectors(t)[0]
 	e := v.entry(t)
+	e.Erased = e.BodyDigest()
+	require.ErrorIs(t, e.Check(), revert.ErrDamaged, "it has both")
 	e.Salt, e.Body = nil, nil
-	require.NoError(t, e.CheckErased(v.BodyDigest))
-	require.ErrorIs(t, e.CheckErased(v.Leaf), revert.ErrDamaged)
+	require.NoError(t, e.Check())
+	_, err := revert.Unseal(e)
+	require.ErrorIs(t, err, revert.ErrErased)
+	require.NotErrorIs(t, err, revert.ErrDamaged)
+	e.Erased = v.Leaf
+	require.ErrorIs(t, e.Check(), revert.ErrDamaged)
+	e.Erased = v.BodyDigest
 	e.Head[0] ^= 1
-	require.ErrorIs(t, e.CheckErased(v.BodyDigest), revert.ErrDamaged)
+	require.ErrorIs(t, e.Check(), revert.ErrDamaged)
 }
 
 func TestRecordsOfANewerRemit(t *testing.T) {

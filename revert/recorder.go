@@ -60,6 +60,7 @@ type Write struct {
 	Lines   []Line
 	Blobs   []Blob
 	Claims  []string
+	Erase   []string // see Batch
 	Take    Take
 	End     bool
 	Durable bool
@@ -68,7 +69,7 @@ type Write struct {
 // Write seals the lines and appends them as one batch. The time of all lines is
 // the same, and each has a salt of its own.
 func (r Recorder) Write(ctx context.Context, w Write) error {
-	batch := Batch{Blobs: w.Blobs, Claims: w.Claims, Take: w.Take, End: w.End, Durable: w.Durable}
+	batch := Batch{Blobs: w.Blobs, Claims: w.Claims, Erase: w.Erase, Take: w.Take, End: w.End, Durable: w.Durable}
 	if r.txn != "" {
 		batch.Fence = Ownership{Txn: r.txn, Owner: r.journal.Owner()}
 	}
@@ -79,7 +80,9 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 			return err
 		}
 		batch.Entries = append(batch.Entries, e)
-		point += "." + string(l.Body.kind())
+		if l.Body.kind() != KindErased || len(batch.Entries) == 1 { // of which there may be many
+			point += "." + string(l.Body.kind())
+		}
 	}
 	if err := r.host.Point(ctx, point); err != nil {
 		return err

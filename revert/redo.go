@@ -50,6 +50,9 @@ func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, by string, go
 	if !going {
 		if len(t.undone()) == 0 {
 			rep.State = t.State()
+			if t.End != "" && allErased(t.Calls) {
+				return rep, noWayBack(t, t.Calls[0])
+			}
 			return rep, nil
 		}
 		var err error

@@ -168,7 +168,7 @@ func (c *Call) unclear() bool {
 		return !c.Confined()
 	case PhaseStarted:
 		return true // its end could not be written
-	case PhaseInvalid, PhaseDenied, PhasePending, PhaseDone, PhaseFailed:
+	case PhaseInvalid, PhaseDenied, PhasePending, PhaseDone, PhaseFailed, PhaseErased:
 	}
 	return false
 }

@@ -19,6 +19,7 @@ const (
 	PhaseDone    Phase = "done"
 	PhaseFailed  Phase = "failed"
 	PhaseUnknown Phase = "unknown"
+	PhaseErased  Phase = "erased" // only Call.Erased says what it was
 )
 
 // Call is what the journal says of one call.
@@ -40,6 +41,7 @@ type Call struct {
 	Failed   *Failed
 	Unknown  *Unknown
 	Decided  *Decided // what a person said of it, where its outcome was unknown
+	Erased   *Erased  // set: the records of the call are gone, and all else here with them
 	Verified []Verified
 	Undo     *Undo // the newest taking back, nil where there was none, or it was taken back itself
 	Redo     *Undo // a taking back of Undo that has no end
@@ -61,6 +63,9 @@ type Undo struct {
 
 // Class is the effect class that counts for the call.
 func (c *Call) Class() EffectClass {
+	if c.Erased != nil && c.Erased.Class != "" {
+		return c.Erased.Class
+	}
 	if c.Started == nil {
 		return Pure
 	}
@@ -88,6 +93,8 @@ func (c *Call) Left() bool {
 		return c.Undo != nil && !c.Undone()
 	case PhaseUnknown:
 		return !c.Undone() // of a confined call the versions told what it did
+	case PhaseErased:
+		return c.Erased.Left
 	case PhaseStarted, PhaseDone:
 	}
 	if c.Undone() {
@@ -139,6 +146,7 @@ type Txn struct {
 
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
+	gone  map[string]int64 // by call id, position of a body that is gone, as long as nothing says why
 }
 
 // Mark is a savepoint: it stands before the call with index At.
@@ -199,12 +207,15 @@ func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
 	if id == "" {
 		return nil, fmt.Errorf("the empty transaction id: %w", ErrNotFound)
 	}
-	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}}
+	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, err
 	}
 	if t.Owner == "" {
 		return nil, fmt.Errorf("transaction %s: %w", id, ErrNotFound)
+	}
+	for call, pos := range t.gone {
+		return nil, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", ErrDamaged, pos, call)
 	}
 	for _, undo := range t.UndoneBy {
 		if err := t.read(ctx, j, undo, t.applyUndo); err != nil {
@@ -239,6 +250,12 @@ func (t *Txn) read(ctx context.Context, j Journal, txn string, apply func(Entry,
 		if err != nil {
 			return err
 		}
+		if e.Erased != "" {
+			if err := t.applyGone(e); err != nil {
+				return fmt.Errorf("%w: entry %d: %w", ErrDamaged, e.Pos, err)
+			}
+			continue
+		}
 		r, err := Unseal(e)
 		if err != nil {
 			return err
@@ -263,7 +280,7 @@ func (t *Txn) apply(e Entry, r Record) error {
 	if t.Owner == "" {
 		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
 	}
-	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered && r.Kind != KindDecided {
+	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered && r.Kind != KindDecided && r.Kind != KindErased {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {
@@ -283,6 +300,8 @@ func (t *Txn) apply(e Entry, r Record) error {
 		t.dropMarks(b.Name)
 	case *Reverting, *Reverted:
 		return t.applyUndo(e, r)
+	case *Erased:
+		return t.applyErased(r, b)
 	default:
 		return t.applyCall(e, r)
 	}

@@ -114,6 +114,9 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		if len(s.calls) == 0 {
 			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, nil
 		}
+		if allErased(s.calls) {
+			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, noWayBack(t, s.calls[0])
+		}
 		if link, err = r.beginUndo(ctx, t, s); err != nil {
 			return Report{Txn: t.ID}, err
 		}
@@ -207,7 +210,9 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 		}
 		var results []Result
 		var err error
-		if c.unclear() {
+		if c.Phase == PhaseErased {
+			results = []Result{c.erasedResult()}
+		} else if c.unclear() {
 			results = freeze(c, m.frozen)
 		} else if results, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
 			return items, err

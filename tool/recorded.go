@@ -44,6 +44,9 @@ func (l *Line) otherCall(c *revert.Call, req Request) string {
 	if c.Phase == revert.PhaseInvalid {
 		return ""
 	}
+	if c.Phase == revert.PhaseErased {
+		return "its records were erased, so that nobody can say whether this is the same call"
+	}
 	v, err := decodeInput(req.Input, l.p.Limits.Input)
 	if err != nil {
 		return err.Error()
@@ -116,6 +119,8 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 	case revert.PhaseUnknown:
 		o.Status, o.Decision = StatusUnknown, decisionRecord(c.Started.Decision)
 		o.Error = &Problem{What: "the effect of the call cannot be told", Why: c.Unknown.Why}
+	case revert.PhaseErased: // told before
+		o.Status = StatusUnknown
 	case revert.PhaseStarted:
 		o.Status, o.Decision = StatusUnknown, decisionRecord(c.Started.Decision)
 		o.Error = &Problem{What: "the call has no end on the journal", Why: "it is running in another process, or its process died"}

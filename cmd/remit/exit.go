@@ -84,6 +84,10 @@ func problemOf(err error) *problem {
 		return policyProblem(policy)
 	case errors.Is(err, revert.ErrBusy):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
+	case errors.Is(err, revert.ErrNotOver):
+		return &problem{code: exitUsage, what: "nothing was erased", why: err.Error(), fix: "remit log shows how it stands; remit settle says what became of a call"}
+	case errors.Is(err, revert.ErrErased):
+		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, revert.ErrNotFound):
 		return &problem{code: exitUsage, what: err.Error(), fix: "remit log lists what is recorded for this workspace; --workspace and --state name others"}
 	default:

@@ -75,6 +75,9 @@ func (p paint) fsckProblem(w io.Writer, found revert.Problem) {
 
 func (p paint) fsckReport(w io.Writer, r sqlite.FsckReport) {
 	_, _ = fmt.Fprintf(w, "%s looked at, of %s; content named %s\n", entries(r.Entries), count(int(r.Txns), "transaction"), count(int(r.Blobs), "time"))
+	if r.Erased > 0 {
+		_, _ = fmt.Fprintln(w, p.faint("erased, and accounted for: "+entries(r.Erased)))
+	}
 	if r.Unnamed+r.Leftover > 0 {
 		_, _ = fmt.Fprintln(w, p.faint(fmt.Sprintf("left by crashes, which is no problem: %s that nothing names, %s", count(int(r.Unnamed), "blob"), count(int(r.Leftover), "unfinished file"))))
 	}

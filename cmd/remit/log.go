@@ -98,6 +98,16 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 		if c.Undone != "" {
 			words += p.faint("  (taken back: " + strings.ReplaceAll(c.Undone, "_", " ") + ")")
 		}
+		if c.Erased != nil {
+			words = strings.TrimLeft(words+p.faint("  ("+erasedWords(c.Erased)+")"), " ")
+		}
 		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", p.mark(tool.Status(c.Status)), p.faint(c.Call), printable(c.Tool), words)
 	}
+}
+
+func erasedWords(e *erasedRecord) string {
+	if e.Cause == "retention" {
+		return "its records were dropped by age"
+	}
+	return "erased by " + printable(e.By)
 }

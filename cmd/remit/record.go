@@ -33,6 +33,24 @@ type callLine struct {
 	Status  string        `json:"status"` // of the outcome, or in_flight
 	Changes []tool.Change `json:"changes"`
 	Undone  string        `json:"undone,omitempty"` // all, some, none, or in_flight
+	Erased  *erasedRecord `json:"erased,omitempty"` // nothing else is left of it
+}
+
+// erasedRecord says who erased a call, or that its retention had ended.
+type erasedRecord struct {
+	Cause   string   `json:"cause"` // asked, retention
+	By      string   `json:"by,omitempty"`
+	Why     string   `json:"why,omitempty"`
+	Left    bool     `json:"left"` // something of it is there that cannot be taken back any more
+	Touched []string `json:"touched,omitempty"`
+}
+
+func erasedOf(c *revert.Call) *erasedRecord {
+	if c.Erased == nil {
+		return nil
+	}
+	e := c.Erased
+	return &erasedRecord{Cause: e.Cause, By: e.By, Why: e.Why, Left: e.Left, Touched: e.Touched}
 }
 
 func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txnRecord, error) {
@@ -55,7 +73,7 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 		return nil, r, err
 	}
 	for _, c := range t.Calls {
-		r.Calls = append(r.Calls, callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c)})
+		r.Calls = append(r.Calls, callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c), erasedOf(c)})
 	}
 	return t, r, nil
 }
@@ -81,6 +99,8 @@ func principalOf(ctx context.Context, j revert.Journal, session string) (string,
 // statusOf is the outcome that a call ended with, as far as the journal knows.
 func statusOf(c *revert.Call) string {
 	switch c.Phase {
+	case revert.PhaseErased:
+		return cmp.Or(c.Erased.Status, string(c.Erased.As))
 	case revert.PhaseStarted:
 		return "in_flight"
 	case revert.PhaseDone:
@@ -162,7 +182,7 @@ type undoRecord struct {
 
 func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord, error) {
 	r := callRecord{
-		callLine: callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c)},
+		callLine: callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c), erasedOf(c)},
 		Txn:      c.Ref.Txn, Session: c.Session, Principal: principal, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
 		Began: c.Began, Access: []revert.Access{}, Notes: c.Notes, Verdicts: listed(c.Verified),
 		Input: json.RawMessage("null"), Output: json.RawMessage("null"),
@@ -184,6 +204,9 @@ func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord
 		r.Why = c.Invalid.Why
 	}
 	r.ended(c)
+	if c.Erased != nil {
+		r.EffectClass = c.Erased.Class
+	}
 	if c.Undo != nil {
 		r.Undo = undoOf(c.Undo)
 	}
@@ -203,7 +226,7 @@ func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
 // declared fills in what the journal does not say of a call whose code was never
 // entered, where the tool at hand is the one that was meant.
 func (r *callRecord) declared(c *revert.Call, t tool.Tool) {
-	if r.EffectClass == "" && t.Digest() == c.Tool.Digest {
+	if r.EffectClass == "" && c.Erased == nil && t.Digest() == c.Tool.Digest {
 		s := t.Spec()
 		r.EffectClass, r.Declared, r.Confinement = t.Class(), s.EffectClass != "", string(s.Confinement)
 	}

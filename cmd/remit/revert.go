@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -157,7 +158,8 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 		if err != nil {
 			return err
 		}
-		if t.Undoes+t.Redoes != "" || len(t.Left()) == 0 {
+		erased := func(c *revert.Call) bool { return c.Phase == revert.PhaseErased } // no way back is left
+		if t.Undoes+t.Redoes != "" || len(slices.DeleteFunc(t.Left(), erased)) == 0 {
 			return nil
 		}
 		found = id

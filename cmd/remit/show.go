@@ -142,7 +142,9 @@ func (p paint) record(w io.Writer, c callRecord) {
 	row("asked by", c.Principal)
 	row("in", c.Txn)
 	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
-	row("input", string(c.Input))
+	if c.Erased == nil {
+		row("input", string(c.Input))
+	}
 	row("redacted", strings.Join(c.Redacted, ", "))
 	row("effect", effectWords(c))
 	touches := "touches"
@@ -165,13 +167,19 @@ func (p paint) record(w io.Writer, c callRecord) {
 	if c.Decided != nil {
 		row("settled", map[bool]string{true: "applied", false: "absent"}[c.Decided.Applied]+" by "+c.Decided.By+": "+c.Decided.Why)
 	}
+	if c.Erased != nil {
+		row("erased", strings.TrimSuffix(strings.TrimPrefix(erasedWords(c.Erased), "erased ")+": "+c.Erased.Why, ": "))
+		for _, touched := range c.Erased.Touched {
+			row("changed", resourceWords(touched))
+		}
+	}
 	for _, ch := range c.Changes {
 		row("change", changeWord(ch.Kind)+" "+resourceWords(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
 	for _, v := range c.Verdicts {
 		row("verdict", strings.Join(append([]string{v.Verdict + " (" + v.Phase + ")"}, v.Findings...), "; "))
 	}
-	if c.Status == string(tool.StatusDone) {
+	if c.Status == string(tool.StatusDone) && c.Erased == nil {
 		row("output", clip(string(c.Output), 400))
 	}
 	p.undone(w, row, c.Undo)
@@ -204,6 +212,9 @@ func effectWords(c callRecord) string {
 		return ""
 	}
 	words := string(c.EffectClass)
+	if c.Erased != nil {
+		return words
+	}
 	if !c.Declared {
 		words += " (undeclared)"
 	}

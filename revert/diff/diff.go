@@ -168,6 +168,9 @@ func (s Source) undone(ctx context.Context, t *revert.Txn, call string) ([]effec
 		if err != nil {
 			return nil, err
 		}
+		if e.Erased != "" {
+			continue
+		}
 		rec, err := revert.Unseal(e)
 		if err != nil {
 			return nil, err

@@ -60,6 +60,9 @@ func (s Source) fill(ctx context.Context, w revert.Ways, deltas []Delta, since i
 		if err != nil {
 			return err
 		}
+		if e.Erased != "" {
+			continue // the content is kept no more, or another record names it
+		}
 		rec, err := revert.Unseal(e)
 		if err != nil {
 			return err

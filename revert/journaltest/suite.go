@@ -29,6 +29,8 @@ func Run(t *testing.T, open func(t *testing.T) Opener) {
 		{"query", testQuery},
 		{"blobs", testBlobs},
 		{"tree", testTree},
+		{"erase", testErase},
+		{"collect", testCollect},
 		{"fsck", testFsck},
 		{"life", testLife},
 		{"hammer", testHammer},

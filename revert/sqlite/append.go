@@ -20,7 +20,7 @@ func (j *Journal) Append(ctx context.Context, b revert.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
-	if err := j.haveFiles(b.Blobs); err != nil {
+	if err := haveFiles(j.dir, b.Blobs); err != nil {
 		return err
 	}
 	r := newRequest(b)
@@ -138,7 +138,7 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 	if j.writer != nil {
 		return j.writer, nil
 	}
-	w, err := newWriter(ctx, j.dsn(writerPragmas()...))
+	w, err := newWriter(ctx, j.dir, j.dsn(writerPragmas()...))
 	if err != nil {
 		return nil, err
 	}
@@ -164,15 +164,16 @@ func (j *Journal) abandon(err error) error {
 	return err
 }
 
-// haveFiles checks that large blobs exist. They are never removed while somebody
-// may still name them, so this needs no transaction.
-func (j *Journal) haveFiles(blobs []revert.Blob) error {
+// haveFiles checks that large blobs exist. What nobody names may be removed by
+// whoever collects, inside a transaction that writes: so it is looked at once
+// more inside that of the batch.
+func haveFiles(dir string, blobs []revert.Blob) error {
 	for _, blob := range blobs {
 		ref := blob.Ref()
 		if ref.Size <= revert.InlineMax {
 			continue
 		}
-		info, err := os.Stat(j.blobPath(ref))
+		info, err := os.Stat(blobPath(dir, ref))
 		if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() != ref.Size {
 			return missing(ref)
 		}

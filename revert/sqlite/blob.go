@@ -57,7 +57,7 @@ func (j *Journal) settle(file *os.File, ref revert.BlobRef) error {
 	if err := file.Close(); err != nil {
 		return errors.Join(j.distrust(err), ignoreMissing(os.Remove(file.Name())))
 	}
-	path := j.blobPath(ref)
+	path := blobPath(j.dir, ref)
 	err := os.Mkdir(filepath.Dir(path), 0o700)
 	if err == nil || errors.Is(err, os.ErrExist) {
 		err = place(file.Name(), path, ref)
@@ -96,9 +96,9 @@ func place(from, to string, ref revert.BlobRef) error {
 }
 
 // blobPath is the place of a large blob. The reference must have been checked.
-func (j *Journal) blobPath(ref revert.BlobRef) string {
+func blobPath(dir string, ref revert.BlobRef) string {
 	_, digits, _ := strings.Cut(ref.Digest, ":")
-	return filepath.Join(j.dir, "blobs", digits[:2], digits)
+	return filepath.Join(dir, "blobs", digits[:2], digits)
 }
 
 // Open reads content back, from the file or the row where it is.
@@ -125,7 +125,7 @@ func (j *Journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, 
 }
 
 func (j *Journal) openFile(_ context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
-	f, err := os.Open(j.blobPath(ref))
+	f, err := os.Open(blobPath(j.dir, ref))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, missing(ref)
 	}

@@ -1,11 +1,14 @@
 package sqlite_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +41,7 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 				require.NoError(t, open(t, filepath.Dir(file)).Close())
 				foreign(t, file, "PRAGMA user_version = 99")
 			},
-			says: "format 99; this remit knows formats up to 2: use a newer one",
+			says: "format 99; this remit knows formats up to 3: use a newer one",
 		},
 		"a format from before the first release": {
 			spoil: func(t *testing.T, file string) {
@@ -66,7 +69,7 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 		},
 		"a journal without tables": {
 			spoil: func(t *testing.T, file string) {
-				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 2")
+				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 3")
 			},
 			says: "0 tables",
 			is:   revert.ErrDamaged,
@@ -90,6 +93,63 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 			require.Equal(t, before, after, "a refused file is left alone")
 		})
 	}
+}
+
+// toFormat2 makes of a journal one that the release before this one left.
+func toFormat2(t *testing.T, dir string) {
+	t.Helper()
+	foreign(t, filepath.Join(dir, "journal.db"), "ALTER TABLE entries DROP COLUMN erased", "PRAGMA user_version = 2")
+}
+
+func TestOpenBringsAnOlderFormatForward(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	j := open(t, dir)
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: benchEntries(300), Durable: true}))
+	want, err := j.Head(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	toFormat2(t, dir)
+
+	report, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{Kept: want})
+	require.ErrorIs(t, err, revert.ErrDamaged) // streams without a beginning, which no run writes
+	require.Equal(t, want, report.Head, "it is looked at as it is")
+	require.Equal(t, 2, formatOf(t, dir), "and not changed")
+
+	// Several at once, each of which finds the old format.
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			j, err := sqlite.Open(context.Background(), dir)
+			if err == nil {
+				err = errors.Join(j.Append(context.Background(), revert.Batch{Erase: []string{"c_000000000007"}, Durable: true}), j.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, 3, formatOf(t, dir))
+	j = open(t, dir)
+	defer func() { require.NoError(t, j.Close()) }()
+	now, err := j.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, now)
+	for e, err := range j.Entries(t.Context(), revert.Query{Call: "c_000000000007"}) {
+		require.NoError(t, err)
+		require.NotEmpty(t, e.Erased)
+	}
+}
+
+// formatOf reads the format's number.
+func formatOf(t *testing.T, dir string) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	require.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	require.NoError(t, db.QueryRow("PRAGMA user_version").Scan(&n))
+	return n
 }
 
 func TestOpenTakesWhatACrashWhileCreatingLeft(t *testing.T) {
@@ -167,4 +227,19 @@ func requirePrivate(t *testing.T, dir string) {
 		require.Zero(t, info.Mode().Perm()&0o077, path)
 		return nil
 	}))
+}
+
+// reading holds a snapshot of a database until it is released.
+func reading(t *testing.T, file string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	require.NoError(t, err)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, tx.QueryRow("SELECT count(*) FROM entries").Scan(&n))
+	return func() {
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, db.Close())
+	}
 }

@@ -71,7 +71,8 @@ func (f *fsck) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.journal.reader.Close()) }()
-	if err := checkFormat(ctx, f.journal.reader); err != nil {
+	err = checkFormat(ctx, f.journal.reader)
+	if f.journal.older = errors.Is(err, errOlder); err != nil && !f.journal.older {
 		return err // it may belong to somebody else: nothing more is looked at
 	}
 	if f.named, err = newScratch(ctx); err != nil {

@@ -21,6 +21,7 @@ type Journal struct {
 	writer *writer // of the caller who leads; nil until it is needed
 	failed atomic.Pointer[error]
 	closed atomic.Bool
+	older  bool // the file has the format before this one, and is only read
 }
 
 var _ revert.Journal = (*Journal)(nil)

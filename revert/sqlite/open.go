@@ -69,7 +69,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 		return err
 	}
 	j.reader.SetMaxIdleConns(4)
-	if err = checkFormat(ctx, j.reader); !errors.Is(err, errEmpty) {
+	if err = checkFormat(ctx, j.reader); !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
 		return err
 	}
 	// Before the write-ahead log exists, which takes its mode from here.
@@ -101,10 +101,10 @@ func (j *Journal) dsn(pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// writerPragmas: the writer waits for others itself, to end with its context;
-// and where fsync alone stops at the drive's cache, fullfsync goes through.
+// writerPragmas: the writer waits for others itself, to end with its context; what
+// it removes is overwritten; and where fsync alone stops at the drive's cache, fullfsync goes through.
 func writerPragmas() []string {
-	return []string{"busy_timeout(0)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
+	return []string{"busy_timeout(0)", "synchronous(FULL)", "secure_delete(1)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
 }
 
 func ignoreMissing(err error) error {

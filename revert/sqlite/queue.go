@@ -135,7 +135,7 @@ func (q *queue) takePlain() *request {
 		return nil
 	}
 	b := q.waiting[0].batch
-	if len(b.Entries) != 1 || len(b.Blobs)+len(b.Claims) > 0 || b.End || b.Take.To.Txn != "" {
+	if len(b.Entries) != 1 || len(b.Blobs)+len(b.Claims)+len(b.Erase) > 0 || b.End || b.Take.To.Txn != "" {
 		return nil
 	}
 	r := q.waiting[0]

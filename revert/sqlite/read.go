@@ -7,7 +7,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -72,7 +71,7 @@ func (j *Journal) page(ctx context.Context, q revert.Query, s *span) ([]row, err
 	if s.left > 0 {
 		limit = min(limit, s.left)
 	}
-	query, args := selectEntries(q, *s, limit)
+	query, args := selectEntries(q, *s, limit, j.erasedColumn())
 	rows, err := j.reader.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -114,9 +113,9 @@ func (s *span) shorten(page []row, newest, atEnd bool) {
 // selectEntries writes the query for a page. SQLite has no statistics to choose
 // an index by, so it is given no choice: the plus signs hide all but the index
 // that selects least. Each index gives its rows in the order of positions.
-func selectEntries(q revert.Query, s span, limit int) (query string, args []any) {
+func selectEntries(q revert.Query, s span, limit int, erased string) (query string, args []any) {
 	var b strings.Builder
-	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf FROM entries WHERE pos > ? AND pos <= ?")
+	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf, " + erased + " FROM entries WHERE pos > ? AND pos <= ?")
 	args = append(args, s.after, s.upTo)
 	hide := ""
 	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
@@ -143,25 +142,33 @@ func selectEntries(q revert.Query, s span, limit int) (query string, args []any)
 	return b.String(), append(args, limit)
 }
 
+// erasedColumn is the column that a file of the older format has not, which only
+// Fsck reads as it is.
+func (j *Journal) erasedColumn() string {
+	if j.older {
+		return "NULL"
+	}
+	return "erased"
+}
+
 func scan(rows *sql.Rows) (r row, err error) {
-	err = rows.Scan(&r.Pos, &r.kind, &r.session, &r.txn, &r.call, &r.Head, &r.Salt, &r.Body, &r.Leaf)
+	var erased sql.NullString
+	err = rows.Scan(&r.Pos, &r.kind, &r.session, &r.txn, &r.call, &r.Head, &r.Salt, &r.Body, &r.Leaf, &erased)
+	r.Erased = erased.String
 	return r, err
 }
 
 // readEntry checks an entry and what was repeated of it.
 func readEntry(r row) (revert.Entry, error) {
-	damaged := revert.Entry{Pos: r.Pos}
-	if err := r.Check(); err != nil {
-		return damaged, err
+	e, err := r.Checked()
+	if err != nil {
+		return e, err
 	}
-	if err := canon.Decode(r.Head, &r.Header); err != nil {
-		return damaged, fmt.Errorf("%w: entry %d: header: %w", revert.ErrDamaged, r.Pos, err)
-	}
-	h := r.Header
+	h := e.Header
 	if string(h.Kind) != r.kind || h.Session != r.session || h.Txn != r.txn || h.Call != r.call {
-		return damaged, fmt.Errorf("%w: entry %d is filed under another header", revert.ErrDamaged, r.Pos)
+		return revert.Entry{Pos: r.Pos}, fmt.Errorf("%w: entry %d is filed under another header", revert.ErrDamaged, r.Pos)
 	}
-	return r.Entry, nil
+	return e, nil
 }
 
 // Unfinished lists the transactions that have not ended, oldest first.

@@ -64,8 +64,11 @@ func (w *writer) mayClaim(b revert.Batch) (refused, err error) {
 	return nil, nil
 }
 
-// haveBlobs checks that small blobs exist which do not come with the batch.
+// haveBlobs checks that blobs exist which do not come with the batch.
 func (w *writer) haveBlobs(b revert.Batch) (refused, err error) {
+	if missing := haveFiles(w.dir, b.Blobs); missing != nil {
+		return missing, nil
+	}
 	for _, blob := range b.Blobs {
 		ref := blob.Ref()
 		if _, inline := blob.Inline(); inline || ref.Size > revert.InlineMax {

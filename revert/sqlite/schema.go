@@ -11,12 +11,13 @@ import (
 
 const (
 	applicationID = 0x72656d74 // "remt", in the header of the file
-	formatVersion = 2          // raised by any change that an older remit would misread
+	formatVersion = 3          // raised by any change that an older remit would misread
 )
 
 // schema is written once, with the format's number. Nothing is ever deleted from
 // entries, and a new row's pos is the next number. Kind, session, txn and call
-// repeat the head for queries; tree has the hashes that the entry adds to the
+// repeat the head for queries; erased is the digest of a body that was destroyed
+// with its salt; tree has the hashes that the entry adds to the
 // Merkle tree (see tree.go). A sync has nothing to sync unless something was
 // written, so a barrier without entries writes into the table of that name.
 const schema = `
@@ -30,7 +31,8 @@ CREATE TABLE entries (
 	salt    BLOB,
 	body    BLOB,
 	leaf    TEXT NOT NULL,
-	tree    BLOB NOT NULL
+	tree    BLOB NOT NULL,
+	erased  TEXT
 ) STRICT;
 CREATE INDEX entries_kind ON entries (kind);
 CREATE INDEX entries_session ON entries (session) WHERE session <> '';
@@ -64,8 +66,15 @@ CREATE TABLE barrier (
 INSERT INTO barrier VALUES (1, 0);
 `
 
-// errEmpty says that a file holds no journal yet.
-var errEmpty = errors.New("no journal yet")
+// The two reasons to write before anything is read.
+var (
+	errEmpty = errors.New("no journal yet")
+	errOlder = errors.New("a journal of an older format")
+)
+
+// forward brings a file of format 2 to this one. The statements are one
+// transaction; what an older remit has open goes on working.
+const forward = "ALTER TABLE entries ADD COLUMN erased TEXT; PRAGMA user_version = 3; COMMIT"
 
 // querier is what reads: a pool or one connection.
 type querier interface {
@@ -93,13 +102,15 @@ func checkFormat(ctx context.Context, db querier) error {
 		return fmt.Errorf("%s has format %d; this remit knows formats up to %d: use a newer one", databaseName, version, formatVersion)
 	case version == 1 && tables > 0:
 		return fmt.Errorf("%s has format 1, from before the first release, and no tree: move the folder away and begin a new one", databaseName)
+	case version == formatVersion-1 && tables > 0:
+		return errOlder
 	case version != formatVersion || tables == 0:
 		return fmt.Errorf("%w: %s has format %d and %d tables", revert.ErrDamaged, databaseName, version, tables)
 	}
 	return nil
 }
 
-// create makes the tables, unless another process did meanwhile. Format and
+// create makes the tables, or brings older ones forward, unless another process did meanwhile. Format and
 // tables become visible together, so that nobody ever sees half a journal.
 func create(ctx context.Context, db *sql.DB, limit patience) error {
 	conn, err := db.Conn(ctx)
@@ -115,9 +126,15 @@ func create(ctx context.Context, db *sql.DB, limit patience) error {
 		return err
 	}
 	err = checkFormat(context.WithoutCancel(ctx), conn)
-	if errors.Is(err, errEmpty) {
-		err = exec(conn, schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, formatVersion))
-		if err == nil {
+	statements := ""
+	switch {
+	case errors.Is(err, errEmpty):
+		statements = schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, formatVersion)
+	case errors.Is(err, errOlder):
+		statements = forward
+	}
+	if statements != "" {
+		if err = exec(conn, statements); err == nil {
 			return nil
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	stmtClaim
 	stmtBlobSize
 	stmtBlob
+	stmtErase
+	stmtEraseOne
 	stmtBarrier
 	stmtImmediate
 	stmtCommit
@@ -50,6 +52,8 @@ func statements() [stmtCount]string {
 		stmtClaim:     "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
 		stmtBlobSize:  "SELECT size FROM blobs WHERE digest = ?",
 		stmtBlob:      "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		stmtErase:     "SELECT pos, salt, body FROM entries WHERE call = ? AND call <> '' AND +kind <> 'erased' AND erased IS NULL AND pos > ? ORDER BY pos LIMIT 1",
+		stmtEraseOne:  "UPDATE entries SET salt = NULL, body = NULL, erased = ?2 WHERE pos = ?1",
 		stmtBarrier:   "UPDATE barrier SET n = n + 1",
 		stmtImmediate: "BEGIN IMMEDIATE",
 		stmtCommit:    "COMMIT",
@@ -59,6 +63,7 @@ func statements() [stmtCount]string {
 // writer is the one connection of an opening that writes. Nothing it runs ends
 // early with a context: the driver cannot tell then whether it took effect.
 type writer struct {
+	dir    string
 	db     *sql.DB
 	conn   *sql.Conn
 	stmts  [stmtCount]*sql.Stmt
@@ -66,12 +71,12 @@ type writer struct {
 	tree   revert.Tree // of a prefix; catchUp makes it that of everything
 }
 
-func newWriter(ctx context.Context, dsn string) (*writer, error) {
+func newWriter(ctx context.Context, dir, dsn string) (*writer, error) {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{db: db, synced: true}
+	w := &writer{dir: dir, db: db, synced: true}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -189,7 +194,7 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 }
 
 func (w *writer) write(b revert.Batch) error {
-	steps := []func(revert.Batch) error{w.take, w.writeBlobs, w.writeEntries, w.claim, w.end}
+	steps := []func(revert.Batch) error{w.take, w.erase, w.writeBlobs, w.writeEntries, w.claim, w.end}
 	for _, step := range steps {
 		if err := step(b); err != nil {
 			return err

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+)
+
+func (a *app) eraseCommand() *cobra.Command {
+	var p place
+	var yes, asJSON bool
+	var why string
+	cmd := &cobra.Command{
+		Use: "erase CALL --why TEXT", Short: "Destroy what the records of a call hold; nothing can be taken back from it then",
+		Long: "Destroys input, output, notes and kept content of one call and of each time it was taken back. What stays says that\n" +
+			"there was a call of this tool, how it ended, and that you erased it; the journal can still be checked, also with a\n" +
+			"head that was kept elsewhere. Its transaction must have ended. What is lost is said first, and asked for at a terminal;\n" +
+			"--yes answers that. Copies elsewhere, such as backups and what the call itself wrote, are not touched.",
+		Args: wantIDs(1, 1, "the id of one call"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(why) == "" {
+				return usage("--why must say what it is erased for")
+			}
+			return a.erase(cmd.Context(), &p, args[0], why, yes, asJSON)
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what it is erased for; it is kept")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+func (a *app) erase(ctx context.Context, p *place, call, why string, yes, asJSON bool) error {
+	who, err := a.person()
+	if err != nil {
+		return err
+	}
+	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
+		_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
+		if err != nil {
+			return err
+		}
+		if !asJSON {
+			a.paint().toErase(a.out, c)
+		}
+		if !yes && c.Phase != revert.PhaseErased {
+			if err := a.confirm(c); err != nil {
+				return err
+			}
+		}
+		done, err := rt.Erase(ctx, call, who, why)
+		if err != nil {
+			return err
+		}
+		if done.Waiting != "" {
+			a.code = worst(a.code, exitPartial)
+		}
+		if asJSON {
+			newJSON(a.out).write(done)
+		} else {
+			a.paint().erasure(a.out, done, p)
+		}
+		return nil
+	})
+}
+
+// confirm asks the person at the terminal; nothing but yes is one.
+func (a *app) confirm(c *revert.Call) error {
+	tty, err := a.tty()
+	if err != nil {
+		return &problem{code: exitUsage, what: "nothing was erased", why: "nobody can be asked, as there is no terminal", fix: "add --yes where it is meant"}
+	}
+	_, err = fmt.Fprintf(tty, "erase call %s for good? [y/N] ", c.Ref.Call)
+	said, _ := bufio.NewReader(tty).ReadString('\n') // an unread answer is no yes
+	if closing := tty.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(said)) {
+	case "y", "yes":
+		return nil
+	}
+	return &problem{code: exitUsage, what: "nothing was erased", why: "the answer was not yes", fix: "say y, or add --yes"}
+}
+
+// toErase says what an erasure loses, before it is done.
+func (p paint) toErase(w io.Writer, c *revert.Call) {
+	name := p.bold(c.Ref.Call) + " " + printable(c.Tool.Name)
+	switch {
+	case c.Phase == revert.PhaseErased:
+		_, _ = fmt.Fprintf(w, "%s was erased before\n", name)
+	case c.Left():
+		_, _ = fmt.Fprintf(w, "%s: %s\n", name, p.doubt("what it did cannot be taken back any more"))
+	case c.Undone():
+		_, _ = fmt.Fprintf(w, "%s: it was taken back, and %s\n", name, p.doubt("cannot be brought back any more"))
+	default:
+		_, _ = fmt.Fprintf(w, "%s: nothing of it was to be taken back\n", name)
+	}
+}
+
+func (p paint) erasure(w io.Writer, e revert.Erasure, where *place) {
+	if e.Records > 0 {
+		_, _ = fmt.Fprintf(w, "%s erased; dropped %s, %s\n", p.good("✓"), count(int(e.Blobs), "content"), size(e.Bytes))
+	}
+	if len(e.Shared) > 0 {
+		_, _ = fmt.Fprintf(w, "  %s is kept: other calls name the same\n", count(len(e.Shared), "content"))
+	}
+	if e.Waiting != "" {
+		_, _ = fmt.Fprintf(w, "%s %s\n     %s\n", p.doubt("?"), e.Waiting, "again  "+where.hint("erase", e.Call, "--why", "again"))
+	}
+}
+
+// size writes a number of bytes as people read it.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return count(int(n), "byte")
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+}

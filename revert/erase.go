@@ -1,0 +1,214 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// ErrNotOver is returned where records are needed as they are: their transaction
+// has not ended, or nobody knows yet what became of a call.
+var ErrNotOver = errors.New("it is not over")
+
+// The causes of an erasure.
+const (
+	eraseAsked     = "asked"
+	eraseRetention = "retention"
+)
+
+// Erasure is what erasing a call came to.
+type Erasure struct {
+	Txn     string    `json:"txn"`
+	Call    string    `json:"call"`
+	Records int       `json:"records"`          // calls and takings back whose records were erased; 0: they were before
+	Shared  []BlobRef `json:"shared,omitempty"` // content that other calls name as well, and that is kept
+	Collected
+}
+
+// Erase destroys what the records of one call hold, and those of each taking back
+// of it: input, output, notes, what was there before. What is left says that there
+// was a call of this tool and how it ended, and that b.By erased it; the log stays
+// checkable, also by a head kept elsewhere. What the call did can then neither be
+// taken back nor brought back. Its transaction must have ended. An erasure whose
+// process died is finished by erasing again.
+func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, error) {
+	t, c, err := LoadCall(ctx, r.Journal, call)
+	if err != nil {
+		return Erasure{}, err
+	}
+	if b.By == "" || b.Why == "" {
+		return Erasure{}, errors.New("an erasure names who asks for it, and why")
+	}
+	out := Erasure{Txn: t.ID, Call: c.Ref.Call}
+	var refs []BlobRef
+	if c.Phase != PhaseErased {
+		if err := c.over(t); err != nil {
+			return out, fmt.Errorf("call %s: %w", call, err)
+		}
+		g, err := r.grouped(ctx, t)
+		if err != nil {
+			return out, err
+		}
+		e := &erasing{cause: eraseAsked, by: b.By, why: b.Why}
+		if err := r.addErased(ctx, e, t, c); err != nil {
+			return out, err
+		}
+		if err := r.writeErased(ctx, e, t.Session, []string{t.ID}, g); err != nil {
+			return out, err
+		}
+		out.Records, refs = len(e.calls), e.refs
+	}
+	if out.Collected, err = r.Journal.Collect(ctx, refs); err != nil {
+		return out, err
+	}
+	out.Shared, err = r.stillThere(ctx, refs)
+	return out, err
+}
+
+// over reports why a call cannot be erased yet.
+func (c *Call) over(t *Txn) error {
+	switch {
+	case t.End == "":
+		return fmt.Errorf("its transaction %s has not ended: commit or revert it first: %w", t.ID, ErrNotOver)
+	case c.Phase == PhaseStarted, c.Phase == PhaseUnknown && !c.Confined():
+		return fmt.Errorf("nobody knows what became of it; say that first: %w", ErrNotOver)
+	}
+	return nil
+}
+
+// erasing is what one step erases.
+type erasing struct {
+	cause, by, why string
+	lines          []Line
+	calls          []string
+	refs           []BlobRef
+}
+
+func (e *erasing) add(txn, call string, b *Erased, refs []BlobRef) {
+	b.Cause, b.By, b.Why = e.cause, e.by, e.why
+	e.lines = append(e.lines, Line{Txn: txn, Call: call, Body: b})
+	e.calls = append(e.calls, call)
+	for _, ref := range refs {
+		if !slices.Contains(e.refs, ref) {
+			e.refs = append(e.refs, ref)
+		}
+	}
+}
+
+// addErased adds a call and each taking back of it, in whichever stream.
+func (r *Reverter) addErased(ctx context.Context, e *erasing, t *Txn, c *Call) error {
+	b := &Erased{Tool: c.Tool, As: c.Phase, Left: c.Left(), Ended: c.Ended}
+	b.Status, b.Spent = c.lastWord()
+	if c.Started != nil {
+		b.Class, b.Counts = c.Class(), c.Started.Counts
+	}
+	var refs []BlobRef
+	for _, ch := range c.Changes {
+		refs = append(refs, ch.Blobs...)
+		if e.cause == eraseRetention && !slices.Contains(b.Touched, ch.Resource) {
+			b.Touched = append(b.Touched, ch.Resource)
+		}
+	}
+	e.add(t.ID, c.Ref.Call, b, refs)
+	for _, stream := range append([]string{t.ID}, t.UndoneBy...) {
+		for entry, err := range r.Journal.Entries(ctx, Query{Txn: stream, Kinds: []Kind{KindReverting}}) {
+			if err != nil {
+				return err
+			}
+			if entry.Erased != "" || slices.Contains(e.calls, entry.Header.Call) {
+				continue
+			}
+			rec, err := Unseal(entry)
+			if err != nil {
+				return err
+			}
+			if back, ok := rec.Body.(*Reverting); ok && back.Of == c.Ref {
+				e.add(stream, rec.Call, &Erased{Tool: c.Tool}, blobsOf(back))
+			}
+		}
+	}
+	return nil
+}
+
+// writeErased erases in one step, for which it holds the transactions: nobody can
+// take them back or bring them back meanwhile.
+func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, subjects []string, group map[string]*Txn) error {
+	for _, t := range group {
+		if t.End == "" {
+			return fmt.Errorf("transaction %s works on it: %w", t.ID, ErrBusy)
+		}
+	}
+	own := Ownership{Txn: host.NewID(r.Host, "e_"), Owner: r.Journal.Owner()}
+	w := Write{Lines: e.lines, Erase: e.calls, Take: Take{To: own}, End: true, Durable: true}
+	for _, id := range subjects {
+		w.Claims = append(w.Claims, "txn:"+id)
+	}
+	err := NewRecorder(r.Journal, r.Host, session).In(own.Txn).Write(ctx, w)
+	var held *ClaimedError
+	if errors.As(err, &held) {
+		return fmt.Errorf("%s works on it: %w", held.Holder, ErrBusy)
+	}
+	return err
+}
+
+// grouped finds all transactions that are linked with one: those that took it or
+// brought it back, and what those worked on as well.
+func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error) {
+	g := map[string]*Txn{t.ID: t}
+	for todo := []*Txn{t}; len(todo) > 0; todo = todo[1:] {
+		for _, id := range append(todo[0].subjects(), todo[0].UndoneBy...) {
+			if g[id] != nil {
+				continue
+			}
+			other, err := Load(ctx, r.Journal, id)
+			if err != nil {
+				return nil, err
+			}
+			g[id], todo = other, append(todo, other)
+		}
+	}
+	return g, nil
+}
+
+// stillThere lists the content that was not dropped.
+func (r *Reverter) stillThere(ctx context.Context, refs []BlobRef) (there []BlobRef, err error) {
+	for _, ref := range refs {
+		content, err := r.Journal.Open(ctx, ref)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return there, err
+		}
+		there = append(there, ref)
+		if err := content.Close(); err != nil {
+			return there, err
+		}
+	}
+	return there, nil
+}
+
+// lastWord is the outcome of a call that has ended, and whether what it adds to
+// sums of its session stays.
+func (c *Call) lastWord() (status string, spent bool) {
+	switch c.Phase {
+	case PhaseDone:
+		for _, v := range c.Verified {
+			if !v.OK && v.Phase != "undo" {
+				return "verify_failed", true
+			}
+		}
+		return "done", true
+	case PhaseFailed:
+		return c.Failed.Status, c.Failed.Spent()
+	case PhaseUnknown:
+		return "unknown", true
+	case PhaseInvalid, PhaseDenied:
+		return string(c.Phase), false
+	case PhasePending, PhaseStarted, PhaseErased:
+	}
+	return "", false
+}

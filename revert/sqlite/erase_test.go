@@ -1,0 +1,190 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// spoken writes a committed transaction with one call, whose every part holds the
+// word: input, output, note, small and large content.
+func spoken(t testing.TB, j revert.Journal, txn, word string) {
+	t.Helper()
+	h := hosttest.New(1)
+	rec := revert.NewRecorder(j, h, "s").In(txn)
+	text, err := json.Marshal(strings.Repeat(word+" ", 2000)) // over several pages
+	require.NoError(t, err)
+	var blobs []revert.Blob
+	var refs []revert.BlobRef
+	for _, n := range []int{10, 2 * revert.InlineMax / len(word)} {
+		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, n)))
+		require.NoError(t, err)
+		blobs, refs = append(blobs, blob), append(refs, blob.Ref())
+	}
+	call := "c_" + txn
+	require.NoError(t, rec.Write(t.Context(), revert.Write{
+		Take: revert.Take{To: revert.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: blobs, Durable: true,
+		Lines: []revert.Line{
+			{Body: &revert.Begun{Owner: j.Owner()}},
+			{Call: call, Body: &revert.Started{
+				Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "tool"}, Input: text, Class: revert.Reversible,
+				Confinement: "handles", Decision: json.RawMessage("{}"),
+			}},
+			{Call: call, Body: &revert.Changed{Change: revert.Change{
+				N: 1, Scheme: "test", Resource: "test://" + word, Kind: "write", Pre: "1", Post: "2", Inverse: text, Blobs: refs,
+			}}},
+		},
+		Claims: []string{"test://" + word},
+	}))
+	require.NoError(t, rec.Write(t.Context(), revert.Write{
+		Durable: true, End: true,
+		Lines: []revert.Line{
+			{Call: call, Body: &revert.Noted{Key: word, Value: text}},
+			{Call: call, Body: &revert.Done{Output: text}},
+			{Body: &revert.Committed{}},
+		},
+	}))
+}
+
+// holding lists the files below a folder whose bytes hold a word.
+func holding(t *testing.T, dir, word string) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(word)) {
+			files = append(files, filepath.Base(path))
+		}
+		return err
+	}))
+	return files
+}
+
+func eraser(j revert.Journal) *revert.Reverter {
+	return &revert.Reverter{Journal: j, Host: hosttest.New(2)}
+}
+
+func TestErasedBytesAreNowhere(t *testing.T) {
+	for name, beside := range map[string]bool{"alone": false, "beside another opening": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "state")
+			j := open(t, dir)
+			for _, word := range []string{"before", "MARKER", "behind"} {
+				spoken(t, j, "t_"+word, word)
+			}
+			kept, err := j.Head(t.Context())
+			require.NoError(t, err)
+			if beside {
+				other := open(t, dir)
+				defer func() { require.NoError(t, other.Close()) }()
+				spoken(t, other, "t_other", "other")
+			}
+			require.NotEmpty(t, holding(t, dir, "MARKER"), "the search works")
+			done, err := eraser(j).Erase(t.Context(), "c_t_MARKER", revert.Erased{By: "kim", Why: "for a test"})
+			require.NoError(t, err)
+			require.Empty(t, done.Waiting)
+			require.Empty(t, done.Shared)
+			require.Equal(t, int64(2), done.Blobs)
+
+			// The names of transaction and call are in headers, which stay.
+			require.Empty(t, holding(t, dir, "MARKERMARKER"))
+			require.Empty(t, holding(t, dir, "MARKER MARKER"))
+			require.Empty(t, holding(t, dir, "test://MARKER"))
+			require.Empty(t, holding(t, dir, `"MARKER`))
+			require.NotEmpty(t, holding(t, dir, "behind behind"))
+			require.NoError(t, j.Close())
+			require.Empty(t, holding(t, dir, "MARKER MARKER"))
+			report, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{Kept: kept})
+			require.NoError(t, err)
+			require.Equal(t, int64(4), report.Erased)
+			require.Zero(t, report.Unnamed)
+		})
+	}
+}
+
+// TestErasureWhoseProcessDied: the records are erased in one step, and what a
+// crash behind it left is dropped by whoever erases or collects next.
+func TestErasureWhoseProcessDied(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j := open(t, dir)
+	spoken(t, j, "t", "MARKER")
+	require.NoError(t, revert.NewRecorder(j, hosttest.New(3), "s").Write(t.Context(), revert.Write{
+		Erase: []string{"c_t"}, Durable: true,
+		Lines: []revert.Line{{Txn: "t", Call: "c_t", Body: &revert.Erased{Cause: "asked", By: "kim", Why: "x", As: revert.PhaseDone, Left: true}}},
+	}))
+	require.NotEmpty(t, holding(t, dir, "MARKER"), "content and log, as a crash leaves them here")
+	crashed := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.CopyFS(crashed, os.DirFS(dir)))
+	require.NoError(t, os.Chmod(crashed, 0o700))
+	require.NoError(t, j.Close())
+
+	report, err := sqlite.Fsck(t.Context(), crashed, revert.FsckOptions{})
+	require.NoError(t, err, "a crash is no damage")
+	require.Equal(t, int64(2), report.Unnamed)
+	j = open(t, crashed)
+	_, err = eraser(j).Erase(t.Context(), "c_t", revert.Erased{By: "kim", Why: "again"})
+	require.NoError(t, err)
+	require.Empty(t, holding(t, crashed, "MARKER"))
+	require.NoError(t, j.Close())
+	report, err = sqlite.Fsck(t.Context(), crashed, revert.FsckOptions{})
+	require.NoError(t, err)
+	require.Zero(t, report.Unnamed)
+}
+
+// TestCollectWaitsForReaders: an old snapshot keeps old pages in the log.
+func TestCollectSaysThatOthersStillRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyLimit(1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, j.Close()) }()
+	spoken(t, j, "t", "MARKER")
+	release := reading(t, filepath.Join(dir, "journal.db"))
+	done, err := eraser(j).Erase(t.Context(), "c_t", revert.Erased{By: "kim", Why: "x"})
+	require.NoError(t, err)
+	require.Contains(t, done.Waiting, "others are reading")
+	release()
+	done, err = eraser(j).Erase(t.Context(), "c_t", revert.Erased{By: "kim", Why: "x"})
+	require.NoError(t, err)
+	require.Empty(t, done.Waiting)
+	require.Empty(t, holding(t, dir, "MARKER"))
+}
+
+// TestPruneShrinksTheStore measures what a person sees.
+func TestPruneShrinksTheStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j := open(t, dir)
+	defer func() { require.NoError(t, j.Close()) }()
+	for _, word := range strings.Fields("one two three four five six seven eight") {
+		spoken(t, j, "t_"+word, word)
+	}
+	dry, err := eraser(j).Prune(t.Context(), revert.Retention{Dry: true})
+	require.NoError(t, err)
+	require.Equal(t, 8, dry.Txns)
+	done, err := eraser(j).Prune(t.Context(), revert.Retention{Last: 1})
+	require.NoError(t, err)
+	require.Equal(t, 7, done.Txns)
+	require.Equal(t, int64(14), done.Blobs)
+	require.Greater(t, done.Freed, 7*int64(revert.InlineMax), "the file itself is smaller")
+	require.NotEmpty(t, holding(t, dir, "eight eight"), "the newest stays")
+	var size int64
+	require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			info, e := d.Info()
+			size, err = size+info.Size(), e
+		}
+		return err
+	}))
+	require.Equal(t, size, done.Size)
+}

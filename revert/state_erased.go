@@ -1,0 +1,86 @@
+package revert
+
+import "fmt"
+
+// applyGone folds a record whose body was destroyed: its header tells that there
+// was a call, and a later record what it was.
+func (t *Txn) applyGone(e Entry) error {
+	h := e.Header
+	switch {
+	case h.Call == "":
+		return fmt.Errorf("the body of %s is gone, which can only be of a call", h.Kind)
+	case h.Txn != t.ID:
+		return nil // a taking back in another stream, whose records that one accounts for
+	case t.Owner == "":
+		return fmt.Errorf("%s before transaction %s began", h.Kind, t.ID)
+	}
+	t.gone[h.Call] = e.Pos
+	c, seen := t.byID[h.Call]
+	switch h.Kind {
+	case KindStarted, KindAsked, KindDenied, KindInvalid:
+		if !seen {
+			c = &Call{Ref: CallRef{Txn: t.ID, Call: h.Call}, Session: h.Session, Began: h.At, Phase: PhaseErased}
+			t.Calls = append(t.Calls, c)
+			t.byID[h.Call] = c
+		}
+	case KindReverting:
+		t.undos[h.Call] = &Undo{}
+	case KindDone, KindFailed:
+		if seen {
+			c.Ended = h.At
+		}
+	default: // adds nothing to what the call was
+	}
+	if seen && c.Phase != PhaseErased {
+		return fmt.Errorf("only some records of call %s are erased", h.Call)
+	}
+	return nil
+}
+
+// applyErased folds the record that says what an erased call was.
+func (t *Txn) applyErased(r Record, b *Erased) error {
+	_, gone := t.gone[r.Call]
+	c, isCall := t.byID[r.Call]
+	switch {
+	case isCall && c.Erased != nil && !gone:
+		return nil // two people may erase at once: the first one counts
+	case !gone:
+		return fmt.Errorf("call %s is said to be erased, and its records are there", r.Call)
+	}
+	delete(t.gone, r.Call)
+	if isCall {
+		c.Erased, c.Tool = b, b.Tool
+	}
+	return nil
+}
+
+// erasedResult is what becomes of taking an erased call back.
+func (c *Call) erasedResult() Result {
+	return Result{Resource: c.toolResource(), Outcome: UndoFailed, Why: c.erasedWhy()}
+}
+
+func (c *Call) erasedWhy() string {
+	switch {
+	case c.Erased.By != "":
+		return "its way back was erased by " + c.Erased.By
+	default:
+		return "its way back was dropped when its retention had ended"
+	}
+}
+
+// allErased reports whether there is nothing among the calls that could be taken
+// back but was erased.
+func allErased(calls []*Call) bool {
+	for _, c := range calls {
+		if c.Phase != PhaseErased {
+			return false
+		}
+	}
+	return len(calls) > 0
+}
+
+// noWayBack is the error of taking calls back of which nothing is left that says
+// how.
+func noWayBack(t *Txn, c *Call) error {
+	return fmt.Errorf("transaction %s cannot be taken back: %w: %s", t.ID, ErrErased, c.erasedWhy())
+}
