@@ -168,8 +168,8 @@ func (f *fsck) grow(ctx context.Context, e Entry, sound bool) {
 func (f *fsck) entry(ctx context.Context, e Entry) error {
 	if e.Erased != "" {
 		f.report.Erased++
-		if e.Header.Txn == "" || e.Header.Call == "" {
-			f.problem(e.Pos, "the body of %s is gone, which can only be of a call", e.Header.Kind)
+		if e.Header.Txn == "" || e.Header.Call == "" || !e.Header.Kind.Erasable() {
+			f.problem(e.Pos, "the body of %s is gone, which is never erased", e.Header.Kind)
 			return nil
 		}
 		f.stream(ctx, e, Record{Header: e.Header})

@@ -104,8 +104,8 @@ type Batch struct {
 	// ends. One held by another refuses the batch with a ClaimedError.
 	Claims []string
 	// Erase names calls: the body and the salt of every earlier entry of theirs
-	// that is not of the kind KindErased are destroyed, in the same step, and the
-	// digests of the bodies stay. The batch's own entries are not.
+	// whose kind is Erasable are destroyed, in the same step, and the digests of
+	// the bodies stay.
 	Erase []string
 	// End ends the fenced transaction and releases its claims.
 	End bool

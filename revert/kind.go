@@ -50,6 +50,18 @@ func Kinds() []Kind {
 	}
 }
 
+// Erasable reports whether the bodies of such records go when their call is
+// erased. What binds a session or a transaction, such as labels, never does.
+func (k Kind) Erasable() bool {
+	switch k {
+	case KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged, KindLanded, KindNoted,
+		KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindReverting, KindReverted:
+		return true
+	default:
+		return false
+	}
+}
+
 // Body is what a record of one kind says. The types of this package are the
 // only bodies.
 type Body interface{ kind() Kind }

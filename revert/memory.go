@@ -137,7 +137,7 @@ func (s *memoryStore) erase(calls []string) {
 	}
 	s.entries = slices.Clone(s.entries)
 	for i, e := range s.entries {
-		if e.Header.Kind != KindErased && slices.Contains(calls, e.Header.Call) {
+		if e.Header.Kind.Erasable() && slices.Contains(calls, e.Header.Call) {
 			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
 			s.entries[i] = e
 		}

@@ -7,8 +7,8 @@ import "fmt"
 func (t *Txn) applyGone(e Entry) error {
 	h := e.Header
 	switch {
-	case h.Call == "":
-		return fmt.Errorf("the body of %s is gone, which can only be of a call", h.Kind)
+	case h.Call == "" || !h.Kind.Erasable():
+		return fmt.Errorf("the body of %s is gone, which is never erased", h.Kind)
 	case h.Txn != t.ID:
 		return nil // a taking back in another stream, whose records that one accounts for
 	case t.Owner == "":

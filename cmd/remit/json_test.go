@@ -88,6 +88,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{"--preview", p.txn}, {p.txn}}
 	case "remit redo":
 		return [][]string{{p.undone}, {p.txn}}
+	case "remit erase":
+		return [][]string{{p.done, "--why", "a test", "--yes"}}
 	case "remit policy check":
 		return [][]string{{policy}, {filepath.Join("testdata", "nosuch")}}
 	case "remit policy eval":

@@ -43,6 +43,15 @@ func testErase(t *testing.T, s store) {
 		require.Empty(t, c.Changes)
 	})
 
+	t.Run("what binds more than the call stays", func(t *testing.T) {
+		j := s.fresh(t)
+		run(t, j, "t", true)
+		labelled := seal(revert.Header{Kind: revert.KindLabelled, Session: "s", Call: "c_t"}, &revert.Labelled{Labels: []string{"private"}})
+		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{labelled}, Durable: true}))
+		require.NoError(t, j.Append(t.Context(), eraseOf("t")))
+		require.NotEmpty(t, read(t, j, revert.Query{Kinds: []revert.Kind{revert.KindLabelled}})[0].Body)
+	})
+
 	t.Run("twice is once", func(t *testing.T) {
 		j := s.fresh(t)
 		run(t, j, "t", true)

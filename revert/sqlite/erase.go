@@ -17,17 +17,19 @@ func (w *writer) erase(b revert.Batch) error {
 		after := int64(0)
 		for {
 			e := revert.Entry{}
-			err := w.stmts[stmtErase].QueryRowContext(context.Background(), call, after).Scan(&e.Pos, &e.Salt, &e.Body)
+			err := w.stmts[stmtErase].QueryRowContext(context.Background(), call, after).Scan(&e.Pos, &e.Header.Kind, &e.Salt, &e.Body)
 			if errors.Is(err, sql.ErrNoRows) {
 				break
 			}
 			if err != nil {
 				return err
 			}
+			if after = e.Pos; !e.Header.Kind.Erasable() {
+				continue
+			}
 			if _, err := w.run(stmtEraseOne, e.Pos, e.BodyDigest()); err != nil {
 				return fmt.Errorf("erase entry %d: %w", e.Pos, err)
 			}
-			after = e.Pos
 		}
 	}
 	return nil

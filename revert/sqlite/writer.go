@@ -52,7 +52,7 @@ func statements() [stmtCount]string {
 		stmtClaim:     "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
 		stmtBlobSize:  "SELECT size FROM blobs WHERE digest = ?",
 		stmtBlob:      "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		stmtErase:     "SELECT pos, salt, body FROM entries WHERE call = ? AND call <> '' AND +kind <> 'erased' AND erased IS NULL AND pos > ? ORDER BY pos LIMIT 1",
+		stmtErase:     "SELECT pos, kind, salt, body FROM entries WHERE call = ? AND call <> '' AND erased IS NULL AND pos > ? ORDER BY pos LIMIT 1",
 		stmtEraseOne:  "UPDATE entries SET salt = NULL, body = NULL, erased = ?2 WHERE pos = ?1",
 		stmtBarrier:   "UPDATE barrier SET n = n + 1",
 		stmtImmediate: "BEGIN IMMEDIATE",
