@@ -1,0 +1,160 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert"
+)
+
+// cost is what was touched: steps on disk and journal, bytes of files read and
+// written, entries of directories and of the journal looked at.
+type cost struct{ steps, read, written, listed, entries int }
+
+func (c cost) minus(o cost) cost {
+	return cost{c.steps - o.steps, c.read - o.read, c.written - o.written, c.listed - o.listed, c.entries - o.entries}
+}
+
+// meter is a root and a journal that count.
+type meter struct {
+	disk.Root
+	*cost
+}
+
+func (m meter) Open(name string) (disk.File, error) {
+	f, err := m.Root.Open(name)
+	return meteredFile{f, m.cost}, err
+}
+
+func (m meter) Create(name string, perm fs.FileMode) (disk.File, error) {
+	f, err := m.Root.Create(name, perm)
+	return meteredFile{f, m.cost}, err
+}
+
+func (m meter) ReadDir(name string) ([]disk.Info, error) {
+	found, err := m.Root.ReadDir(name)
+	m.listed += len(found)
+	return found, err
+}
+
+type meteredFile struct {
+	disk.File
+	*cost
+}
+
+func (f meteredFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.read += n
+	return n, err
+}
+
+func (f meteredFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.written += n
+	return n, err
+}
+
+type meteredJournal struct {
+	revert.Journal
+	*cost
+}
+
+func (j meteredJournal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+	return func(yield func(revert.Entry, error) bool) {
+		for e, err := range j.Journal.Entries(ctx, q) {
+			j.entries++
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// around is what lies beside the changed files and does not matter: others in the
+// same folder, in other folders, and the history of the journal.
+type around struct{ files, history int }
+
+// costs does one action over n files of a world, takes it back, and returns what
+// each took.
+func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files, int) error) (done, undone cost) {
+	w := newWorld(t)
+	defer w.end()
+	for i := range a.files {
+		for _, dir := range []string{".", fmt.Sprintf("other%d", i%10)} {
+			require.NoError(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
+			w.put(filepath.Join(dir, fmt.Sprintf("beside%d", i)), long, 0o644)
+		}
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "mine"), 0o755))
+	for i := range n {
+		w.put(fmt.Sprintf("mine/f%03d", i), "some content\n", 0o644)
+	}
+	h := w.host()
+	for i := range a.history {
+		rec := revert.NewRecorder(w.journal, h, "s_1").In(fmt.Sprintf("t_old%d", i))
+		own := revert.Ownership{Txn: rec.Txn(), Owner: w.journal.Owner()}
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true}))
+	}
+	var c cost
+	w.root, w.journal = meter{w.root, &c}, meteredJournal{w.journal, &c}
+	before := w.tree()
+	h.OnPoint = func(string) error { c.steps++; return nil }
+	require.NoError(t, w.do(h, func(ctx context.Context, f *files.Files) error {
+		for i := range n {
+			if err := do(ctx, f, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	done = c
+	h = w.host()
+	h.OnPoint = func(string) error { c.steps++; return nil }
+	rep, err := w.takeBack(t.Context(), h)
+	require.NoError(t, err)
+	require.Empty(t, rep.NotUndone())
+	require.Equal(t, before, w.tree())
+	return done, c.minus(done)
+}
+
+// TestCostOfUndo: what a change and its undo cost grows with what was changed, in
+// proportion, and with nothing else: not with other files, nor with the history.
+func TestCostOfUndo(t *testing.T) {
+	name := func(i int) string { return fmt.Sprintf("mine/f%03d", i) }
+	for what, do := range map[string]func(context.Context, *files.Files, int) error{
+		"write": func(ctx context.Context, f *files.Files, i int) error {
+			return f.Write(ctx, name(i), []byte("other content"), files.WriteOptions{})
+		},
+		"edit":   func(ctx context.Context, f *files.Files, i int) error { return f.Edit(ctx, name(i), "some", "any", false) },
+		"chmod":  func(ctx context.Context, f *files.Files, i int) error { return f.Chmod(ctx, name(i), 0o600) },
+		"delete": func(ctx context.Context, f *files.Files, i int) error { return f.Delete(ctx, name(i)) },
+		"move":   func(ctx context.Context, f *files.Files, i int) error { return f.Move(ctx, name(i), name(i)+"x") },
+		"copy":   func(ctx context.Context, f *files.Files, i int) error { return f.Copy(ctx, name(i), name(i)+"x") },
+		"mkdir": func(ctx context.Context, f *files.Files, i int) error {
+			return f.MkdirAll(ctx, fmt.Sprintf("mine/d%03d/e", i), 0)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var do1, undo1 [3]cost
+			for k := range 3 {
+				do1[k], undo1[k] = costs(t, 4*(k+1), around{}, do)
+			}
+			more, undone := costs(t, 4, around{files: 60, history: 40}, do)
+			require.Equal(t, do1[0], more, "what lies beside costs nothing")
+			require.Equal(t, undo1[0], undone, "what lies beside costs nothing")
+			require.Equal(t, do1[1].minus(do1[0]), do1[2].minus(do1[1]), "each further file costs the same")
+			require.Equal(t, undo1[1].minus(undo1[0]), undo1[2].minus(undo1[1]), "each further file costs the same")
+			t.Logf("of four files: %+v, to undo it: %+v", do1[1].minus(do1[0]), undo1[1].minus(undo1[0]))
+		})
+	}
+}
