@@ -135,7 +135,9 @@ func TestCostOfUndo(t *testing.T) {
 		"write": func(ctx context.Context, f *files.Files, i int) error {
 			return f.Write(ctx, name(i), []byte("other content"), files.WriteOptions{})
 		},
-		"edit":   func(ctx context.Context, f *files.Files, i int) error { return f.Edit(ctx, name(i), "some", "any", false) },
+		"edit": func(ctx context.Context, f *files.Files, i int) error {
+			return f.Edit(ctx, name(i), "some", "any", false)
+		},
 		"chmod":  func(ctx context.Context, f *files.Files, i int) error { return f.Chmod(ctx, name(i), 0o600) },
 		"delete": func(ctx context.Context, f *files.Files, i int) error { return f.Delete(ctx, name(i)) },
 		"move":   func(ctx context.Context, f *files.Files, i int) error { return f.Move(ctx, name(i), name(i)+"x") },
