@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/remit-dev/remit/internal/host"
@@ -150,8 +151,8 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 // call may use it is decided when it is asked for.
 func (s *Session) Allows(a perm.ResourceAccess) bool { return s.standing.grant.Allows(a) }
 
-// Revoke takes a grant away, in the name of by: that of a session, with all that
-// were handed on from it. It refuses at once, also what a running call does next
+// Revoke takes a grant away, in the name of by: an approval that was remembered, or
+// that of a session, with all that were handed on from it. It refuses at once, also what a running call does next
 // through a handle. In other processes so does every grant that was handed on,
 // expires or has a number of uses; any other session ends with its transaction.
 func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
@@ -172,8 +173,15 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 
 // grantedBy is the session in whose stream a grant stands.
 func (rt *Runtime) grantedBy(ctx context.Context, id string) (string, error) {
+	if strings.HasPrefix(id, "g_") {
+		session, err := rt.register.of(ctx, id)
+		if err != nil {
+			return "", fmt.Errorf("grant %s: %w", id, err)
+		}
+		return session, nil
+	}
 	if _, err := rt.recordOf(ctx, id); err != nil {
-		return "", fmt.Errorf("grant %s: %w", id, revert.ErrNotFound)
+		return "", fmt.Errorf("grant %s: %w", id, err)
 	}
 	return id, nil
 }

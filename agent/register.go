@@ -3,27 +3,29 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/remit-dev/remit/revert"
 )
 
 // register is what the journal says of grants that are not of one session alone:
-// what was revoked, here or by another process. It reads what came since it last
-// looked.
+// what was revoked and which approvals are remembered, here or by another process.
+// It reads what came since it last looked.
 type register struct {
 	journal revert.Journal
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
 	revoked map[string]string // why, in words
+	kept    []remembered      // in the order of the journal
 }
 
 func (r *register) look(ctx context.Context) error {
 	r.mu.Lock()
 	after := r.pos
 	r.mu.Unlock()
-	for e, err := range r.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindRevoked}, After: after}) {
+	for e, err := range r.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindRevoked, revert.KindRemembered}, After: after}) {
 		if err != nil {
 			return err
 		}
@@ -31,23 +33,29 @@ func (r *register) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.mu.Lock()
-		r.note(rec)
-		r.pos = max(r.pos, e.Pos)
-		r.mu.Unlock()
+		r.note(e.Pos, rec)
 	}
 	return nil
 }
 
-// note is called with the lock.
-func (r *register) note(rec revert.Record) {
-	if b, ok := rec.Body.(*revert.Revoked); ok {
+// note takes a record in, once.
+func (r *register) note(pos int64, rec revert.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if pos <= r.pos {
+		return
+	}
+	r.pos = pos
+	switch b := rec.Body.(type) {
+	case *revert.Revoked:
 		if r.revoked == nil {
 			r.revoked = map[string]string{}
 		}
 		if _, before := r.revoked[b.Grant]; !before {
 			r.revoked[b.Grant] = wordsOf(b)
 		}
+	case *revert.Remembered:
+		r.kept = append(r.kept, remembered{Remembered: b, session: rec.Session})
 	}
 }
 
@@ -67,4 +75,35 @@ func (r *register) gone(ctx context.Context, id string) (revoked bool, why strin
 	defer r.mu.Unlock()
 	why, revoked = r.revoked[id]
 	return revoked, why, nil
+}
+
+// standing lists the remembered approvals that nobody has revoked, newest first.
+func (r *register) standing(ctx context.Context) ([]remembered, error) {
+	if err := r.look(ctx); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []remembered
+	for _, k := range slices.Backward(r.kept) {
+		if _, gone := r.revoked[k.ID]; !gone {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// of finds the session in whose stream a remembered approval stands.
+func (r *register) of(ctx context.Context, id string) (session string, err error) {
+	if err := r.look(ctx); err != nil {
+		return "", err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.kept {
+		if k.ID == id {
+			return k.session, nil
+		}
+	}
+	return "", revert.ErrNotFound
 }

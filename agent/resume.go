@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -15,28 +16,61 @@ import (
 // asked may answer; by names who. The call goes on by Txn.Resume, which looks at
 // the newest answer once more.
 func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, why string) error {
-	t, c, err := revert.LoadCall(ctx, rt.journal, call)
+	t, c, _, err := rt.waiting(ctx, call, by)
 	if err != nil {
 		return err
 	}
-	who, err := rt.principalOf(ctx, t.Session)
+	body := &revert.Answered{Approved: approved, By: by, Why: why, Digest: c.Asked.Digest}
+	return rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: call, Body: body})
+}
+
+// Remember approves a call that waits, as Answer does, and calls to come as r
+// says. It returns the id of what it granted, which Revoke takes away.
+func (rt *Runtime) Remember(ctx context.Context, call, by, why string, r ctxperm.Remember) (id string, err error) {
+	t, c, who, err := rt.waiting(ctx, call, by)
+	if err != nil {
+		return "", err
+	}
+	var d perm.DecisionRecord
+	if err := canon.Decode(c.Asked.Decision, &d); err != nil {
+		return "", fmt.Errorf("what call %s was asked about cannot be read: %w", call, err)
+	}
+	ask := ctxperm.Ask{Call: call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
+	for _, a := range c.Asked.Access {
+		ask.Accesses = append(ask.Accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	grant, err := rt.remembering(ask, c.Asked.Tool, c.Asked.InputDigest, by, r)
+	if err != nil {
+		return "", err
+	}
+	grant.Why = why
+	body := &revert.Answered{Approved: true, By: by, Why: why, Digest: c.Asked.Digest}
+	return grant.ID, rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: call, Body: body}, revert.Line{Body: grant})
+}
+
+// waiting finds a call that by may answer.
+func (rt *Runtime) waiting(ctx context.Context, call, by string) (t *revert.Txn, c *revert.Call, who perm.Principal, err error) {
+	if t, c, err = revert.LoadCall(ctx, rt.journal, call); err != nil {
+		return t, c, who, err
+	}
+	who, err = rt.principalOf(ctx, t.Session)
 	switch {
 	case err != nil:
-		return err
 	case c.Phase != revert.PhasePending:
-		return fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
+		err = fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
 	case by == "":
-		return fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
+		err = fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
 	case by == who.ID || slices.Contains(who.Chain, by):
-		return fmt.Errorf("%q asked, or handed on what was asked for, so somebody else must answer: %w", by, tool.ErrDenied)
+		err = fmt.Errorf("%q asked, or handed on what was asked for, so somebody else must answer: %w", by, tool.ErrDenied)
 	case rt.host.Now().After(c.Asked.Expires):
-		return fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
+		err = fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
 	}
-	body := &revert.Answered{Approved: approved, By: by, Why: why, Digest: c.Asked.Digest}
-	// Not fenced: whoever answers does not own the transaction.
-	return revert.NewRecorder(rt.journal, rt.host, t.Session).Write(ctx, revert.Write{
-		Lines: []revert.Line{{Txn: t.ID, Call: call, Body: body}}, Durable: true,
-	})
+	return t, c, who, err
+}
+
+// answer is not fenced: whoever answers does not own the transaction.
+func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.Line) error {
+	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, revert.Write{Lines: lines, Durable: true})
 }
 
 // Decide writes down what a person says of a call whose outcome is unknown; see

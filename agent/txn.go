@@ -35,7 +35,7 @@ func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
 	tx.line = tool.NewLine(tool.Parts{
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
 		Grant: s.standing.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
-		World: s.rt.world(open), Facts: tx.counts, Limits: s.limits, Waits: &s.rt.waits,
+		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits,
 	})
 	return tx
 }

@@ -3,6 +3,7 @@ package ctxperm
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/remit-dev/remit/perm"
 )
@@ -27,10 +28,38 @@ type Ask struct {
 type Answer struct {
 	approved bool
 	by, why  string
+	remember *Remember
 }
 
 // Approve allows the call once. By names who answered; an empty name refuses.
 func Approve(by string) Answer { return Answer{approved: by != "", by: by} }
+
+// Remember says for which calls to come an approval holds, too: of the same tool,
+// for the same principal, asked about for no other reason, with accesses that were
+// asked about. The zero Remember is for the session and a day.
+type Remember struct {
+	Always    bool                  // in every session of the principal, not only in the one that asks
+	For       time.Duration         // how long; 0: a day
+	Accesses  []perm.ResourceAccess // fewer than were asked about; empty: these
+	SameInput bool                  // only with the same input; always so for a call without an access of its own
+}
+
+// ApproveAnd allows the call, and calls to come as r says. It is narrowed to what
+// was asked about, expires, and can be revoked; where it cannot be written down it
+// allows the call alone.
+func ApproveAnd(by string, r Remember) Answer {
+	a := Approve(by)
+	a.remember = &r
+	return a
+}
+
+// Remembered returns for which calls to come the answer holds.
+func (a Answer) Remembered() (r Remember, ok bool) {
+	if a.remember == nil || !a.approved {
+		return Remember{}, false
+	}
+	return *a.remember, true
+}
 
 // Refuse says no, and why.
 func Refuse(by, why string) Answer { return Answer{by: by, why: why} }

@@ -22,6 +22,13 @@ func Access(action Action, resource string) ResourceAccess {
 
 // readAccess reads what String writes: the action, for a connect an HTTP method
 // if it has one, and the resource or pattern, separated by single spaces.
+// ParseAccess reads what String writes: the action, for a connect an HTTP method
+// if it has one, and the resource or pattern, separated by single spaces.
+func ParseAccess(text string) (ResourceAccess, error) {
+	a, _, err := readAccess(text)
+	return a, err
+}
+
 func readAccess(text string) (ResourceAccess, rule, error) {
 	words := strings.Split(text, " ")
 	if len(words) < 2 || len(words) > 3 || words[1] == "" {

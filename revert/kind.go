@@ -14,6 +14,7 @@ const (
 	KindSession    Kind = "session"     // a session was opened
 	KindHanded     Kind = "handed"      // a session handed some of its grant on to another
 	KindRevoked    Kind = "revoked"     // a grant was taken away
+	KindRemembered Kind = "remembered"  // an approval was given for calls to come, too
 	KindLabelled   Kind = "labelled"    // the policy gave the session labels
 	KindBegun      Kind = "begun"       // a transaction began
 	KindAdopted    Kind = "adopted"     // a transaction whose owner was gone got a new one
@@ -44,7 +45,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindHanded, KindRevoked, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
+		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy,
 	}
@@ -69,7 +70,7 @@ type Body interface{ kind() Kind }
 // newBody returns an empty body to decode into.
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
-		&Session{}, &Handed{}, &Revoked{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
 	} {
@@ -109,6 +110,24 @@ type Root struct {
 	Name     string          `json:"name"`
 	Path     string          `json:"path"`               // absolute, of this machine
 	Identity json.RawMessage `json:"identity,omitempty"` // tells a folder from one that took its place
+}
+
+// Remembered is an approval that also holds for calls to come: of the same tool,
+// for the same principal, asked about for reasons that were shown, with no access
+// beyond these.
+type Remembered struct {
+	ID          string    `json:"id"`
+	Tool        ToolRef   `json:"tool"`
+	Principal   string    `json:"principal"`
+	Chain       []string  `json:"chain,omitempty"` // of the principal
+	Access      []Access  `json:"access"`
+	InputDigest string    `json:"input_digest,omitempty"` // set: only with this input
+	Reasons     []string  `json:"reasons"`                // why somebody was asked
+	Always      bool      `json:"always"`                 // false: only in the session of the record
+	Expires     time.Time `json:"expires"`                // UTC
+	By          string    `json:"by"`
+	Why         string    `json:"why,omitempty"`
+	From        CallRef   `json:"from"` // the call that was asked about
 }
 
 // Labelled gives a session labels, which policies read and which are never
@@ -212,6 +231,7 @@ type Started struct {
 type Approval struct {
 	By     string `json:"by"`
 	Digest string `json:"digest"`
+	Grant  string `json:"grant,omitempty"` // the remembered approval that stood for an answer
 }
 
 // Changed is one effect, durable before it happens.
@@ -362,6 +382,7 @@ type UndoneBy struct {
 func (*Session) kind() Kind    { return KindSession }
 func (*Handed) kind() Kind     { return KindHanded }
 func (*Revoked) kind() Kind    { return KindRevoked }
+func (*Remembered) kind() Kind { return KindRemembered }
 func (*Labelled) kind() Kind   { return KindLabelled }
 func (*Begun) kind() Kind      { return KindBegun }
 func (*Adopted) kind() Kind    { return KindAdopted }

@@ -36,7 +36,29 @@ func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAcc
 	case l.asks(answer.By()):
 		return refuse("the one who asks cannot be the one who approves")
 	}
+	if r, ok := answer.Remembered(); ok && l.p.Memory != nil {
+		// Where it is not kept, somebody is asked again.
+		_ = l.p.Memory.Keep(ctx, ask, toolRef(a.tool, ""), a.digest, answer.By(), r)
+	}
 	return &revert.Approval{By: answer.By(), Digest: ask.Digest}, nil
+}
+
+// recalled finds an approval that somebody gave for calls to come. One that
+// cannot be looked for is none: somebody is asked again.
+func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *revert.Approval {
+	if l.p.Memory == nil {
+		return nil
+	}
+	ask := l.question(a, asked, d)
+	if r := a.resume; r != nil && (r.Answered != nil || r.Asked.Digest != ask.Digest) {
+		return nil // what was said of this very call counts, and nothing else
+	}
+	approval, err := l.p.Memory.Recall(ctx, ask, a.digest)
+	if err != nil || approval == nil || l.asks(approval.By) {
+		return nil
+	}
+	approval.Digest = ask.Digest
+	return approval
 }
 
 // asks reports whether somebody is the one who asks, or handed on what is asked

@@ -91,7 +91,7 @@ func (l *Line) gate(a admitted) line.Gate {
 		if err != nil {
 			return err
 		}
-		if d.Effect() == perm.Ask {
+		if d.Effect() == perm.Ask && l.recalled(ctx, a, []perm.ResourceAccess{access}, d) == nil {
 			why := "somebody must approve it, and a call that runs cannot wait: " + reasonText(d)
 			return &line.DeniedError{Access: access, Stage: "approver", Decision: d, Why: why}
 		}

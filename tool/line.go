@@ -40,8 +40,17 @@ type Parts struct {
 	Roots     map[string]disk.Root
 	World     func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World
 	Facts     Facts
+	Memory    Memory // nil: no approval is remembered
 	Limits    Limits
 	Waits     *line.Waits // of the runtime; with Limits.Claim
+}
+
+// Memory keeps approvals for calls to come, for package agent.
+type Memory interface {
+	// Recall finds one that stands for an answer to the question now.
+	Recall(ctx context.Context, ask ctxperm.Ask, inputDigest string) (approval *revert.Approval, err error)
+	// Keep remembers an answer that was just given.
+	Keep(ctx context.Context, ask ctxperm.Ask, ref revert.ToolRef, inputDigest, by string, r ctxperm.Remember) error
 }
 
 // Facts are the counts of a session and a transaction, kept by package agent.

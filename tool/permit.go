@@ -44,6 +44,9 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 		err = l.unkept(a, asked[0], decision, waits)
 	}
 	if err == nil && decision.Effect() == perm.Ask {
+		p.approval = l.recalled(ctx, a, asked, decision)
+	}
+	if err == nil && decision.Effect() == perm.Ask && p.approval == nil {
 		if a.resume != nil || (l.p.Approver == nil && l.p.Wait) {
 			p, end := l.suspended(ctx, p, asked)
 			if end != nil {

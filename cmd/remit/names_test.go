@@ -70,7 +70,7 @@ func (n *names) name(kind, id string) string {
 
 func (n *names) normal(text string) string {
 	text = strings.ReplaceAll(text, n.work, "WORK")
-	text = regexp.MustCompile(`\b[tcs]_[0-9a-z]{12}\b`).ReplaceAllStringFunc(text, func(id string) string { return n.name(id[:2], id) })
+	text = regexp.MustCompile(`\b[tcsg]_[0-9a-z]{12}\b`).ReplaceAllStringFunc(text, func(id string) string { return n.name(id[:2], id) })
 	text = regexp.MustCompile(`\bsha256:[0-9a-f]{64}\b`).ReplaceAllStringFunc(text, func(d string) string { return n.name("sha256:", d) })
 	text = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`).ReplaceAllString(text, "TIME")
 	return text

@@ -18,23 +18,30 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 	var p place
 	var why string
 	var asJSON bool
+	var r remembering
 	cmd := &cobra.Command{
 		Use: verb + " CALL", Short: short,
 		Long: short + ", in the name of the user that the operating system says you are.\n" +
 			"It must be somebody else than the one who asked. The call goes on by remit resume.",
 		Args: wantArgs(1, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
 			who, err := a.person()
 			if err != nil {
 				return err
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				err := rt.Answer(cmd.Context(), args[0], approved, who, why)
+				grant, err := r.answer(cmd.Context(), rt, args[0], approved, who, why)
 				if errors.Is(err, tool.ErrInvalid) || errors.Is(err, tool.ErrDenied) {
 					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
 				}
 				if err == nil && asJSON {
-					newJSON(a.out).write(answered{args[0], map[bool]string{true: "approved", false: "denied"}[approved], who, why})
+					newJSON(a.out).write(answered{args[0], map[bool]string{true: "approved", false: "denied"}[approved], who, why, grant})
+				}
+				if err == nil && !asJSON && grant != "" {
+					_, err = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, p.hint("grants", "revoke", grant))
 				}
 				return err
 			})
@@ -43,6 +50,9 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 	placeFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	if approved {
+		r.flags(cmd)
+	}
 	return cmd
 }
 
@@ -52,6 +62,8 @@ type answered struct {
 	As   string `json:"as"` // approved, denied; applied, absent
 	By   string `json:"by"`
 	Why  string `json:"why"`
+
+	Grant string `json:"grant,omitempty"` // what was approved for calls to come
 }
 
 // settleCommand has no default answer: an unknown outcome is not to be guessed.
@@ -82,7 +94,7 @@ func (a *app) settleCommand() *cobra.Command {
 					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
 				}
 				if err == nil && asJSON {
-					newJSON(a.out).write(answered{args[0], args[1], who, why})
+					newJSON(a.out).write(answered{args[0], args[1], who, why, ""})
 				}
 				return err
 			})

@@ -1,0 +1,209 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// rememberFor is how long an approval is remembered where nobody says.
+const rememberFor = 24 * time.Hour
+
+// remembered is an approval for calls to come, and the session that it was given
+// in.
+type remembered struct {
+	*revert.Remembered
+	session string
+}
+
+// remembering makes what is granted beyond the call that was asked about: never
+// more than was asked about.
+func (rt *Runtime) remembering(ask ctxperm.Ask, ref revert.ToolRef, input, by string, r ctxperm.Remember) (*revert.Remembered, error) {
+	asked, err := perm.NewSet(ask.Accesses...)
+	if err != nil {
+		return nil, fmt.Errorf("what was asked about: %w", err)
+	}
+	accesses := r.Accesses
+	if len(accesses) == 0 {
+		accesses = ask.Accesses
+	}
+	out := &revert.Remembered{
+		ID: host.NewID(rt.host, "g_"), Tool: ref, Principal: ask.Principal.ID, Chain: ask.Principal.Chain, Always: r.Always,
+		By: by, From: revert.CallRef{Txn: ask.Txn, Call: ask.Call}, Access: []revert.Access{}, Reasons: []string{},
+	}
+	switch {
+	case r.For < 0:
+		return nil, fmt.Errorf("an approval cannot be remembered for %s: %w", r.For, tool.ErrInvalid)
+	case r.For == 0:
+		r.For = rememberFor
+	}
+	out.Expires = rt.host.Now().Add(r.For)
+	for _, a := range accesses {
+		if !asked.Covers(a) {
+			return nil, fmt.Errorf("%q is more than was asked about: %w", a, tool.ErrInvalid)
+		}
+		out.Access = append(out.Access, revert.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
+		// Nothing but its input says what such a call does.
+		r.SameInput = r.SameInput || a.Action == perm.Call && strings.HasPrefix(a.Resource, "tool://")
+	}
+	if r.SameInput {
+		out.InputDigest = input
+	}
+	for _, reason := range ask.Reasons {
+		out.Reasons = append(out.Reasons, reason.Text)
+	}
+	return out, nil
+}
+
+// answers reports whether a remembered approval stands for an answer.
+func (k remembered) answers(ask ctxperm.Ask, input string, now time.Time) bool {
+	if !now.Before(k.Expires) || (!k.Always && k.session != ask.Session) ||
+		k.Tool.Name != ask.Tool || k.Tool.Digest != ask.ToolDigest ||
+		k.Principal != ask.Principal.ID || !slices.Equal(k.Chain, ask.Principal.Chain) ||
+		(k.InputDigest != "" && k.InputDigest != input) || len(ask.Accesses) == 0 {
+		return false
+	}
+	for _, r := range ask.Reasons {
+		if !slices.Contains(k.Reasons, r.Text) {
+			return false
+		}
+	}
+	set, err := perm.NewSet(k.accesses()...)
+	return err == nil && !slices.ContainsFunc(ask.Accesses, func(a perm.ResourceAccess) bool { return !set.Allows(a) })
+}
+
+func (k remembered) accesses() (out []perm.ResourceAccess) {
+	for _, a := range k.Access {
+		out = append(out, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	return out
+}
+
+// memory is what a session's calls are approved by, beside somebody who is asked.
+// It makes a tool.Memory.
+type memory struct{ s *Session }
+
+// Recall finds the newest approval that stands for an answer.
+func (m memory) Recall(ctx context.Context, ask ctxperm.Ask, input string) (*revert.Approval, error) {
+	all, err := m.s.rt.register.standing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range all {
+		if k.answers(ask, input, m.s.rt.host.Now()) {
+			return &revert.Approval{By: k.By, Grant: k.ID}, nil
+		}
+	}
+	return nil, nil
+}
+
+// Keep writes an approval for calls to come down.
+func (m memory) Keep(ctx context.Context, ask ctxperm.Ask, ref revert.ToolRef, input, by string, r ctxperm.Remember) error {
+	body, err := m.s.rt.remembering(ask, ref, input, by, r)
+	if err != nil {
+		return err
+	}
+	return m.s.rt.answer(ctx, m.s.id, revert.Line{Body: body})
+}
+
+// GrantInfo is a grant as people see it.
+type GrantInfo struct {
+	ID        string                `json:"id"`
+	Kind      string                `json:"kind"`  // session: handed on; remembered: an approval for calls to come
+	State     string                `json:"state"` // standing, revoked, expired, used_up
+	Principal string                `json:"principal"`
+	Session   string                `json:"session,omitempty"` // of a remembered one: where alone it holds
+	Tool      string                `json:"tool,omitempty"`
+	Accesses  []perm.ResourceAccess `json:"accesses"`
+	SameInput bool                  `json:"same_input,omitempty"`
+	From      string                `json:"from,omitempty"` // the session that handed it on, or the call that was asked about
+	By        string                `json:"by,omitempty"`
+	Why       string                `json:"why,omitempty"`
+	Expires   time.Time             `json:"expires,omitzero"`
+	Uses      int                   `json:"uses,omitempty"`
+	Used      int                   `json:"used,omitempty"`
+	Revoked   string                `json:"revoked,omitempty"` // by whom and why
+}
+
+// Grants lists the approvals that are remembered and the grants that were handed
+// on or are bounded, oldest first, also those that have ended.
+func (rt *Runtime) Grants(ctx context.Context) ([]GrantInfo, error) {
+	if err := rt.register.look(ctx); err != nil {
+		return nil, err
+	}
+	out := []GrantInfo{}
+	q := revert.Query{Kinds: []revert.Kind{revert.KindSession, revert.KindRemembered}}
+	for e, err := range rt.journal.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return nil, err
+		}
+		info, shown, err := rt.grantInfo(ctx, rec)
+		if err != nil {
+			return nil, err
+		}
+		if shown {
+			out = append(out, info)
+		}
+	}
+	return out, nil
+}
+
+func (rt *Runtime) grantInfo(ctx context.Context, rec revert.Record) (info GrantInfo, shown bool, err error) {
+	switch b := rec.Body.(type) {
+	case *revert.Remembered:
+		k := remembered{Remembered: b}
+		info = GrantInfo{
+			ID: b.ID, Kind: "remembered", Principal: b.Principal, Tool: b.Tool.Name, Accesses: k.accesses(), SameInput: b.InputDigest != "",
+			From: b.From.Call, By: b.By, Why: b.Why, Expires: b.Expires,
+		}
+		if !b.Always {
+			info.Session = rec.Session
+		}
+	case *revert.Session:
+		if b.Parent == "" && b.Uses == 0 && b.Expires.IsZero() {
+			return info, false, nil
+		}
+		s, _, err := rt.again(ctx, rec.Session)
+		if err != nil {
+			return info, false, err
+		}
+		info = GrantInfo{
+			ID: rec.Session, Kind: "session", Principal: s.principal.ID, Accesses: s.standing.grant.Set().Accesses(),
+			From: b.Parent, Expires: b.Expires, Uses: b.Uses,
+		}
+		if b.Uses > 0 {
+			if info.Used, err = rt.started(ctx, rec.Session); err != nil {
+				return info, false, err
+			}
+		}
+	}
+	if info.Accesses == nil {
+		info.Accesses = []perm.ResourceAccess{}
+	}
+	revoked, why, err := rt.register.gone(ctx, info.ID)
+	switch {
+	case err != nil:
+		return info, false, err
+	case revoked:
+		info.State, info.Revoked = "revoked", why
+	case !info.Expires.IsZero() && !rt.host.Now().Before(info.Expires):
+		info.State = "expired"
+	case info.Uses > 0 && info.Used >= info.Uses:
+		info.State = "used_up"
+	default:
+		info.State = "standing"
+	}
+	return info, true, nil
+}
