@@ -71,8 +71,8 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn,
 	var made []placed
 	for _, c := range calls {
 		rep.add(t, c, c.foreseen(ctx, w)...)
-		for i, ch := range c.Changes {
-			made = append(made, placed{ch, c, c.at[i]})
+		for _, ch := range c.remaining() {
+			made = append(made, placed{ch, c, c.at[ch.N-1]})
 		}
 	}
 	slices.SortFunc(made, func(a, b placed) int { return cmp.Compare(a.at, b.at) })

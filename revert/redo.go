@@ -14,7 +14,8 @@ const CauseRedo = "redo"
 // Redo brings back what taking a transaction back had removed: an undo is itself
 // made of changes, and this takes those back, oldest call first, by the same
 // rules. What a tool's own Revert did cannot be done again and is reported as
-// failed. Afterwards the transaction can be reverted once more. By names who asks,
+// failed. Afterwards the transaction can be reverted once more, and what was left
+// alone brought back by another redo. By names who asks,
 // for the record.
 func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	t, err := Load(ctx, r.Journal, id)
@@ -79,8 +80,12 @@ func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, by string, go
 	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	rep.Undo, rep.State = rec.Txn(), CommittedState
-	return rep, nil
+	rep.Undo = rec.Txn()
+	t, err = Load(ctx, r.Journal, t.ID)
+	if err == nil {
+		rep.State = t.State()
+	}
+	return rep, err
 }
 
 // redoCall takes the undo of one call back. The order of writes is that of
@@ -123,7 +128,10 @@ func (c *Call) taken() []Change {
 		out = append(out, s.Change)
 	}
 	lost := map[string]Step{} // by resource: what a dead attempt was going to do
-	for _, u := range append(slices.Clone(c.earlier), c.Undo) {
+	for _, u := range c.attempts() {
+		if !u.byPerson() {
+			continue
+		}
 		outcome := map[string]UndoOutcome{}
 		if u.Reverted != nil {
 			for _, r := range u.Reverted.Results {
@@ -147,12 +155,69 @@ func (c *Call) taken() []Change {
 	return out
 }
 
+// broughtBack folds the end of a redo into the call. Of what is there again the
+// versions tell from here on, as before the undo; what is not can still be brought
+// back.
+func (c *Call) broughtBack(b *Reverted) {
+	c.Redo = nil
+	if b.Complete || c.Undo == nil {
+		c.Undo, c.earlier = nil, slices.DeleteFunc(c.earlier, (*Undo).byPerson)
+		return
+	}
+	again := map[string]bool{}
+	for _, r := range b.Results {
+		again[r.Resource] = r.Outcome.Clean()
+	}
+	for i, u := range c.earlier {
+		if u.byPerson() {
+			c.earlier[i] = u.without(again)
+		}
+	}
+	c.Undo = c.Undo.without(again)
+}
+
+// without is an undo that did not touch some resources.
+func (u *Undo) without(again map[string]bool) *Undo {
+	rest := *u
+	rest.Reverting.Steps = slices.DeleteFunc(slices.Clone(u.Reverting.Steps), func(s Step) bool { return again[s.Change.Resource] })
+	if u.Reverted != nil && len(rest.Reverting.Steps) < len(u.Reverting.Steps) {
+		end := *u.Reverted
+		end.Complete = false
+		end.Results = slices.DeleteFunc(slices.Clone(end.Results), func(r Result) bool { return again[r.Resource] })
+		rest.Reverted = &end
+	}
+	return &rest
+}
+
+// attempts lists all takings back of the call, oldest first.
+func (c *Call) attempts() []*Undo {
+	if c.Undo == nil {
+		return c.earlier
+	}
+	return append(slices.Clone(c.earlier), c.Undo)
+}
+
+// remaining lists the changes that no attempt has taken back yet. What became of
+// the others since is no business of the call: calls below it may be gone as well.
+func (c *Call) remaining() []Change {
+	clean := map[string]bool{}
+	for _, u := range c.attempts() {
+		if u.Reverted == nil {
+			continue
+		}
+		for _, r := range u.Reverted.Results {
+			clean[r.Resource] = clean[r.Resource] || r.Outcome.Clean()
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch Change) bool { return clean[ch.Resource] })
+}
+
 // undone lists the calls that were taken back with their transaction, in the
 // reverse of the order in which that is done. What a failed call took back by itself stays so.
 func (t *Txn) undone() []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
-		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.byPerson() {
+		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.byPerson() && (c.outside || len(c.taken()) > 0) {
 			out = append(out, c)
 		}
 	}

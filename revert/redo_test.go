@@ -102,3 +102,94 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 		run(at, true)
 	}
 }
+
+// TestRedoIsFinishedLater: what a redo had to leave alone can be brought back once
+// nobody is in the way, and until then the transaction is not called committed.
+func TestRedoIsFinishedLater(t *testing.T) {
+	ctx := context.Background()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"d", 9}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	p.world.values["a"] = "theirs"
+	for range 2 { // again changes nothing
+		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
+		require.NoError(t, err)
+		require.Equal(t, revert.Conflict, outcomes(rep.Items)["a"])
+		require.Equal(t, revert.RevertedPartial, rep.State)
+		require.Equal(t, map[string]string{"a": "theirs", "c": "8", "d": "9"}, p.world.values)
+	}
+	delete(p.world.values, "a")
+	p.world.values["a"] = before()["a"] // they put it back
+	rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
+	require.NoError(t, err)
+	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, revert.CommittedState, rep.State)
+	require.Equal(t, map[string]string{"a": "7", "c": "8", "d": "9"}, p.world.values)
+	rep, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
+	require.NoError(t, err)
+	require.Empty(t, rep.Items)
+	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, before(), p.world.values)
+}
+
+// TestUndoAfterPartOfARedo takes back what was brought back, and brings all back.
+func TestUndoAfterPartOfARedo(t *testing.T) {
+	ctx := context.Background()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	id := p.changed(t, ctx, true)
+	after := map[string]string{"a": "9", "c": "8"}
+	p.world.values["b"] = "theirs"
+	_, err := p.reverter.Redo(ctx, id, "kim")
+	require.NoError(t, err)
+	rep, err := p.reverter.Undo(ctx, id, revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State, "%+v", rep)
+	require.NotContains(t, outcomes(rep.Items), "b", "nobody brought it back")
+	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.world.values)
+	p.world.values["b"] = before()["b"]
+	rep, err = p.reverter.Redo(ctx, id, "kim")
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, after, p.world.values)
+}
+
+// TestUndoIsFinishedLater: what one attempt took back is no business of the next
+// one, also where calls below it were taken back in between.
+func TestUndoIsFinishedLater(t *testing.T) {
+	ctx := context.Background()
+	for name, how := range map[string]revert.Undoing{"they put it back": {}, "forced": {Force: "kim"}} {
+		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+		rec, err := p.begin(ctx)
+		require.NoError(t, err)
+		_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
+		require.NoError(t, err)
+		_, err = p.call(ctx, rec, put(write{"a", 9}, write{"b", nil}))
+		require.NoError(t, err)
+		require.NoError(t, p.commit(ctx, rec))
+		p.world.values["b"] = "theirs"
+		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		require.NoError(t, err)
+		require.Len(t, rep.NotUndone(), 1)
+		if how.Force == "" {
+			delete(p.world.values, "b")
+		}
+		p.world.values["a"] = "made later" // it is not ours any more
+		foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
+		require.NoError(t, err)
+		rep, err = p.reverter.Undo(ctx, rec.Txn(), how)
+		require.NoError(t, err)
+		require.Equal(t, map[string]revert.UndoOutcome{"b": revert.Restored}, outcomes(rep.Items), name)
+		require.Equal(t, outcomes(foreseen.Items), outcomes(rep.Items), name)
+		require.Equal(t, revert.RevertedState, rep.State)
+		require.Equal(t, map[string]string{"a": "made later", "b": "2"}, p.world.values, name)
+	}
+}

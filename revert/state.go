@@ -47,7 +47,7 @@ type Call struct {
 	Redo     *Undo // a taking back of Undo that has no end
 
 	at      []int64 // positions of Changes on the journal
-	earlier []*Undo // attempts that somebody asked for before Undo, and that Undo did not repeat
+	earlier []*Undo // attempts before Undo, oldest first
 	outside bool    // the tool's own Revert has ended well, in whichever attempt
 }
 
@@ -141,8 +141,8 @@ type Txn struct {
 	Aborting   bool
 	End        Kind // committed, aborted, or empty while open
 	complete   bool // of an abort
-	redone     bool // the newest of UndoneBy brought it back
-	redoing    bool // while the stream of one that does is read
+	redone     bool // the newest of UndoneBy brought all of it back
+	redoing    bool // while the stream of one that does is read, and has so far
 
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
@@ -339,7 +339,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		if b.Cause == CauseRedo {
 			c.Redo = u
 		} else {
-			if c.Undo != nil && c.Undo.byPerson() {
+			if c.Undo != nil {
 				c.earlier = append(c.earlier, c.Undo)
 			}
 			c.Undo = u
@@ -356,8 +356,8 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		u.Reverted = b
 		c := t.byID[b.Of.Call]
 		if u.Reverting.Cause == CauseRedo {
-			// From here on the versions tell, as before the undo.
-			c.Undo, c.Redo, c.earlier = nil, nil, nil
+			t.redoing = t.redoing && b.Complete
+			c.broughtBack(b)
 		}
 		for _, res := range b.Results {
 			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())

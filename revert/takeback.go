@@ -72,12 +72,12 @@ func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]St
 	if err == nil {
 		var steps []Step
 		var blobs []Blob
-		if steps, blobs, err = r.plan(ctx, w, c.Changes, m, r.Journal); err == nil {
+		if steps, blobs, err = r.plan(ctx, w, c.remaining(), m, r.Journal); err == nil {
 			return steps, blobs
 		}
 	}
 	steps := []Step{}
-	for _, ch := range c.Changes {
+	for _, ch := range c.remaining() {
 		steps = append(steps, Step{
 			Of: []int{ch.N}, Plan: UndoFailed, Change: Change{Scheme: ch.Scheme, Resource: ch.Resource}, Why: err.Error(),
 		})

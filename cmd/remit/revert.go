@@ -39,12 +39,14 @@ func (a *app) revertCommand() *cobra.Command {
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Undo(ctx, id, how)
 			}
+			way := undoing
 			if preview {
+				way = previewing
 				do = func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 					return rt.Preview(ctx, id, how)
 				}
 			}
-			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, preview, do)
+			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, way, do)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -65,7 +67,7 @@ func (a *app) redoCommand() *cobra.Command {
 			"What a forced revert had overwritten is there again afterwards.",
 		Args: wantIDs(1, 1, "the id of one transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, false, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
+			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Redo(ctx, id, a.asker())
 			})
 		},
@@ -85,6 +87,15 @@ func (a *app) asker() string {
 	return who
 }
 
+// way is what is done: an undo, or only a look at it, or a redo.
+type way int
+
+const (
+	undoing way = iota
+	previewing
+	redoing
+)
+
 // target says which transaction is meant: the one with an id, or the last one.
 // No id means none, never the last.
 type target struct {
@@ -102,7 +113,7 @@ type reverted struct {
 }
 
 // revert does one direction of undo: there or back.
-func (a *app) revert(ctx context.Context, p *place, which target, asJSON, preview bool, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
+func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
 		var err error
@@ -121,9 +132,9 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON, previe
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, preview, complete, rep.NotUndone()})
+			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone()})
 		} else {
-			a.paint().report(a.out, rep, preview)
+			a.paint().report(a.out, rep, way)
 		}
 		return nil
 	})
@@ -171,14 +182,14 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 	return found, err
 }
 
-func (p paint) report(w io.Writer, rep revert.Report, preview bool) {
+func (p paint) report(w io.Writer, rep revert.Report, way way) {
 	if rep.Txn == "" {
 		_, _ = fmt.Fprintln(w, "there is nothing to take back")
 		return
 	}
 	deleted := 0
 	for _, i := range rep.Items {
-		p.item(w, i, preview)
+		p.item(w, i, way == previewing)
 		if i.Does == "delete" {
 			deleted++
 		}
@@ -188,13 +199,14 @@ func (p paint) report(w io.Writer, rep revert.Report, preview bool) {
 	}
 	clean := len(rep.Items) - len(rep.NotUndone())
 	did, nothing := "taken back", "nothing of it was left"
-	switch {
-	case preview:
+	switch way {
+	case undoing:
+	case previewing:
 		did, nothing = "would be taken back; nothing was touched", "nothing of it is left"
 		if deleted > 0 {
 			did = fmt.Sprintf("would be taken back, %d by deleting; nothing was touched", deleted)
 		}
-	case rep.State == revert.CommittedState:
+	case redoing:
 		did, nothing = "brought back", "nothing of it was taken back"
 	}
 	if len(rep.Items) == 0 {
