@@ -2,10 +2,10 @@ package canon
 
 import "unicode/utf8"
 
-// isCanonical reports whether a text certainly is the canonical form of a document. It finds out in one pass that makes
+// IsCanonical reports whether a text certainly is the canonical form of a document. It finds out in one pass that makes
 // nothing, and says no to what it would have to think about: exponents and fractions, escapes in names, control characters,
 // more than sixteen levels.
-func isCanonical(text []byte) bool {
+func IsCanonical(text []byte) bool {
 	c := checker{src: text, depth: 16}
 	return c.value() && c.pos == len(text)
 }

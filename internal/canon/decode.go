@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -56,6 +57,9 @@ func Marshal(v any) ([]byte, error) {
 
 // Decode parses data with the default limits and stores it in the Go value that into points to; see [Value.Decode].
 func Decode(data []byte, into any) error {
+	if IsCanonical(data) && len(data) <= DefaultLimits().Bytes {
+		return decodeCanonical(data, into)
+	}
 	v, err := Parse(data, DefaultLimits())
 	if err != nil {
 		return err
@@ -73,16 +77,21 @@ func (v Value) Decode(into any) error {
 	if v.kind == Invalid {
 		return fmt.Errorf("%w: there is no value here", ErrInvalid)
 	}
+	return decodeCanonical(v.Canonical(), into)
+}
+
+func decodeCanonical(text []byte, into any) error {
 	if target := reflect.ValueOf(into); target.Kind() != reflect.Pointer || target.IsNil() {
 		return fmt.Errorf("canon: Decode into %T, want a pointer that is not nil", into)
 	}
-	if err := jsonv2.Unmarshal(v.Canonical(), into, decodeOptions()); err != nil {
+	if err := jsonv2.Unmarshal(text, into, decodeOptions()); err != nil {
 		return decodeError(err)
 	}
 	return nil
 }
 
-func decodeOptions() jsonv2.Options {
+// decodeOptions are made once: with others the decoder would find out anew, for every type, who decodes it.
+var decodeOptions = sync.OnceValue(func() jsonv2.Options {
 	return jsonv2.JoinOptions(
 		jsonv2.RejectUnknownMembers(true),
 		jsonv1.FormatDurationAsNano(true),
@@ -92,7 +101,7 @@ func decodeOptions() jsonv2.Options {
 			jsonv2.UnmarshalFromFunc(anyNumber), jsonv2.UnmarshalFromFunc(exactNumber),
 		)),
 	)
-}
+})
 
 // anyNumber keeps numbers in interfaces exact; the default would round them to float64.
 func anyNumber(dec *jsontext.Decoder, into *any) error {

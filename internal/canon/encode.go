@@ -149,7 +149,7 @@ func (e *plainEncoder) raw(v reflect.Value) {
 		e.null()
 		return
 	}
-	if text := v.Bytes(); isCanonical(text) {
+	if text := v.Bytes(); IsCanonical(text) {
 		e.dst = append(e.dst, text...)
 		return
 	}

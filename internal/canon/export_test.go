@@ -7,6 +7,3 @@ func Reread(v any) ([]byte, error) {
 	value, err := reread(v)
 	return value.Canonical(), err
 }
-
-// IsCanonical is what saves reading what is canonical already.
-var IsCanonical = isCanonical

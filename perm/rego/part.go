@@ -7,6 +7,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -210,7 +211,7 @@ func (d *document) checkTexts(list []string) {
 }
 
 func (d *document) checkRaw(text json.RawMessage) {
-	if len(text) > 0 && (!utf8.Valid(text) || !json.Valid(text)) {
+	if len(text) > 0 && !canon.IsCanonical(text) && (!utf8.Valid(text) || !json.Valid(text)) {
 		d.fail("the arguments or the output are not JSON")
 	}
 }
