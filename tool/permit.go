@@ -175,11 +175,7 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 	}
 	return perm.Request{
 		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(),
-		Tool: perm.ToolFacts{
-			Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: a.tool.t.digest,
-			Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: a.tool.CanRevert(),
-			Confinement: string(s.Confinement), Destination: string(s.Destination),
-		},
+		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
 			EffectClass: string(a.tool.Class()), Declared: s.EffectClass != "", Batch: batch,
@@ -187,6 +183,19 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method, Dynamic: dynamic},
 		Purpose: perm.PurposeRun, Time: l.p.Host.Now(),
 	}, nil
+}
+
+// Facts is what a policy sees of the tool.
+func (t Tool) Facts() perm.ToolFacts {
+	if t.t == nil {
+		return perm.ToolFacts{}
+	}
+	s := t.t.spec
+	return perm.ToolFacts{
+		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
+		Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: t.CanRevert(),
+		Confinement: string(s.Confinement), Destination: string(s.Destination),
+	}
 }
 
 // session is what a policy sees of the session: the counts as they were when the

@@ -19,6 +19,7 @@ import (
 type Engine struct {
 	rules    *ruleset
 	modules  *modules
+	data     map[string]any // never changed
 	keys     keys
 	parts    []part
 	memo     *memo
@@ -81,7 +82,7 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, modules: m, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
+		rules: rules, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
 		revision: revision(files, raw), notes: notes,
 	}, nil
 }

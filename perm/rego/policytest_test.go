@@ -46,12 +46,16 @@ todo_test_later if false
 		byName[r.Name] = r
 	}
 	require.Equal(t, rego.TestResult{Name: "test_read", At: "p_test.rego:5", Status: "pass"}, byName["test_read"])
-	require.Equal(t, rego.TestResult{Name: "test_wrong", At: "p_test.rego:7", Status: "fail", Output: "looking\n"}, byName["test_wrong"])
+	require.Equal(t, rego.TestResult{
+		Name: "test_wrong", At: "p_test.rego:7", Status: "fail", Output: "looking\n", Stopped: "p_test.rego:9",
+		Saw: "\tremit.allow[\"reads\"] with input as {\"access\": {\"action\": \"write\"}}\n\t|\n\tundefined",
+	}, byName["test_wrong"])
 	require.Equal(t, "error", byName["test_fails"].Status)
 	require.Contains(t, byName["test_fails"].Text, "to_number")
 	require.Equal(t, "skip", byName["todo_test_later"].Status)
 	require.Len(t, report.Failed(), 2)
 	require.Equal(t, []string{"p.rego:5"}, report.Uncovered)
+	require.Equal(t, []rego.FileCoverage{{File: "p.rego", Rules: 2, RulesReached: 1, Lines: 2, LinesReached: 1, Percent: 50}}, report.Coverage)
 }
 
 func TestPolicyTestsThatDoNotCompile(t *testing.T) {

@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/tester"
+	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // TestReport is the outcome of the tests that belong to a policy.
 type TestReport struct {
-	Results   []TestResult `json:"results"`             // by file, line and name
-	Uncovered []string     `json:"uncovered,omitempty"` // file:line of rules and conditions that no test reached
+	Results   []TestResult   `json:"results"`             // by file, line and name
+	Uncovered []string       `json:"uncovered,omitempty"` // file:line of rules and conditions that no test reached
+	Coverage  []FileCoverage `json:"coverage"`            // of each file that decides
 }
 
 // TestResult is the outcome of one rule whose name begins with test_.
@@ -25,6 +29,9 @@ type TestResult struct {
 	Status string `json:"status"`           // pass, fail, error, skip
 	Text   string `json:"text,omitempty"`   // the error
 	Output string `json:"output,omitempty"` // what print wrote
+
+	Stopped string `json:"stopped,omitempty"` // file:line of the condition that did not hold
+	Saw     string `json:"saw,omitempty"`     // that condition, and the values in it
 }
 
 // Failed lists the tests that did not pass, without those that are skipped.
@@ -45,39 +52,94 @@ func (e *Engine) Test(ctx context.Context) (TestReport, error) {
 	if e == nil || e.rules == nil {
 		return TestReport{}, errors.New("rego: no policy is loaded")
 	}
-	c, err := newCompiler()
+	lines := cover.New()
+	results, err := e.runTests(ctx, func(r *tester.Runner) *tester.Runner { return r.SetCoverageQueryTracer(lines).SetCoverageRuns(nil) })
 	if err != nil {
 		return TestReport{}, err
 	}
+	report := TestReport{}
+	for _, r := range results {
+		report.Results = append(report.Results, testResult(r))
+	}
+	if len(report.Failed()) > 0 {
+		if err := e.traceFailures(ctx, report.Results); err != nil {
+			return TestReport{}, err
+		}
+	}
+	slices.SortFunc(report.Results, func(a, b TestResult) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Name, b.Name))
+	})
+	reached := lines.Report(e.modules.parsed)
+	report.Uncovered, report.Coverage = uncovered(reached, e.modules), coverage(reached, e.modules)
+	return report, nil
+}
+
+// runTests runs every test once.
+func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester.Runner) ([]*tester.Result, error) {
+	c, err := newCompiler()
+	if err != nil {
+		return nil, err
+	}
 	all := maps.Clone(e.modules.parsed)
 	maps.Copy(all, e.modules.tests)
-	lines := cover.New()
-	results, err := tester.NewRunner().
+	results, err := with(tester.NewRunner()).
 		SetCompiler(c.WithEnablePrintStatements(true)).
 		SetStore(e.rules.store).
 		SetModules(all).
-		SetCoverageQueryTracer(lines).
-		SetCoverageRuns(nil).
 		CapturePrintOutput(true).
 		RaiseBuiltinErrors(true).
 		RunTests(ctx, nil)
 	if err != nil {
 		var found problems
 		found.addOPA(err)
-		return TestReport{}, found.err()
+		return nil, found.err()
 	}
-	report := TestReport{}
+	var list []*tester.Result
 	for r := range results {
-		report.Results = append(report.Results, testResult(r))
+		list = append(list, r)
 	}
 	if ctx.Err() != nil {
-		return TestReport{}, cancelled(ctx)
+		return nil, cancelled(ctx)
 	}
-	slices.SortFunc(report.Results, func(a, b TestResult) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Name, b.Name))
-	})
-	report.Uncovered = uncovered(lines.Report(e.modules.parsed), e.modules)
-	return report, nil
+	return list, nil
+}
+
+// traceFailures runs the tests again, traced, and says of those that failed
+// where and with what values. To trace every test costs more than to run those
+// of a policy twice.
+func (e *Engine) traceFailures(ctx context.Context, results []TestResult) error {
+	traced, err := e.runTests(ctx, func(r *tester.Runner) *tester.Runner { return r.EnableTracing(true) })
+	if err != nil {
+		return err
+	}
+	for _, t := range traced {
+		for i := range results {
+			if r := &results[i]; r.Status == "fail" && r.Name == t.Name && r.At == at(t.Location) {
+				r.Stopped, r.Saw = stopped(t.Trace)
+			}
+		}
+	}
+	return nil
+}
+
+// stopped finds the last condition that did not hold, and writes the values in
+// it below it.
+func stopped(trace []*topdown.Event) (where, saw string) {
+	for _, event := range slices.Backward(trace) {
+		expr, isExpr := event.Node.(*ast.Expr)
+		if event.Op != topdown.FailOp || !isExpr || event.Location == nil || event.QueryID == 0 {
+			continue
+		}
+		if _, every := expr.Terms.(*ast.Every); every { // what is inside it did not hold
+			continue
+		}
+		var text strings.Builder
+		if err := topdown.PrettyEvent(&text, event, topdown.PrettyEventOpts{PrettyVars: true}); err != nil {
+			return at(event.Location), ""
+		}
+		return at(event.Location), strings.Trim(text.String(), "\n")
+	}
+	return "", ""
 }
 
 func testResult(r *tester.Result) TestResult {
