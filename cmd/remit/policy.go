@@ -130,7 +130,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.policyCheckCommand(), a.policyEvalCommand(), a.policySchemaCommand())
+	cmd.AddCommand(a.policyCheckCommand(), a.policyTestCommand(), a.policyEvalCommand(), a.policyExplainCommand(), a.policySchemaCommand())
 	return cmd
 }
 

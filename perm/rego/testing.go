@@ -67,7 +67,7 @@ func (e *Engine) Test(ctx context.Context) (TestReport, error) {
 		}
 	}
 	slices.SortFunc(report.Results, func(a, b TestResult) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(comparePlaces(a.At, b.At), cmp.Compare(a.Name, b.Name))
 	})
 	reached := lines.Report(e.modules.parsed)
 	report.Uncovered, report.Coverage = uncovered(reached, e.modules), coverage(reached, e.modules)
@@ -140,6 +140,13 @@ func stopped(trace []*topdown.Event) (where, saw string) {
 		return at(event.Location), strings.Trim(text.String(), "\n")
 	}
 	return "", ""
+}
+
+// comparePlaces orders places by file, and within a file by line.
+func comparePlaces(a, b string) int {
+	fileA, rowA, _ := strings.Cut(a, ".rego:")
+	fileB, rowB, _ := strings.Cut(b, ".rego:")
+	return cmp.Or(cmp.Compare(fileA, fileB), cmp.Compare(len(rowA), len(rowB)), cmp.Compare(rowA, rowB))
 }
 
 func testResult(r *tester.Result) TestResult {

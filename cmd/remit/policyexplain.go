@@ -1,0 +1,340 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+)
+
+// explainFlags is what remit policy explain is told.
+type explainFlags struct {
+	place
+	input    string
+	policies []string
+	json     bool
+}
+
+func (a *app) policyExplainCommand() *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use: "explain CALL | --input FILE|-", Short: "Say why a call is decided as it is, and what would allow it",
+		Long: "Asks a policy again about a recorded call, or about an input document as remit policy eval takes it. It says which rules\n" +
+			"decided, at which line and by what they saw, which could have allowed it and where they stopped, and the smallest change\n" +
+			"of the policy that lets the call through: that change is tried out before it is told.\n\n" +
+			"A record does not hold all that a policy saw: counts of the session and the place in a batch are taken as none.\n" +
+			"Exit codes: 0 it is explained; 2 usage, or nothing to explain.",
+		Args: func(_ *cobra.Command, ids []string) error {
+			if (f.input == "") == (len(ids) == 0) || len(ids) > 1 {
+				return usage("want the id of one call, or --input FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) error { return a.policyExplain(cmd.Context(), &f, ids) },
+	}
+	placeFlags(cmd, &f.place)
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "", "`FILE` with an input document, or - for standard input")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
+	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each access")
+	return cmd
+}
+
+// explained is why one access is decided as it is.
+type explained struct {
+	Call string `json:"call,omitempty"`
+	Tool string `json:"tool"`
+	rego.Explanation
+	Access   perm.AccessFacts     `json:"access"`
+	Recorded *perm.DecisionRecord `json:"recorded,omitempty"` // what was decided then
+	Change   *rego.Change         `json:"change"`             // null where none was found
+	Approve  string               `json:"approve,omitempty"`  // the command that answers the call
+	Notes    []string             `json:"notes"`
+}
+
+func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) error {
+	engine, err := loadPolicy(f.policies, false)
+	if err != nil {
+		return err
+	}
+	var asked []recordedAsk
+	if f.input != "" {
+		r, err := a.request(f.input)
+		if err != nil {
+			return err
+		}
+		asked = []recordedAsk{{request: r}}
+	} else if asked, err = a.recordedAsks(ctx, f, ids[0]); err != nil {
+		return err
+	}
+	for i, ask := range asked {
+		x, err := explain(ctx, engine, ask)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			newJSON(a.out).write(x)
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(a.out)
+		}
+		a.paint().explained(a.out, x)
+	}
+	return nil
+}
+
+func explain(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explained, error) {
+	why, err := engine.Explain(ctx, ask.request)
+	if err != nil {
+		return explained{}, err
+	}
+	x := explained{Call: ask.call, Tool: ask.request.Tool.Name, Explanation: why, Access: ask.request.Access, Recorded: ask.decision, Notes: []string{}}
+	if why.Decision.Effect == perm.Ask.String() {
+		x.Approve = "remit run --on-ask wait, then remit approve CALL"
+		if ask.pending {
+			x.Approve = "remit approve " + ask.call
+		}
+	}
+	x.Notes = append(x.Notes, ask.notes(x)...)
+	change, err := engine.Allowing(ctx, ask.request)
+	if errors.Is(err, rego.ErrNoChange) {
+		return x, nil
+	}
+	x.Change = &change
+	return x, err
+}
+
+// recordedAsk is what a policy was asked about a call, as far as it is recorded.
+type recordedAsk struct {
+	call     string
+	request  perm.Request
+	decision *perm.DecisionRecord // of the whole call
+	stage    string
+	pending  bool
+	redacted bool
+	gone     bool // the tool is not at hand, or is another one
+}
+
+// notes say what may make the answer differ from the one that was given.
+func (r recordedAsk) notes(x explained) (notes []string) {
+	if r.call == "" {
+		return nil
+	}
+	if r.gone {
+		notes = append(notes, "the tool that was called is not at hand: what it declares is taken as nothing")
+	}
+	if r.redacted {
+		notes = append(notes, "the policy redacted a part of what was given: rules see (hidden) there")
+	}
+	for _, c := range x.Rules {
+		for _, s := range c.Saw {
+			if strings.HasPrefix(s.Path, "input.session.tools") || strings.HasPrefix(s.Path, "input.session.recent") || strings.HasPrefix(s.Path, "input.call.batch") {
+				notes = append(notes, withPlace(s.Path+" is not on the record and is taken as none", c.At))
+			}
+		}
+	}
+	switch {
+	case r.decision == nil:
+	case r.stage != "" && r.stage != "policy":
+		notes = append(notes, "the call was refused by the "+r.stage+", not by the policy")
+	case r.decision.Revision != x.Decision.Revision:
+		notes = append(notes, "another policy decided then: "+r.decision.Revision)
+	case r.decision.Effect != x.Decision.Effect:
+		notes = append(notes, "the call as a whole was decided otherwise: "+r.decision.Effect)
+	}
+	return notes
+}
+
+// recordedAsks finds the accesses that were decided for a call.
+func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (asks []recordedAsk, err error) {
+	j, err := f.read(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	t, c, err := revert.LoadCall(ctx, j, id)
+	if err != nil {
+		return nil, err
+	}
+	base, accesses, err := recordedCall(c)
+	if err != nil {
+		return nil, err
+	}
+	if base.request.Principal, base.request.Session, err = whoAsked(ctx, j, t.Session, c); err != nil {
+		return nil, err
+	}
+	base.request.Txn = perm.TxnFacts{ID: t.ID}
+	a.tool(&base, c)
+	if len(accesses) == 0 {
+		accesses = []revert.Access{{Action: string(perm.Call), Resource: "tool://" + c.Tool.Name}}
+	}
+	for _, access := range accesses {
+		r, err := perm.ParseResource(access.Resource)
+		if err != nil {
+			return nil, err
+		}
+		one := base
+		one.request.Access = perm.AccessFacts{Action: perm.Action(access.Action), Resource: r.Facts(), Method: access.Method}
+		asks = append(asks, one)
+	}
+	return asks, nil
+}
+
+func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, err error) {
+	ask.call = c.Ref.Call
+	ask.request = perm.Request{Purpose: perm.PurposeRun, Time: c.Began, Call: perm.CallFacts{ID: c.Ref.Call, Batch: perm.BatchFacts{Count: 1}}}
+	var raw json.RawMessage
+	switch {
+	case c.Started != nil:
+		s := c.Started
+		ask.request.Call.Args, ask.redacted, accesses, raw = s.Input, len(s.Redacted) > 0, s.Access, s.Decision
+		ask.request.Call.EffectClass, ask.request.Call.Declared = string(s.Class.OrPivot()), s.Declared
+	case c.Denied != nil:
+		ask.request.Call.Args, ask.stage, raw = c.Denied.Input, c.Denied.Stage, c.Denied.Decision
+		ask.redacted = strings.Contains(string(c.Denied.Input), `"(hidden)"`)
+		if c.Denied.Access != (revert.Access{}) {
+			accesses = []revert.Access{c.Denied.Access}
+		}
+	case c.Asked != nil:
+		ask.request.Call.Args, accesses, raw, ask.pending = c.Asked.Input, c.Asked.Access, c.Asked.Decision, c.Phase == revert.PhasePending
+	default:
+		return ask, nil, &problem{code: exitUsage, what: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), why: "it was refused before: remit show says why"}
+	}
+	if len(raw) > 0 {
+		ask.decision = &perm.DecisionRecord{}
+		err = json.Unmarshal(raw, ask.decision)
+	}
+	return ask, accesses, err
+}
+
+// tool fills in what the tool of a call declares.
+func (a *app) tool(ask *recordedAsk, c *revert.Call) {
+	ask.gone = true
+	for _, t := range a.builtin() {
+		if t.Name() != c.Tool.Name || c.Tool.Digest != "" && t.Digest() != c.Tool.Digest {
+			continue
+		}
+		ask.gone, ask.request.Tool = false, t.Facts()
+		if c.Started == nil {
+			ask.request.Call.EffectClass, ask.request.Call.Declared = string(t.Class()), t.Spec().EffectClass != ""
+		}
+	}
+	if ask.gone {
+		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest}
+	}
+	if ask.request.Call.EffectClass == "" {
+		ask.request.Call.EffectClass = string(revert.Pivot)
+	}
+}
+
+// whoAsked reads a session's principal, and the labels that it had.
+func whoAsked(ctx context.Context, j revert.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
+	s.ID = session
+	q := revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession, revert.KindLabelled}}
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return p, s, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return p, s, err
+		}
+		switch b := rec.Body.(type) {
+		case *revert.Session:
+			if err := json.Unmarshal(b.Principal, &p); err != nil {
+				return p, s, err
+			}
+		case *revert.Labelled:
+			if b.By.Call != c.Ref.Call && !rec.Header.At.After(c.Began) {
+				s.Labels = append(s.Labels, b.Labels...)
+			}
+		}
+	}
+	return p, s, nil
+}
+
+func (p paint) explained(w io.Writer, x explained) {
+	effect := p.good(x.Decision.Effect)
+	if x.Decision.Effect == perm.Deny.String() {
+		effect = p.bad(x.Decision.Effect)
+	}
+	access := perm.ResourceAccess{Action: x.Access.Action, Resource: x.Access.Resource.Text, Method: x.Access.Method}
+	_, _ = fmt.Fprintf(w, "%s  %s: %s\n", effect, printable(x.Tool), printable(access.String()))
+	for _, r := range x.Decision.Reasons {
+		_, _ = fmt.Fprintf(w, "  %-8s %s\n", r.Set, printable(withPlace(r.Text, r.At)))
+	}
+	p.considered(w, x)
+	for _, n := range x.Notes {
+		_, _ = fmt.Fprintf(w, "%s %s\n", p.doubt("·"), printable(n))
+	}
+	p.change(w, x)
+}
+
+// considered tells of the rules that decided; where none did, of those that could
+// have let the access through.
+func (p paint) considered(w io.Writer, x explained) {
+	over, none := 0, !slices.ContainsFunc(x.Rules, func(c rego.Considered) bool { return c.Decided })
+	for _, c := range x.Rules {
+		lets := none && (c.Set == "allow" || c.Set == "ask" || c.Set == "hold")
+		switch {
+		case c.Decided:
+			_, _ = fmt.Fprintf(w, "%s %s %s gave it\n", p.good("✓"), c.Set, c.At)
+		case lets && c.Outcome == rego.DidNotHold:
+			_, _ = fmt.Fprintf(w, "%s %s %s does not hold: %s\n", p.doubt("·"), c.Set, c.At, c.Stopped)
+		case lets && c.Outcome == rego.PassedOver:
+			_, _ = fmt.Fprintf(w, "%s %s %s is about something else\n", p.doubt("·"), c.Set, c.At)
+		default:
+			over++
+			continue
+		}
+		for _, s := range c.Saw {
+			value := "nothing"
+			if len(s.Value) > 0 {
+				value = clip(string(s.Value), 100)
+			}
+			_, _ = fmt.Fprintf(w, "     %s %s\n", p.faint(printable(s.Path)+" is"), printable(value))
+		}
+	}
+	if over > 0 {
+		_, _ = fmt.Fprintln(w, p.faint("  "+count(over, "other rule")+" did not decide: --json tells of them"))
+	}
+}
+
+func (p paint) change(w io.Writer, x explained) {
+	if x.Approve != "" {
+		_, _ = fmt.Fprintf(w, "to let it through, somebody else approves it: %s\n", x.Approve)
+		return
+	}
+	switch {
+	case x.Change == nil:
+		_, _ = fmt.Fprintln(w, "no change of rules lets it through")
+		return
+	case len(x.Change.Edits) == 0:
+		_, _ = fmt.Fprintln(w, "nothing has to change: the policy lets it through")
+		return
+	}
+	_, _ = fmt.Fprintln(w, "the smallest change that lets it through:")
+	for _, e := range x.Change.Edits {
+		if e.At != "" {
+			where := e.At
+			if strings.HasPrefix(where, "builtin:") {
+				where += " (in a copy of that pack)"
+			}
+			_, _ = fmt.Fprintf(w, "  add to the rule at %s the condition\n", where)
+		} else {
+			_, _ = fmt.Fprintln(w, "  add the rule")
+		}
+		p.block(w, e.Text)
+	}
+	_, _ = fmt.Fprintf(w, "tried: the policy then says %s\n", x.Change.Effect)
+}
