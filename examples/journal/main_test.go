@@ -1,0 +1,41 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// TestSuite: a journal is one when it passes what every other one passes.
+func TestSuite(t *testing.T) {
+	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
+		state := filepath.Join(t.TempDir(), "state") // what a second opening finds again
+		return func(t *testing.T) revert.Journal {
+			stored, err := sqlite.Open(t.Context(), state)
+			require.NoError(t, err)
+			return witnessed{stored, func(revert.Head) error { return nil }}
+		}
+	})
+}
+
+// TestWitness: what it remembers is the head, and losing it loses nothing else.
+func TestWitness(t *testing.T) {
+	var kept []revert.Head
+	j := witnessed{revert.Memory(), func(h revert.Head) error {
+		kept = append(kept, h)
+		return errors.New("nobody answers")
+	}}
+	require.NoError(t, j.Append(t.Context(), revert.Batch{}))
+	require.Empty(t, kept)
+	require.NoError(t, j.Append(t.Context(), revert.Batch{Durable: true}))
+	head, err := j.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []revert.Head{head}, kept)
+	main()
+}
