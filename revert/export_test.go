@@ -9,3 +9,6 @@ func MemoryStore() func() Journal {
 
 // NewBody returns an empty body of a kind, as Unseal decodes into it.
 func NewBody(k Kind) (Body, error) { return newBody(k) }
+
+// PlainHeader is the quick way of decoding a header.
+var PlainHeader = plainHeader

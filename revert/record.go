@@ -97,8 +97,8 @@ func (e Entry) Checked() (Entry, error) {
 	if err := e.Check(); err != nil {
 		return Entry{Pos: e.Pos}, err
 	}
-	e.Header = Header{}
-	if err := canon.Decode(e.Head, &e.Header); err != nil {
+	var err error
+	if e.Header, err = decodeHeader(e.Head); err != nil {
 		return Entry{Pos: e.Pos}, fmt.Errorf("%w: entry %d: header: %w", ErrDamaged, e.Pos, err)
 	}
 	e.checked = true

@@ -1,0 +1,70 @@
+package revert
+
+import (
+	"bytes"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// decodeHeader decodes a header. Every entry that is read passes here, so headers
+// as this package writes them, which are canonical and need no escapes, are taken
+// apart directly; anything else goes the general way, which refuses what is wrong.
+func decodeHeader(head []byte) (h Header, err error) {
+	if h, ok := plainHeader(head); ok {
+		return h, nil
+	}
+	err = canon.Decode(head, &h)
+	return h, err
+}
+
+func plainHeader(head []byte) (h Header, ok bool) {
+	rest, ok := bytes.CutPrefix(head, []byte(`{"at":"`))
+	if !ok {
+		return h, false
+	}
+	at, rest, ok := plainText(rest)
+	if !ok || !bytes.HasSuffix(at, []byte("Z")) || bytes.ContainsRune(at, ',') || h.At.UnmarshalText(at) != nil {
+		return h, false
+	}
+	var kind []byte
+	for _, m := range [...]struct {
+		name string
+		to   *string
+	}{{`,"call":"`, &h.Call}, {`,"kind":"`, nil}, {`,"session":"`, &h.Session}, {`,"txn":"`, &h.Txn}} {
+		value, there := bytes.CutPrefix(rest, []byte(m.name))
+		if !there {
+			continue
+		}
+		text, after, ok := plainText(value)
+		if !ok {
+			return h, false
+		}
+		if rest = after; m.to == nil {
+			kind = text
+		} else {
+			*m.to = string(text)
+		}
+	}
+	if string(rest) != thisVersion || kind == nil {
+		return h, false
+	}
+	h.V, h.Kind = RecordVersion, Kind(kind)
+	return h, true
+}
+
+// thisVersion is how a header of RecordVersion ends.
+const thisVersion = `,"v":1}`
+
+// plainText cuts a string off whose opening quote is gone; not ok where it has
+// anything but plain characters.
+func plainText(s []byte) (text, rest []byte, ok bool) {
+	for i, c := range s {
+		switch {
+		case c == '"':
+			return s[:i], s[i+1:], true
+		case c < ' ' || c == '\\' || c > '~':
+			return nil, nil, false
+		}
+	}
+	return nil, nil, false
+}

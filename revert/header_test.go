@@ -1,0 +1,46 @@
+package revert_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+// FuzzHeader holds the quick way of decoding a header to the general one: what it
+// takes is the same, and it takes nothing that the other refuses.
+func FuzzHeader(f *testing.F) {
+	plain := `{"at":"2026-01-02T03:04:05.6Z","call":"c_1","kind":"done","session":"s_1","txn":"t_1","v":1}`
+	for _, s := range []string{
+		plain,
+		`{"at":"2026-01-02T03:04:05Z","kind":"session","session":"s","v":1}`,
+		`{"at":"2026-01-02T03:04:05Z","kind":"committed","v":1}`,
+		strings.Replace(plain, "Z", "+01:00", 1), strings.Replace(plain, "c_1", `c\u005f1`, 1), strings.Replace(plain, "c_1", "é", 1),
+		strings.Replace(plain, "c_1", "", 1), strings.Replace(plain, "c_1", "\x7f", 1), strings.Replace(plain, `"v":1`, `"v":2`, 1),
+		strings.Replace(plain, `,"kind":"done"`, "", 1), strings.Replace(plain, `"kind"`, `"kinD"`, 1), strings.Replace(plain, "03:04", "3:4", 1),
+		strings.Replace(plain, ".6", ",6", 1), strings.Replace(plain, "01-02", "02-30", 1), plain + " ", plain[:len(plain)-1], "", "{}",
+		strings.Replace(plain, `"call":"c_1",`, `"call":"c_1","call":"c_1",`, 1), strings.Replace(plain, "05.6Z", "60Z", 1),
+		strings.Replace(plain, "T03", "T24", 1), strings.Replace(plain, "T", "t", 1), strings.Replace(plain, ".6", ".", 1),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, head []byte) {
+		var want revert.Header
+		err := canon.Decode(head, &want)
+		if got, ok := revert.PlainHeader(head); ok {
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	})
+}
+
+func TestHeadersThatAreWrittenAreReadQuickly(t *testing.T) {
+	for _, v := range vectors(t) {
+		got, ok := revert.PlainHeader([]byte(v.CanonicalHeader))
+		require.True(t, ok, v.CanonicalHeader)
+		require.Equal(t, v.Header, got)
+	}
+}

@@ -1,0 +1,164 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+)
+
+// historyCalls is how many calls the benchmarks' history has: 100,000 with
+// REMIT_LONG, else a tenth, for which the ratios are the same.
+func historyCalls() int {
+	if n, err := strconv.Atoi(os.Getenv("REMIT_HISTORY")); err == nil {
+		return n
+	}
+	if os.Getenv("REMIT_LONG") != "" {
+		return 100_000
+	}
+	return 10_000
+}
+
+// history writes transactions of 10 calls of four records each, as a run of
+// file_write does. The last unfinished of them have no end, nor has the
+// last call of each.
+func history(tb testing.TB, dir string, calls, unfinished int) {
+	tb.Helper()
+	j := open(tb, dir)
+	defer func() { require.NoError(tb, j.Close()) }()
+	h := hosttest.New(1)
+	input, decision := json.RawMessage(`{"content":"`+fmt.Sprintf("%0200d", 0)+`","path":"a.txt"}`), json.RawMessage(`{"effect":"allow","reasons":[{"at":"w.rego:13","text":"because"}]}`)
+	var lines []revert.Line
+	for n := range calls / 10 {
+		txn := fmt.Sprintf("t_%012d", n)
+		rec := revert.NewRecorder(j, h, "s_0123456789ab").In(txn)
+		lines = append(lines[:0], revert.Line{Body: &revert.Begun{Owner: j.Owner()}})
+		end := n < calls/10-unfinished
+		for i := range 10 {
+			call := fmt.Sprintf("c_%012d", n*10+i)
+			lines = append(lines,
+				revert.Line{Call: call, Body: &revert.Started{Sequence: i + 1, Key: "k", Tool: revert.ToolRef{Name: "file_write"}, Input: input, Class: revert.Reversible, Confinement: "handles", Decision: decision}},
+				revert.Line{Call: call, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
+			if end || i < 9 {
+				lines = append(lines, revert.Line{Call: call, Body: &revert.Done{Output: json.RawMessage(`"ok"`)}},
+					revert.Line{Call: call, Body: &revert.Verified{Phase: "call", Verdict: "applied", OK: true}})
+			}
+		}
+		if end {
+			lines = append(lines, revert.Line{Body: &revert.Committed{}})
+		}
+		require.NoError(tb, rec.Write(tb.Context(), revert.Write{Lines: lines, End: end, Take: revert.Take{To: revert.Ownership{Txn: txn, Owner: j.Owner()}}}))
+	}
+	require.NoError(tb, j.Append(tb.Context(), revert.Batch{Durable: true}))
+}
+
+// plainScan reads the rows as they are, and checks nothing.
+func plainScan(tb testing.TB, dir string) (n int) {
+	tb.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	require.NoError(tb, err)
+	rows, err := db.Query("SELECT pos, kind, session, txn, call, head, salt, body, leaf, erased FROM entries ORDER BY pos")
+	require.NoError(tb, err)
+	var pos int64
+	var kind, session, txn, call, leaf string
+	var head, salt, body []byte
+	var erased sql.NullString
+	for rows.Next() {
+		require.NoError(tb, rows.Scan(&pos, &kind, &session, &txn, &call, &head, &salt, &body, &leaf, &erased))
+		n++
+	}
+	require.NoError(tb, rows.Err())
+	require.NoError(tb, rows.Close())
+	require.NoError(tb, db.Close())
+	return n
+}
+
+// noWays finds no means of taking anything back.
+func noWays(context.Context, string) (revert.Ways, error) { return revert.Ways{}, nil }
+
+// recovered opens a journal and recovers it.
+func recovered(tb testing.TB, dir string) revert.Recovery {
+	tb.Helper()
+	j := open(tb, dir)
+	r := &revert.Reverter{Journal: j, Host: hosttest.New(2), Ways: noWays}
+	rec, err := r.Recover(tb.Context())
+	require.NoError(tb, err)
+	require.NoError(tb, j.Close())
+	return rec
+}
+
+// BenchmarkHistory compares what a process reads when it begins with a plain scan of
+// the same rows, one after the other in each round: "ended" is a history of which
+// nothing is open, "unfinished" one whose process died in its last ten transactions,
+// "check" reads, checks and decodes every row. The ratio is that of the medians.
+func BenchmarkHistory(b *testing.B) {
+	ended, died := filepath.Join(b.TempDir(), "ended"), filepath.Join(b.TempDir(), "died")
+	history(b, ended, historyCalls(), 0)
+	history(b, died, historyCalls(), 10)
+	require.Len(b, recovered(b, died).OwnerGone, 10) // settles one call of each, once
+	for _, m := range []struct {
+		name, dir string
+		run       func(dir string)
+	}{
+		{"recover ended", ended, func(dir string) { recovered(b, dir) }},
+		{"recover unfinished", died, func(dir string) { recovered(b, dir) }},
+		{"check", ended, func(dir string) { checkAll(b, dir) }},
+	} {
+		b.Run(m.name, func(b *testing.B) {
+			var scans, runs []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				plainScan(b, m.dir)
+				scanned := time.Now()
+				m.run(m.dir)
+				scans, runs = append(scans, scanned.Sub(begin)), append(runs, time.Since(scanned))
+			}
+			slices.Sort(scans)
+			slices.Sort(runs)
+			b.ReportMetric(float64(runs[len(runs)/2])/float64(scans[len(scans)/2]), "x-scan")
+		})
+	}
+}
+
+// checkAll reads and decodes every entry.
+func checkAll(tb testing.TB, dir string) (n int) {
+	tb.Helper()
+	j := open(tb, dir)
+	defer func() { require.NoError(tb, j.Close()) }()
+	for e, err := range j.Entries(tb.Context(), revert.Query{}) {
+		require.NoError(tb, err)
+		_, err := revert.Unseal(e)
+		require.NoError(tb, err)
+		n++
+	}
+	return n
+}
+
+// TestOpeningReadsNoHistory: what opening and recovering allocates does not depend
+// on how much has ended.
+func TestOpeningReadsNoHistory(t *testing.T) {
+	used := func(calls int) uint64 {
+		dir := filepath.Join(t.TempDir(), "state")
+		history(t, dir, calls, 1)
+		recovered(t, dir) // settles what is unfinished, whose cost is its own
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		recovered(t, dir)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := used(100), used(5000)
+	require.Less(t, many, 2*few, "%d bytes after 100 calls, %d after 5000", few, many)
+}
