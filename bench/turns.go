@@ -27,30 +27,50 @@ type contestant struct {
 // times are the seconds that one operation took, by contestant and round.
 type times map[string][]float64
 
+// parts is how often everybody has a part of his turn within one round: what
+// disturbs the machine for a tenth of a second then disturbs all of them.
+const parts = 5
+
 // inTurns gives every contestant its turn once a round, so that a machine that
-// gets slower does so for all of them. A first round of short turns is not
-// counted.
+// gets slower does so for all of them. A first round is not counted.
 func inTurns(c clock, list ...contestant) (times, error) {
 	got := times{}
 	for round := -1; round < c.rounds; round++ {
-		for i := range list {
-			// Each round begins with another one: what a turn leaves behind, such as
-			// garbage, then burdens all alike.
-			one := list[(i+round+len(list))%len(list)]
-			turn := c.turn
-			if round < 0 {
-				turn /= 4
-			}
-			took, err := one.turn(turn)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", one.name, err)
-			}
+		took, err := oneRound(c.turn, list, round+1)
+		if err != nil {
+			return nil, err
+		}
+		for i, one := range list {
 			if round >= 0 {
-				got[one.name] = append(got[one.name], took)
+				got[one.name] = append(got[one.name], took[i])
 			}
 		}
 	}
 	return got, nil
+}
+
+func oneRound(turn time.Duration, list []contestant, round int) ([]float64, error) {
+	took := make([]float64, len(list))
+	for part := range parts {
+		for i := range list {
+			// Each begins with another one: what a turn leaves behind, such as
+			// garbage, then burdens all alike.
+			n := (i + part + round) % len(list)
+			if list[n].once && part > 0 {
+				continue
+			}
+			one, err := list[n].turn(turn / parts)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", list[n].name, err)
+			}
+			if list[n].once {
+				took[n] = one
+			} else {
+				took[n] += one / parts
+			}
+		}
+	}
+	return took, nil
 }
 
 // turn returns the seconds that an operation took.

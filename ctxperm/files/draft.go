@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -21,6 +22,19 @@ type image struct {
 
 // chunk is how much is written between two scheduling points.
 const chunk = 128 << 10
+
+// buffers are what content is copied through: most files are far smaller than a
+// chunk, and making room for one each time would cost more than the file.
+var buffers sync.Pool
+
+// borrow returns room for a chunk, and what gives it back.
+func borrow() (buf []byte, giveBack func()) {
+	room, ok := buffers.Get().(*[chunk]byte)
+	if !ok {
+		room = new([chunk]byte)
+	}
+	return room[:], func() { buffers.Put(room) }
+}
 
 // These are the bits of a draft until it is complete: nobody else reads it.
 const (
@@ -82,7 +96,8 @@ func (w *swap) draftFile(ctx context.Context, img image) error {
 }
 
 func (w *swap) fill(ctx context.Context, f disk.File, from io.Reader) error {
-	buf := make([]byte, chunk)
+	buf, giveBack := borrow()
+	defer giveBack()
 	for {
 		if err := w.host.Point(ctx, "files.write"); err != nil {
 			return err

@@ -109,7 +109,9 @@ type sink func(r io.Reader) (digest string, err error)
 
 func hashing(r io.Reader) (string, error) {
 	h := canon.NewHash()
-	if _, err := io.Copy(h, r); err != nil {
+	buf, giveBack := borrow()
+	defer giveBack()
+	if _, err := io.CopyBuffer(h, r, buf); err != nil {
 		return "", err
 	}
 	return string(h.Digest()), nil
