@@ -23,7 +23,7 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 		Use: verb + " CALL", Short: short,
 		Long: short + ", in the name of the user that the operating system says you are.\n" +
 			"It must be somebody else than the one who asked. The call goes on by remit resume.",
-		Args: wantArgs(1, 1, "the id of one call"),
+		Args: wantIDs(1, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.check(); err != nil {
 				return err
@@ -76,7 +76,7 @@ func (a *app) settleCommand() *cobra.Command {
 		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
 			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
 			"asked for the call.",
-		Args: wantArgs(2, 2, "the id of one call, and applied or absent"),
+		Args: wantIDs(2, 2, "the id of one call, and applied or absent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "applied" && args[1] != "absent" {
 				return usage(fmt.Sprintf("%q is not an answer; say applied or absent", args[1]))
@@ -112,7 +112,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Use: "resume CALL", Short: "Let a call that waited for approval go on",
 		Long: "Asks the policy again about the call as it was recorded. Approved, and still what was asked, it runs once; otherwise it\n" +
 			"is denied, or goes on waiting. Exit codes are those of remit run.",
-		Args: wantArgs(1, 1, "the id of one call"),
+		Args: wantIDs(1, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err

@@ -75,6 +75,9 @@ func (f runFlags) check() error {
 	if f.as == "" {
 		return usage("--as is empty: somebody has to ask")
 	}
+	if slices.Contains(f.roles, "") {
+		return usage("--role is empty; is a variable not set?")
+	}
 	return nil
 }
 
