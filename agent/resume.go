@@ -115,6 +115,9 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	for _, m := range t.Savepoints {
 		tx.marks = append(tx.marks, m.Name)
 	}
+	if err := tx.renest(ctx, t); err != nil {
+		return nil, err
+	}
 	rt.live.add(tx)
 	return tx, nil
 }
@@ -139,6 +142,12 @@ func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
 	if !ok || c.Phase != revert.PhasePending {
 		err := fmt.Errorf("call %s does not wait in transaction %s: %w", call, tx.ID(), tool.ErrInvalid)
 		return tx.refused("", tool.StatusInvalid, err), err
+	}
+	if in, open := tx.holder(c.Asked.Nest); !open {
+		err := fmt.Errorf("the transaction inside %s that call %s is in has ended: %w", tx.ID(), call, tool.ErrInvalid)
+		return tx.refused("", tool.StatusInvalid, err), err
+	} else if in != tx {
+		return in.Resume(ctx, call)
 	}
 	out := tx.line.Run(ctx, tool.Resume(c))
 	return out, out.Err()

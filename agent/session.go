@@ -87,6 +87,11 @@ func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string
 	if err != nil {
 		return "", err
 	}
+	return tx.manage(ctx, fn)
+}
+
+// manage runs fn and ends the transaction as it says.
+func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx.managed = true
 	// Ending the transaction is not given up because the caller went away: what
 	// fn returned decides.

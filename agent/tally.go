@@ -297,6 +297,7 @@ func amounts(sums map[string]json.Number) map[string]canon.Amount {
 type counts struct {
 	session *Session
 	txn     string
+	up      *counts // of the transaction that this one is in; nil: none
 
 	mu  sync.Mutex // never held across a wait
 	seq int
@@ -315,6 +316,11 @@ func (c *counts) Labels() []string {
 
 // Txn returns the transaction's facts for a policy.
 func (c *counts) Txn() perm.TxnFacts {
+	if c.up != nil {
+		f := c.up.Txn()
+		f.Depth++
+		return f
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return perm.TxnFacts{ID: c.txn, Calls: c.seq}
@@ -322,6 +328,9 @@ func (c *counts) Txn() perm.TxnFacts {
 
 // Next reserves a sequence number.
 func (c *counts) Next() int {
+	if c.up != nil {
+		return c.up.Next()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seq++

@@ -27,12 +27,25 @@ type Txn struct {
 	ended   bool // under turn
 	going   bool // being taken back, under turn: nothing else can be done with it any more
 	marks   []string
+
+	nests nests  // open ones inside it
+	up    *Txn   // that it is in; nil: none
+	nest  string // its name in there
 }
 
 func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
+	return makeTxn(s, rec, open, nil, "")
+}
+
+func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn, nest string) *Txn {
 	rec = rec.Watched(s.standing.tally.records)
-	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}}
+	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}, up: up, nest: nest}
+	var beside *tool.Line
+	if up != nil {
+		beside, tx.counts.up = up.line, up.counts
+	}
 	tx.line = tool.NewLine(tool.Parts{
+		Nest: nest, Beside: beside,
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
 		Grant: s.standing.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
 		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits,
@@ -79,7 +92,7 @@ func (tx *Txn) usable() error {
 // Savepoint names this point, for RevertTo. Setting a name again moves it.
 func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 	return tx.alone(ctx, func() error {
-		if err := tx.usable(); err != nil {
+		if err := cmp.Or(tx.whole("a savepoint"), tx.usable()); err != nil {
 			return err
 		}
 		if name == "" || len(name) > 64 {
@@ -97,13 +110,16 @@ func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 // open. A report that is not complete comes with ErrPartial.
 func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, err error) {
 	err = tx.alone(ctx, func() error {
-		if err := tx.usable(); err != nil {
+		if err := cmp.Or(tx.whole("a savepoint"), tx.usable()); err != nil {
 			return err
 		}
 		if !slices.Contains(tx.marks, name) {
 			return fmt.Errorf("there is no savepoint %q; there is %s: %w", name, listed(tx.marks), tool.ErrInvalid)
 		}
-		rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
+		err := tx.quiet(func() (err error) {
+			rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
+			return err
+		})
 		if err == nil { // later savepoints went with what they stood behind
 			tx.marks = tx.marks[:lastIndex(tx.marks, name)+1]
 		}
@@ -141,9 +157,23 @@ func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report,
 		return revert.Report{}, ErrManaged
 	}
 	err = tx.alone(ctx, func() error {
-		tx.going = tx.going || whole
-		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), how)
-		if err == nil && whole {
+		if err := tx.whole("taking calls back"); err != nil {
+			return err
+		}
+		back := func() (err error) {
+			rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), how)
+			return err
+		}
+		if !whole {
+			err := tx.quiet(back)
+			return partial(rep, err)
+		}
+		tx.going = true
+		if err := tx.shut(ctx); err != nil {
+			return err
+		}
+		err := back()
+		if err == nil {
 			tx.end()
 		}
 		return partial(rep, err)
@@ -152,24 +182,35 @@ func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report,
 }
 
 func (tx *Txn) commit(ctx context.Context) error {
+	if tx.up != nil {
+		return tx.join(ctx)
+	}
 	return tx.alone(ctx, func() error {
 		if err := tx.usable(); err != nil {
 			return err
 		}
 		// Committed has a barrier: it is the point of no return, and whoever is
 		// told of it relies on it.
-		err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
-		if err == nil {
-			tx.end()
-		}
-		return err
+		return tx.quiet(func() error {
+			err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
+			if err == nil {
+				tx.end()
+			}
+			return err
+		})
 	})
 }
 
 func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
+	if tx.up != nil {
+		return tx.unnest(ctx)
+	}
 	err = tx.alone(ctx, func() error {
 		// Taking back is not given up half-way because its caller went away.
 		tx.going = true
+		if err := tx.shut(ctx); err != nil {
+			return err
+		}
 		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Undoing{By: tx.s.principal.ID})
 		if err == nil {
 			tx.end()
@@ -181,6 +222,10 @@ func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 
 func (tx *Txn) end() {
 	tx.ended = true
+	if tx.up != nil {
+		tx.up.nests.drop(tx)
+		return
+	}
 	tx.s.rt.live.drop(tx.ID())
 }
 

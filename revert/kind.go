@@ -32,6 +32,8 @@ const (
 	KindDecided    Kind = "decided"     // a person said what became of a call of unknown outcome
 	KindVerified   Kind = "verified"    // somebody looked whether the effect is there
 	KindSavepoint  Kind = "savepoint"   // a name for this point of the transaction
+	KindNested     Kind = "nested"      // a transaction began inside this one
+	KindNestEnded  Kind = "nest_ended"  // it joined what it is in, or was taken back
 	KindRevertedTo Kind = "reverted_to" // everything after a savepoint was taken back
 	KindReverting  Kind = "reverting"   // a call is about to be taken back
 	KindReverted   Kind = "reverted"    // what taking a call back came to
@@ -46,7 +48,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
-		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindRevertedTo,
+		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindNested, KindNestEnded, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy,
 	}
 }
@@ -71,7 +73,7 @@ type Body interface{ kind() Kind }
 func newBody(k Kind) (Body, error) {
 	for _, b := range []Body{
 		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
-		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &RevertedTo{}, &Reverting{},
+		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
 	} {
 		if b.kind() == k {
@@ -185,8 +187,9 @@ type Asked struct {
 	InputDigest string          `json:"input_digest"`
 	Access      []Access        `json:"access"`
 	Decision    json.RawMessage `json:"decision"`
-	Digest      string          `json:"digest"`  // of the ask; an answer names it
-	Expires     time.Time       `json:"expires"` // UTC; later answers count as none
+	Digest      string          `json:"digest"`         // of the ask; an answer names it
+	Nest        string          `json:"nest,omitempty"` // the nested transaction that the call is in
+	Expires     time.Time       `json:"expires"`        // UTC; later answers count as none
 }
 
 // Answered is what somebody said to an asked call. Anybody may write it, so it
@@ -221,6 +224,7 @@ type Started struct {
 	Decision    json.RawMessage `json:"decision"`
 	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
 
+	Nest   string                 `json:"nest,omitempty"`   // the nested transaction that the call is in
 	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to sums of its session
 	// Redacted are JSON pointers to what the policy keeps out of Input and of the
 	// output.
@@ -307,6 +311,20 @@ type Verified struct {
 // Savepoint names this point of a transaction.
 type Savepoint struct {
 	Name string `json:"name"`
+}
+
+// Nested begins a transaction inside another, for the calls that name it.
+type Nested struct {
+	ID      string `json:"id"`
+	In      string `json:"in,omitempty"` // the nested transaction that it is in; empty: the whole
+	Session string `json:"session"`      // whose calls they are
+}
+
+// NestEnded ends a nested transaction.
+type NestEnded struct {
+	ID       string `json:"id"`
+	Reverted bool   `json:"reverted"`           // false: its calls are now those of what it was in
+	Complete bool   `json:"complete,omitempty"` // of one that was taken back: nothing is left
 }
 
 // RevertedTo says that everything after a savepoint was taken back, as far as
@@ -400,6 +418,8 @@ func (*Unknown) kind() Kind    { return KindUnknown }
 func (*Decided) kind() Kind    { return KindDecided }
 func (*Verified) kind() Kind   { return KindVerified }
 func (*Savepoint) kind() Kind  { return KindSavepoint }
+func (*Nested) kind() Kind     { return KindNested }
+func (*NestEnded) kind() Kind  { return KindNestEnded }
 func (*RevertedTo) kind() Kind { return KindRevertedTo }
 func (*Reverting) kind() Kind  { return KindReverting }
 func (*Reverted) kind() Kind   { return KindReverted }

@@ -137,6 +137,7 @@ type Txn struct {
 	Redoes     string   // set: a transaction that takes an undo back
 	Calls      []*Call
 	Savepoints []Mark
+	Nests      []Nest   // in the order in which they began
 	UndoneBy   []string // undo transactions, oldest first
 	Aborting   bool
 	End        Kind // committed, aborted, or empty while open
@@ -288,6 +289,10 @@ func (t *Txn) apply(e Entry, r Record) error {
 		t.Owner = b.To
 	case *Savepoint:
 		t.Savepoints = append(t.Savepoints, Mark{Name: b.Name, At: len(t.Calls)})
+	case *Nested:
+		return t.nest(b)
+	case *NestEnded:
+		return t.endNest(b)
 	case *Aborting:
 		t.Aborting = true
 	case *Committed:

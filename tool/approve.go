@@ -149,7 +149,7 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 	if err == nil {
 		body := &revert.Asked{
 			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
-			Digest: ask.Digest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked),
+			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked),
 		}
 		for _, a := range ask.Accesses {
 			body.Access = append(body.Access, accessText(a))

@@ -22,7 +22,7 @@ type Line struct {
 	turns *line.Turns
 	// broken: a record that must not be missing could not be written. What the
 	// journal says of the transaction is then behind the world.
-	broken atomic.Bool
+	broken *atomic.Bool
 }
 
 // Parts is what a line is made of. Only this module can make one that works.
@@ -40,6 +40,8 @@ type Parts struct {
 	Roots     map[string]disk.Root
 	World     func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World
 	Facts     Facts
+	Nest      string // the nested transaction of the calls
+	Beside    *Line  // of the transaction that it is in
 	Memory    Memory // nil: no approval is remembered
 	Limits    Limits
 	Waits     *line.Waits // of the runtime; with Limits.Claim
@@ -104,7 +106,10 @@ func NewLine(p Parts) *Line {
 		return nil
 	}
 	p.Limits = p.Limits.WithDefaults()
-	return &Line{p: p, turns: line.NewTurns(p.Host)}
+	if p.Beside != nil {
+		return &Line{p: p, turns: p.Beside.turns, broken: p.Beside.broken}
+	}
+	return &Line{p: p, turns: line.NewTurns(p.Host), broken: new(atomic.Bool)}
 }
 
 // Request asks for one call. Input is an Args, a json.RawMessage, or a string

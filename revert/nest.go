@@ -1,0 +1,104 @@
+package revert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Nest is a transaction inside another: calls that are taken back alone, or stay
+// as calls of what they are in. It is no stream of its own, has no owner and no
+// claims: whoever owns the whole owns it.
+type Nest struct {
+	Nested
+	Ended    bool
+	Reverted bool
+}
+
+func (t *Txn) nest(b *Nested) error {
+	if _, known := t.nested(b.ID); known || b.ID == "" {
+		return fmt.Errorf("nested transaction %q began twice", b.ID)
+	}
+	if in, known := t.nested(b.In); b.In != "" && (!known || in.Ended) {
+		return fmt.Errorf("nested transaction %s began in %s, which is not open", b.ID, b.In)
+	}
+	t.Nests = append(t.Nests, Nest{Nested: *b})
+	return nil
+}
+
+func (t *Txn) endNest(b *NestEnded) error {
+	n, known := t.nested(b.ID)
+	if !known || n.Ended {
+		return fmt.Errorf("nested transaction %s ended, and was not open", b.ID)
+	}
+	n.Ended, n.Reverted = true, b.Reverted
+	return nil
+}
+
+func (t *Txn) nested(id string) (*Nest, bool) {
+	i := slices.IndexFunc(t.Nests, func(n Nest) bool { return n.ID == id })
+	if i < 0 {
+		return nil, false
+	}
+	return &t.Nests[i], true
+}
+
+// inNest reports whether a call is in a nested transaction, or in one inside it.
+func (t *Txn) inNest(c *Call, id string) bool {
+	if c.Started == nil {
+		return false
+	}
+	for at := c.Started.Nest; at != ""; {
+		if at == id {
+			return true
+		}
+		n, known := t.nested(at)
+		if !known {
+			return false
+		}
+		at = n.In
+	}
+	return false
+}
+
+// RevertNest takes a nested transaction back, with those inside it, and nothing
+// else: what calls outside it have put on top of it since is a conflict. None of
+// its own calls may be in flight; others may.
+func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, error) {
+	t, err := Load(ctx, r.Journal, id)
+	if err != nil {
+		return Report{}, err
+	}
+	if n, known := t.nested(nest); !known || n.Ended {
+		return Report{}, fmt.Errorf("nested transaction %s of transaction %s: %w", nest, id, ErrNotFound)
+	}
+	rec := r.recorder(t).In(t.ID)
+	left := slices.DeleteFunc(t.Left(), func(c *Call) bool { return !t.inNest(c, nest) })
+	items, err := r.takeBack(ctx, rec, left, manner{cause: "nest"})
+	rep := Report{Txn: id, State: Open, Items: items}
+	if err != nil {
+		return rep, err
+	}
+	var w Write
+	for _, n := range slices.Backward(t.Nests) { // what is inside goes first
+		if !n.Ended && t.within(n, nest) {
+			w.Lines = append(w.Lines, Line{Body: &NestEnded{ID: n.ID, Reverted: true, Complete: rep.Complete()}})
+		}
+	}
+	w.Durable = true
+	return rep, rec.Write(ctx, w)
+}
+
+// within reports whether a nested transaction is another one, or inside it.
+func (t *Txn) within(n Nest, id string) bool {
+	for {
+		if n.ID == id {
+			return true
+		}
+		in, known := t.nested(n.In)
+		if !known {
+			return false
+		}
+		n = *in
+	}
+}
