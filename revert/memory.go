@@ -113,6 +113,11 @@ func (s *memoryStore) append(b Batch) error {
 			s.blobs[blob.ref.Digest] = bytes.Clone(data)
 		}
 	}
+	if n := len(s.entries); n+len(b.Entries) > cap(s.entries) {
+		// Twice the room: append would add a quarter, and copy each entry four times
+		// as often.
+		s.entries = slices.Grow(s.entries, n+len(b.Entries))
+	}
 	for _, e := range b.Entries {
 		e = e.clone()
 		e.Pos = int64(len(s.entries)) + 1
