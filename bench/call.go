@@ -35,7 +35,7 @@ func calls(c clock) ([]row, error) {
 	}
 	t, err := inTurns(
 		c,
-		contestant{name: "fresh", op: fresh}, contestant{name: "memoised", op: memoised}, contestant{name: "mcp-go", op: peer},
+		contestant{name: "fresh", op: fresh, cpu: true}, contestant{name: "memoised", op: memoised, cpu: true}, contestant{name: "mcp-go", op: peer, cpu: true},
 	)
 	if err != nil {
 		return nil, err

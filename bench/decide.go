@@ -21,7 +21,7 @@ func decisions(c clock) ([]row, error) {
 	var list []contestant
 	var broken error
 	add := func(name string, n int, op func(int) error, err error) {
-		list, broken = append(list, contestant{name: fmt.Sprintf("%s/%d", name, n), op: op}), errors.Join(broken, err)
+		list, broken = append(list, contestant{name: fmt.Sprintf("%s/%d", name, n), op: op, cpu: true}), errors.Join(broken, err)
 	}
 	for _, n := range []int{10, 100, 1000} {
 		fresh, err := regoOp(n, -1)

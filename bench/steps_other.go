@@ -2,7 +2,12 @@
 
 package main
 
-import "os"
+import (
+	"os"
+	"time"
+)
+
+var start = time.Now()
 
 // exchange gives b its new content in one step; the old one is lost, which the
 // program that is measured against can afford.
@@ -14,3 +19,6 @@ func exchange(a, b string) error {
 }
 
 func syncData(f *os.File) error { return f.Sync() }
+
+// processorTime is the time on the wall here.
+func processorTime() time.Duration { return time.Since(start) }
