@@ -90,6 +90,8 @@ func problemOf(err error) *problem {
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, revert.ErrNotFound):
 		return &problem{code: exitUsage, what: err.Error(), fix: "remit log lists what is recorded for this workspace; --workspace and --state name others"}
+	case errors.Is(err, revert.ErrDamaged):
+		return &problem{code: exitInternal, what: err.Error(), fix: "copy the folder before anything else opens it; remit fsck lists what is wrong"}
 	default:
 		return &problem{code: exitInternal, what: err.Error()}
 	}

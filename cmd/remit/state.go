@@ -183,7 +183,7 @@ func (p *place) read(ctx context.Context, a *app) (revert.Journal, error) {
 	if err := p.find(a); err != nil {
 		return nil, err
 	}
-	_, err := os.Stat(filepath.Join(p.state, "journal.db"))
+	_, err := os.Lstat(filepath.Join(p.state, "journal.db"))
 	switch {
 	case !errors.Is(err, os.ErrNotExist):
 		return p.open(ctx)

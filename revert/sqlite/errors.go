@@ -21,6 +21,8 @@ const (
 	codeCorrupt = lib.SQLITE_CORRUPT
 	codeFull    = lib.SQLITE_FULL
 	codeNotADB  = lib.SQLITE_NOTADB
+	codeNoOpen  = lib.SQLITE_CANTOPEN
+	codeReading = lib.SQLITE_READONLY
 )
 
 // codeOf returns SQLite's primary result code, 0 for errors of other origin.
@@ -35,7 +37,9 @@ func codeOf(err error) int {
 func explain(err error) error {
 	switch codeOf(err) {
 	case codeCorrupt, codeNotADB:
-		return fmt.Errorf("%w: %w", revert.ErrDamaged, err)
+		return fmt.Errorf("%w: %s was cut or changed: %w", revert.ErrDamaged, databaseName, err)
+	case codeNoOpen, codeReading:
+		return fmt.Errorf("journal: %s and the folder around it must be yours to read and write: %w", databaseName, err)
 	case codeFull:
 		return fmt.Errorf("journal: no space left, nothing was stored: %w", err)
 	default:

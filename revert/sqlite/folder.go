@@ -64,3 +64,30 @@ func syncFolder(dir string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// checkFile refuses what cannot be the database, which SQLite would make something
+// of or call by a number. It opens nothing: closing the file again would give up
+// the locks that this process has on it.
+func checkFile(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder, not a file", filepath.Base(path))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a link or something else, not a file: name the folder where it is", filepath.Base(path))
+	}
+	return nil
+}
+
+// hasContent reports whether a folder of blobs has any.
+func hasContent(dir string) (found bool, err error) {
+	err = eachFile(dir, func(_, name string) error {
+		found = found || name != "new"
+		return nil
+	})
+	return found, ignoreMissing(err)
+}

@@ -92,7 +92,10 @@ func (f *fsck) run(ctx context.Context) (err error) {
 func (f *fsck) beforeOpening() (sound bool, err error) {
 	info, err := os.Stat(f.dir)
 	if err == nil {
-		_, err = os.Stat(filepath.Join(f.dir, databaseName))
+		_, err = os.Lstat(filepath.Join(f.dir, databaseName))
+	}
+	if err == nil {
+		err = checkFile(filepath.Join(f.dir, databaseName))
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("there is no %s: %w", databaseName, revert.ErrNotFound)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/remit-dev/remit/revert"
 )
 
 const databaseName = "journal.db"
@@ -65,12 +67,18 @@ func (j *Journal) open(ctx context.Context) error {
 // openReader opens the pool that reads, and makes the tables where there are
 // none.
 func (j *Journal) openReader(ctx context.Context) (err error) {
+	if err = checkFile(filepath.Join(j.dir, databaseName)); err != nil {
+		return err
+	}
 	if j.reader, err = sql.Open("sqlite", j.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
 	}
 	j.reader.SetMaxIdleConns(4)
 	if err = checkFormat(ctx, j.reader); !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
 		return err
+	}
+	if found, look := hasContent(filepath.Join(j.dir, "blobs")); found || look != nil {
+		return errors.Join(look, fmt.Errorf("%w: %s is empty, and content of one is beside it", revert.ErrDamaged, databaseName))
 	}
 	// Before the write-ahead log exists, which takes its mode from here.
 	if err := os.Chmod(filepath.Join(j.dir, databaseName), 0o600); err != nil {
