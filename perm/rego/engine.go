@@ -17,7 +17,8 @@ import (
 // Engine decides by one policy. It never changes after New made it, so any
 // number of goroutines may use it; see Live for exchanging one for another.
 type Engine struct {
-	rules    *ruleset
+	rules    *ruleset // what decides
+	plain    *ruleset // the same before tables became rules: what explains
 	modules  *modules
 	data     map[string]any // never changed
 	keys     keys
@@ -26,6 +27,7 @@ type Engine struct {
 	deadline time.Duration
 	revision string
 	notes    []Note
+	slow     []Note // tables that did not become rules
 }
 
 // ruleset is what one policy is evaluated with.
@@ -73,16 +75,17 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	list := parts()
-	rules, err := m.ruleset(data, list)
+	plain, err := m.ruleset(data, list)
 	if err != nil {
 		return nil, err
 	}
+	rules, slow := plain.specialised(m, list)
 	remembered, err := newMemo(o.Memo)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
+		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
 		revision: revision(files, raw), notes: notes,
 	}, nil
 }
@@ -169,7 +172,7 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	answers, err := e.evaluate(ctx, q.body, input, nil)
+	answers, err := e.evaluate(ctx, e.rules, q.body, input, nil)
 	if err != nil {
 		return perm.Decision{}, err
 	}

@@ -33,10 +33,10 @@ type element struct {
 //
 // Both contexts are looked at, because a context that is not of package context
 // hands its end on to a derived one only some time later.
-func (e *Engine) evaluate(ctx context.Context, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
+func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
 	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
 	defer stop()
-	got, err := e.rules.ask(timed, body, input, follow)
+	got, err := rules.ask(timed, body, input, follow)
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)
 	}

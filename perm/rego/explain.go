@@ -67,8 +67,8 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	if err != nil {
 		return Explanation{}, err
 	}
-	t := &tracer{numbers: e.rules.numbers, queries: map[uint64]int{}, entered: map[int]bool{}, stopped: map[int]*ast.Location{}}
-	got, err := e.evaluate(ctx, e.rules.query(r.Purpose).body, input, t)
+	t := &tracer{numbers: e.plain.numbers, queries: map[uint64]int{}, entered: map[int]bool{}, stopped: map[int]*ast.Location{}}
+	got, err := e.evaluate(ctx, e.plain, e.plain.query(r.Purpose).body, input, t)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -85,12 +85,12 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 
 // considered tells what became of the rules of one set.
 func (e *Engine) considered(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []Considered {
-	rules := e.rules.rulesOf(set)
-	slices.SortFunc(rules, func(a, b *ast.Rule) int { return cmp.Compare(e.rules.numbers[a], e.rules.numbers[b]) })
+	rules := e.plain.rulesOf(set)
+	slices.SortFunc(rules, func(a, b *ast.Rule) int { return cmp.Compare(e.plain.numbers[a], e.plain.numbers[b]) })
 	list := make([]Considered, 0, len(rules))
 	for _, rule := range rules {
-		n := e.rules.numbers[rule]
-		c := Considered{Set: set, At: e.rules.places[n].at, Outcome: PassedOver, Saw: seen(input, readsOf(e.rules.compiler, []*ast.Rule{rule}))}
+		n := e.plain.numbers[rule]
+		c := Considered{Set: set, At: e.plain.places[n].at, Outcome: PassedOver, Saw: seen(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
 		for _, given := range got {
 			if given.rule == n {
 				c.Texts = append(c.Texts, given.text)

@@ -72,3 +72,15 @@ func Reads(e *Engine) []string {
 
 // Member shows tests how one member of a JSON text is found.
 func Member(text string, path []string) ([]byte, error) { return member([]byte(text), path) }
+
+// DecidePlain decides with the rules as they were before tables became rules,
+// with the whole document and without a memo.
+func DecidePlain(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
+	plain := &Engine{rules: e.plain, plain: e.plain, modules: e.modules, keys: e.keys, parts: e.parts, deadline: e.deadline, revision: e.revision}
+	return DecideWhole(ctx, plain, r)
+}
+
+// Rules tells how many rules there are for a set, as written and as evaluated.
+func Rules(e *Engine, set string) (written, evaluated int) {
+	return len(e.plain.rulesOf(set)), len(e.rules.rulesOf(set))
+}

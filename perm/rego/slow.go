@@ -17,6 +17,7 @@ func (e *Engine) Slow() []Note {
 		return nil
 	}
 	notes := append(e.rules.unindexed(), e.rules.queries[perm.PurposeRun].plan.notes...)
+	notes = append(notes, e.slow...)
 	slices.SortStableFunc(notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
 	return slices.Compact(notes)
 }
