@@ -139,8 +139,9 @@ func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (
 }
 
 // Redo brings back what taking an ended transaction back removed, by the same
-// rules: what somebody changed since is left alone. It can be reverted again. By
-// names who asks, for the record.
+// rules: what somebody changed since is left alone. It can be reverted again. The
+// id of an undo transaction stands for what that one took back. By names who asks,
+// for the record.
 func (rt *Runtime) Redo(ctx context.Context, txn, by string) (revert.Report, error) {
 	rep, err := rt.reverter.Redo(ctx, txn, by)
 	return rep, partial(rep, err)

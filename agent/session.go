@@ -139,6 +139,18 @@ func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (reve
 	return s.rt.Undo(ctx, id, how)
 }
 
+// Preview says what Undo would do, and writes nothing; see Runtime.Preview.
+func (s *Session) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
+	rep, err := s.rt.Preview(ctx, id, how)
+	if err == nil {
+		err = s.owns(ctx, rep.Txn)
+	}
+	if err != nil {
+		return revert.Report{}, err
+	}
+	return rep, nil
+}
+
 // Redo brings back a transaction of this session that was taken back; see
 // Runtime.Redo.
 func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {

@@ -145,6 +145,7 @@ type Begun struct {
 	Undoes string   `json:"undoes,omitempty"` // the ended transaction that this one takes back
 	Also   []string `json:"also,omitempty"`   // further ended transactions, of which calls that lie on those are taken back
 	Redoes string   `json:"redoes,omitempty"` // the reverted transaction whose effects this one brings back
+	Only   string   `json:"only,omitempty"`   // with redoes: what this undo transaction took back, and no other
 }
 
 // Adopted gives an unfinished transaction a new owner.

@@ -52,11 +52,17 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 	return rec, err
 }
 
-// endLink finishes what an interrupted link was doing and ends it. It returns its
-// subject as it is then.
-func (r *Reverter) endLink(ctx context.Context, rec Recorder, t *Txn) (*Txn, error) {
-	if _, err := r.settle(ctx, rec, t); err != nil {
-		return t, err
+// endLink finishes what an interrupted link was doing, to all its subjects, and
+// ends it. It returns one of them as it is then.
+func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Txn, error) {
+	for _, id := range link.subjects() {
+		subject, err := Load(ctx, r.Journal, id)
+		if err == nil {
+			_, err = r.settle(ctx, rec, subject)
+		}
+		if err != nil {
+			return t, err
+		}
 	}
 	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
 		return t, err

@@ -139,7 +139,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 		if c.Phase == PhaseStarted && rec.Txn() != t.ID {
 			continue // its transaction has ended; nothing can be added to it
 		}
-		s, err := r.settleCall(ctx, w, rec, c)
+		s, err := r.settleCall(ctx, w, rec, c, t.limit)
 		if errors.Is(err, ErrNoTool) {
 			waiting = errors.Join(waiting, fmt.Errorf("call %s: %w", c.Ref.Call, err))
 			continue
@@ -156,10 +156,10 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 // that was begun is finished; no version changed means no effect; the tool's
 // own Verify is asked; what a confined call left half done is taken back;
 // anything else is unknown, and is neither repeated nor undone.
-func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call) (Settled, error) {
+func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if c.Redo != nil {
-		results, err := r.redoCall(ctx, w, rec, c, c.Redo.Reverting.By)
+		results, err := r.redoCall(ctx, w, rec, c, only, c.Redo.Reverting.By)
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
 		return s, err
 	}

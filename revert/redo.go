@@ -15,87 +15,162 @@ const CauseRedo = "redo"
 // made of changes, and this takes those back, oldest call first, by the same
 // rules. What a tool's own Revert did cannot be done again and is reported as
 // failed. Afterwards the transaction can be reverted once more, and what was left
-// alone brought back by another redo. By names who asks,
-// for the record.
+// alone brought back by another redo. By names who asks, for the record.
+//
+// The id of an undo transaction stands for what that one took back, of all
+// transactions that it did; a later one that took back more of the same calls must
+// go first.
 func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
-	t, err := Load(ctx, r.Journal, id)
+	subjects, only, err := r.redoable(ctx, id)
 	if err != nil {
 		return Report{}, err
 	}
-	if about := t.Undoes + t.Redoes; about != "" {
-		return Report{}, fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
-	}
-	leave, err := r.enter(id)
+	t := subjects[0]
+	leave, err := r.enter(t.ID)
 	if err != nil {
 		return Report{}, err
 	}
 	defer leave()
-	if t.End == "" {
-		return Report{}, fmt.Errorf("transaction %s has not ended: %w", id, ErrBusy)
-	}
-	rec, found, err := r.unfinished(ctx, t)
-	if err != nil {
-		return Report{Txn: id}, err
-	}
-	if found != nil && found.Undoes != "" {
-		if t, err = r.endLink(ctx, rec, t); err != nil {
-			return Report{Txn: id}, err
+	var rec Recorder
+	going := false
+	for _, s := range subjects {
+		if s.End == "" {
+			return Report{}, fmt.Errorf("transaction %s has not ended: %w", s.ID, ErrBusy)
 		}
-		found = nil
+		link, found, err := r.unfinished(ctx, s)
+		switch {
+		case err != nil:
+			return Report{Txn: t.ID}, err
+		case found == nil:
+		case found.Redoes == t.ID && found.Only == only:
+			rec, going = link, true
+		default:
+			if _, err = r.endLink(ctx, link, found, s); err != nil {
+				return Report{Txn: t.ID}, err
+			}
+		}
 	}
-	return r.redo(ctx, t, rec, by, found != nil)
+	return r.redo(ctx, subjects, only, rec, by, going)
 }
 
-func (r *Reverter) redo(ctx context.Context, t *Txn, rec Recorder, by string, going bool) (Report, error) {
-	rep := Report{Txn: t.ID, Items: []Item{}}
-	if !going {
-		if len(t.undone()) == 0 {
-			rep.State = t.State()
-			if t.End != "" && allErased(t.Calls) {
-				return rep, noWayBack(t, t.Calls[0])
+// redoable finds the transactions that are to be brought back, the one that is
+// named first, and the undo that is to be taken back where it is not all of them.
+func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, only string, err error) {
+	t, err := Load(ctx, r.Journal, id)
+	if err != nil {
+		return nil, "", err
+	}
+	ids := []string{id}
+	if about := t.Undoes + t.Redoes; about != "" {
+		if t.Undoes == "" || t.End == "" {
+			return nil, "", fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
+		}
+		only, ids = id, t.subjects()
+	}
+	for _, id := range ids {
+		s, err := Load(ctx, r.Journal, id)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, c := range s.Calls {
+			if only != "" && c.Undo != nil && c.Undo.Txn != only && slices.ContainsFunc(c.earlier, func(u *Undo) bool { return u.Txn == only }) {
+				return nil, "", fmt.Errorf("after %s call %s was taken back by %s too, so that one has to go first: %w", only, c.Ref.Call, c.Undo.Txn, ErrUndo)
 			}
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects, only, nil
+}
+
+func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec Recorder, by string, going bool) (Report, error) {
+	rep := Report{Txn: subjects[0].ID, Items: []Item{}}
+	if err := r.again(ctx, subjects); err != nil {
+		return rep, err
+	}
+	t := subjects[0]
+	begun, left := &Begun{Redoes: t.ID, Only: only}, 0
+	for _, s := range subjects {
+		left += len(s.undone(only))
+		if s != t {
+			begun.Also = append(begun.Also, s.ID)
+		}
+	}
+	if !going {
+		if left == 0 {
+			rep.State = t.State()
 			return rep, nil
 		}
 		var err error
-		if rec, err = r.beginLink(ctx, t, &Begun{Redoes: t.ID}); err != nil {
+		if rec, err = r.beginLink(ctx, t, begun); err != nil {
+			return rep, err
+		}
+		// Another process may have been faster, before the claims were ours.
+		if err = r.again(ctx, subjects); err != nil {
 			return rep, err
 		}
 	}
-	w, err := r.Ways(ctx, t.Session)
-	if err != nil {
-		return rep, err
-	}
-	for _, c := range t.undone() {
-		if err := context.Cause(ctx); err != nil {
+	// Earlier transactions first: what lies on them began later.
+	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
+	for _, s := range ordered {
+		if err := r.redoCalls(ctx, s, only, rec, by, &rep); err != nil {
 			return rep, err
-		}
-		results, err := r.redoCall(ctx, w, rec, c, by)
-		if err != nil {
-			return rep, err
-		}
-		for _, res := range results {
-			rep.Items = append(rep.Items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
 	}
 	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
 	rep.Undo = rec.Txn()
-	t, err = Load(ctx, r.Journal, t.ID)
+	err := r.again(ctx, subjects)
 	if err == nil {
-		rep.State = t.State()
+		rep.State = subjects[0].State()
 	}
 	return rep, err
 }
 
+// again reads transactions anew, in place.
+func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
+	for i, t := range txns {
+		fresh, err := Load(ctx, r.Journal, t.ID)
+		if err != nil {
+			return err
+		}
+		txns[i] = fresh
+	}
+	return nil
+}
+
+func (r *Reverter) redoCalls(ctx context.Context, t *Txn, only string, rec Recorder, by string, rep *Report) error {
+	w, err := r.Ways(ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	for _, c := range t.undone(only) {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		results, err := r.redoCall(ctx, w, rec, c, only, by)
+		if err != nil {
+			return err
+		}
+		for _, res := range results {
+			item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
+			if t.ID != rep.Txn {
+				item.Txn = t.ID
+			}
+			rep.Items = append(rep.Items, item)
+		}
+	}
+	return nil
+}
+
 // redoCall takes the undo of one call back. The order of writes is that of
 // takeBackCall, and so is what a crash does to it.
-func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, by string) ([]Result, error) {
+func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only, by string) ([]Result, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleSteps(ctx, c.Redo); err != nil {
 		return nil, err
 	}
-	steps, blobs, err := r.plan(ctx, w, c.taken(), manner{}, r.Journal)
+	steps, blobs, err := r.plan(ctx, w, c.taken(only), manner{}, r.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +196,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 
 // taken lists the changes with which a call was taken back, in all attempts, and
 // numbered anew. What an attempt did that died, the next one found done already.
-func (c *Call) taken() []Change {
+func (c *Call) taken(only string) []Change {
 	var out []Change
 	add := func(s Step) {
 		s.Change.N = len(out) + 1
@@ -129,7 +204,7 @@ func (c *Call) taken() []Change {
 	}
 	lost := map[string]Step{} // by resource: what a dead attempt was going to do
 	for _, u := range c.attempts() {
-		if !u.byPerson() {
+		if !u.redoneBy(only) {
 			continue
 		}
 		outcome := map[string]UndoOutcome{}
@@ -158,10 +233,14 @@ func (c *Call) taken() []Change {
 // broughtBack folds the end of a redo into the call. Of what is there again the
 // versions tell from here on, as before the undo; what is not can still be brought
 // back.
-func (c *Call) broughtBack(b *Reverted) {
+func (c *Call) broughtBack(b *Reverted, only string) {
 	c.Redo = nil
 	if b.Complete || c.Undo == nil {
-		c.Undo, c.earlier = nil, slices.DeleteFunc(c.earlier, (*Undo).byPerson)
+		rest := slices.DeleteFunc(c.attempts(), func(u *Undo) bool { return u.redoneBy(only) })
+		c.Undo, c.earlier = nil, rest
+		if n := len(rest); n > 0 {
+			c.Undo, c.earlier = rest[n-1], rest[:n-1]
+		}
 		return
 	}
 	again := map[string]bool{}
@@ -169,7 +248,7 @@ func (c *Call) broughtBack(b *Reverted) {
 		again[r.Resource] = r.Outcome.Clean()
 	}
 	for i, u := range c.earlier {
-		if u.byPerson() {
+		if u.redoneBy(only) {
 			c.earlier[i] = u.without(again)
 		}
 	}
@@ -192,7 +271,7 @@ func (u *Undo) without(again map[string]bool) *Undo {
 // attempts lists all takings back of the call, oldest first.
 func (c *Call) attempts() []*Undo {
 	if c.Undo == nil {
-		return c.earlier
+		return slices.Clone(c.earlier)
 	}
 	return append(slices.Clone(c.earlier), c.Undo)
 }
@@ -212,12 +291,13 @@ func (c *Call) remaining() []Change {
 	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch Change) bool { return clean[ch.Resource] })
 }
 
-// undone lists the calls that were taken back with their transaction, in the
+// undone lists the calls that were taken back with their transaction, by one undo
+// where it is named, in the
 // reverse of the order in which that is done. What a failed call took back by itself stays so.
-func (t *Txn) undone() []*Call {
+func (t *Txn) undone(only string) []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
-		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.byPerson() && (c.outside || len(c.taken()) > 0) {
+		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.redoneBy(only) && (c.outside || len(c.taken(only)) > 0) {
 			out = append(out, c)
 		}
 	}
@@ -230,4 +310,10 @@ func (t *Txn) undone() []*Call {
 // anything else belongs to what the transaction did.
 func (u *Undo) byPerson() bool {
 	return u.Reverting.Cause == "abort" || u.Reverting.Cause == "undo"
+}
+
+// redoneBy reports whether a redo brings back what this undo took: one of all that
+// somebody asked for, or of only one undo transaction.
+func (u *Undo) redoneBy(only string) bool {
+	return u.byPerson() && (only == "" || u.Txn == only)
 }

@@ -193,3 +193,106 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		require.Equal(t, map[string]string{"a": "made later", "b": "2"}, p.world.values, name)
 	}
 }
+
+// TestRedoOfOneUndo: an undo is brought back by itself, so what a force overwrote is
+// there again and what an earlier attempt took back stays so; and not before later
+// ones.
+func TestRedoOfOneUndo(t *testing.T) {
+	ctx := context.Background()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	p.world.values["a"] = "theirs"
+	first, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	second, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{Force: "kim"})
+	require.NoError(t, err)
+	require.True(t, second.Complete())
+	require.Equal(t, before(), p.world.values)
+
+	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
+	require.ErrorIs(t, err, revert.ErrUndo)
+	require.ErrorContains(t, err, second.Undo)
+	rep, err := p.reverter.Redo(ctx, second.Undo, "kim")
+	require.NoError(t, err)
+	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values)
+	rep, err = p.reverter.Redo(ctx, second.Undo, "kim")
+	require.NoError(t, err)
+	require.Empty(t, rep.Items, "twice equals once")
+
+	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict}, outcomes(rep.Items), "as after the first attempt")
+	p.world.values["a"] = "7"
+	rep, err = p.reverter.Redo(ctx, first.Undo, "kim")
+	require.ErrorIs(t, err, revert.ErrUndo, "%+v", rep)
+	rep, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
+	require.NoError(t, err)
+	require.Equal(t, revert.CommittedState, rep.State, "%+v", rep)
+	require.Equal(t, map[string]string{"a": "7"}, p.world.values)
+	found, err := revert.Fsck(ctx, p.journal, revert.FsckOptions{})
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+}
+
+// TestRedoOfACascade brings back all transactions that an undo took along, also
+// after a crash at any of its scheduling points.
+func TestRedoOfACascade(t *testing.T) {
+	ctx := context.Background()
+	run := func(at int, recovers bool) (total int) {
+		open, w := revert.MemoryStore(), &world{before()}
+		p := newProcess(open, w, 1)
+		var ids []string
+		for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), put(write{"a", 8}, write{"c", 9}), put(write{"c", 10})} {
+			rec, err := p.begin(ctx)
+			require.NoError(t, err)
+			_, err = p.call(ctx, rec, c)
+			require.NoError(t, err)
+			require.NoError(t, p.commit(ctx, rec))
+			ids = append(ids, rec.Txn())
+		}
+		after := maps.Clone(w.values)
+		rep, err := p.reverter.Undo(ctx, ids[0], revert.Undoing{Cascade: true})
+		require.NoError(t, err)
+		require.Equal(t, before(), w.values)
+		if at < 0 {
+			return p.points(func() { _, err = p.reverter.Redo(ctx, rep.Undo, "kim") })
+		}
+		p.dieAt(at)
+		_, err = p.reverter.Redo(ctx, rep.Undo, "kim")
+		require.ErrorIs(t, err, errDead)
+		p.die(t)
+		q := newProcess(open, w, 2)
+		if recovers {
+			_, err = q.reverter.Recover(ctx)
+			require.NoError(t, err)
+		}
+		again, err := q.reverter.Redo(ctx, rep.Undo, "kim")
+		require.NoError(t, err, "killed at %d", at)
+		require.True(t, again.Complete(), "killed at %d: %+v", at, again)
+		require.Equal(t, after, w.values, "killed at %d, recovered %v", at, recovers)
+		for _, id := range ids {
+			txn, err := revert.Load(ctx, q.journal, id)
+			require.NoError(t, err)
+			require.Equal(t, revert.CommittedState, txn.State(), "killed at %d", at)
+		}
+		left, err := q.journal.Unfinished(ctx)
+		require.NoError(t, err)
+		require.Empty(t, left)
+		found, err := revert.Fsck(ctx, q.journal, revert.FsckOptions{})
+		require.NoError(t, err)
+		require.Empty(t, found.Problems)
+		return 0
+	}
+	total := run(-1, false)
+	require.Greater(t, total, 8)
+	for at := range total {
+		run(at, false)
+		run(at, true)
+	}
+}

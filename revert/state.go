@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -135,15 +136,17 @@ type Txn struct {
 	Undoes     string   // set: an undo transaction
 	Also       []string // with Undoes: further transactions, of which it takes calls back
 	Redoes     string   // set: a transaction that takes an undo back
+	Only       string   // with Redoes: the undo transaction that is taken back, where it is not all of them
 	Calls      []*Call
 	Savepoints []Mark
 	Nests      []Nest   // in the order in which they began
 	UndoneBy   []string // undo transactions, oldest first
 	Aborting   bool
-	End        Kind // committed, aborted, or empty while open
-	complete   bool // of an abort
-	redone     bool // the newest of UndoneBy brought all of it back
-	redoing    bool // while the stream of one that does is read, and has so far
+	End        Kind   // committed, aborted, or empty while open
+	complete   bool   // of an abort
+	redone     bool   // the newest of UndoneBy brought all of it back
+	redoing    bool   // while the stream of one that does is read, and has so far
+	limit      string // of the newest of UndoneBy, where it brings back: which undo it is limited to
 
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
@@ -275,7 +278,7 @@ func (t *Txn) apply(e Entry, r Record) error {
 			return fmt.Errorf("transaction %s began twice", t.ID)
 		}
 		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
-		t.Redoes, t.Also = begun.Redoes, begun.Also
+		t.Redoes, t.Also, t.Only = begun.Redoes, begun.Also, begun.Only
 		return nil
 	}
 	if t.Owner == "" {
@@ -328,9 +331,9 @@ func (t *Txn) dropMarks(name string) {
 func (t *Txn) applyUndo(_ Entry, r Record) error {
 	switch b := r.Body.(type) {
 	case *Begun:
-		t.redoing = b.Redoes == t.ID
+		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
 	case *Committed:
-		t.redone = t.redoing
+		t.redone = t.redoing && len(t.undone("")) == 0
 	case *Reverting:
 		if b.Of.Txn != t.ID {
 			t.undos[r.Call] = &Undo{} // a call of the transaction that this one undoes
@@ -362,7 +365,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		c := t.byID[b.Of.Call]
 		if u.Reverting.Cause == CauseRedo {
 			t.redoing = t.redoing && b.Complete
-			c.broughtBack(b)
+			c.broughtBack(b, t.limit)
 		}
 		for _, res := range b.Results {
 			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())

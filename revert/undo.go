@@ -178,7 +178,7 @@ func (r *Reverter) resumed(ctx context.Context, t *Txn) (Recorder, *Txn, error) 
 	if err != nil || found == nil || found.Redoes == "" {
 		return rec, t, err
 	}
-	t, err = r.endLink(ctx, rec, t)
+	t, err = r.endLink(ctx, rec, found, t)
 	return Recorder{}, t, err
 }
 

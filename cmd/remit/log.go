@@ -85,6 +85,9 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 	}
 	if r.Redoes != "" {
 		_, _ = fmt.Fprintf(w, "  brings back %s", r.Redoes)
+		if r.Only != "" {
+			_, _ = fmt.Fprintf(w, " as far as %s took it", r.Only)
+		}
 	}
 	if len(r.UndoneBy) > 0 {
 		_, _ = fmt.Fprintf(w, "  taken back by %s", strings.Join(r.UndoneBy, ", "))

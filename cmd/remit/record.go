@@ -22,6 +22,7 @@ type txnRecord struct {
 	Began     time.Time       `json:"began"`
 	Undoes    string          `json:"undoes,omitempty"` // the transaction that this one takes back
 	Redoes    string          `json:"redoes,omitempty"` // the transaction that this one brings back
+	Only      string          `json:"only,omitempty"`   // with redoes: what this undo took back
 	UndoneBy  []string        `json:"undone_by"`
 	Calls     []callLine      `json:"calls"`
 }
@@ -60,7 +61,7 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 	}
 	r := txnRecord{
 		Txn: t.ID, State: t.State(), Session: t.Session, Began: t.Began,
-		Undoes: t.Undoes, Redoes: t.Redoes, UndoneBy: listed(t.UndoneBy), Calls: []callLine{},
+		Undoes: t.Undoes, Redoes: t.Redoes, Only: t.Only, UndoneBy: listed(t.UndoneBy), Calls: []callLine{},
 	}
 	if r.State == revert.Open {
 		alive, err := j.Alive(ctx, t.Owner)

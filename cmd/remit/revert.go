@@ -62,9 +62,10 @@ func (a *app) redoCommand() *cobra.Command {
 	var p place
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "redo TXN", Short: "Bring back a transaction that was taken back",
+		Use: "redo TXN | UNDO", Short: "Bring back a transaction that was taken back",
 		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
-			"What a forced revert had overwritten is there again afterwards.",
+			"What a forced revert had overwritten is there again afterwards. The id of an undo, as remit log and revert --json give it,\n" +
+			"stands for what that one took back.",
 		Args: wantIDs(1, 1, "the id of one transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
