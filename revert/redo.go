@@ -98,6 +98,9 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	if !going {
 		if left == 0 {
 			rep.State = t.State()
+			if t.End != "" && allErased(t.Calls) {
+				return rep, noWayBack(t, t.Calls[0])
+			}
 			return rep, nil
 		}
 		var err error

@@ -66,6 +66,7 @@ type diffRecord struct {
 	State   revert.TxnState `json:"state"`
 	Changes []deltaRecord   `json:"changes"`
 	Unseen  []unseenRecord  `json:"unseen"`
+	Erased  []string        `json:"erased"` // calls whose records are gone
 }
 
 type deltaRecord struct {
@@ -114,7 +115,7 @@ func kindOf(d diff.Delta) string {
 }
 
 func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
-	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []unseenRecord{}}
+	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []unseenRecord{}, Erased: listed(d.Erased)}
 	for _, delta := range d.Deltas {
 		text, err := delta.Text(ctx, fileName(delta.Resource))
 		if err != nil {
@@ -150,6 +151,9 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 	}
 	for _, u := range d.Unseen {
 		_, _ = fmt.Fprintf(a.out, "call %s of %s: what a %s call does outside files is not shown\n", u.Call, printable(u.Tool), u.Class)
+	}
+	for _, c := range d.Erased {
+		_, _ = fmt.Fprintf(a.out, "call %s: its records were erased\n", c)
 	}
 	of := "transaction " + d.Txn
 	if d.Call != "" {

@@ -36,6 +36,7 @@ type Diff struct {
 	State  revert.TxnState // of the transaction
 	Deltas []Delta         // by the time of their first change
 	Unseen []Unseen        // what no difference of resources can show
+	Erased []string        // calls whose records are gone
 }
 
 // Delta is one resource that is not as it was before.
@@ -70,10 +71,10 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 	}
 	var effects []effect
 	if calls == nil {
-		effects, err = s.undone(ctx, t, d.Call)
+		effects, d.Erased, err = s.undone(ctx, t, d.Call)
 	} else {
 		effects, err = s.done(ctx, t, calls)
-		d.Unseen = unseen(calls)
+		d.Unseen, d.Erased = unseen(calls), erased(calls)
 	}
 	if err != nil {
 		return d, err
@@ -161,19 +162,21 @@ func dropped(c *revert.Call, resource string) bool {
 
 // undone lists what an undo or a redo did to resources: all of its transaction,
 // or of one call.
-func (s Source) undone(ctx context.Context, t *revert.Txn, call string) ([]effect, error) {
-	var out []effect
+func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []effect, erased []string, err error) {
 	begun := map[string]*revert.Reverting{}
 	for e, err := range s.Journal.Entries(ctx, revert.Query{Txn: t.ID, Call: call}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if e.Erased != "" {
+			if !slices.Contains(erased, e.Header.Call) {
+				erased = append(erased, e.Header.Call)
+			}
 			continue
 		}
 		rec, err := revert.Unseal(e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch b := rec.Body.(type) {
 		case *revert.Reverting:
@@ -188,7 +191,17 @@ func (s Source) undone(ctx context.Context, t *revert.Txn, call string) ([]effec
 			}
 		}
 	}
-	return out, nil
+	return out, erased, nil
+}
+
+func erased(calls []*revert.Call) []string {
+	var out []string
+	for _, c := range calls {
+		if c.Phase == revert.PhaseErased {
+			out = append(out, c.Ref.Call)
+		}
+	}
+	return out
 }
 
 func restored(begun *revert.Reverting, ended *revert.Reverted) (steps []revert.Step) {
@@ -210,7 +223,7 @@ func restored(begun *revert.Reverting, ended *revert.Reverted) (steps []revert.S
 func unseen(calls []*revert.Call) []Unseen {
 	var out []Unseen
 	for _, c := range calls {
-		if c.Left() && !c.Confined() && c.Class() != revert.Pure {
+		if c.Phase != revert.PhaseErased && c.Left() && !c.Confined() && c.Class() != revert.Pure {
 			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
 		}
 	}
