@@ -196,3 +196,45 @@ func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 		third.End()
 	})
 }
+
+// TestWhatAToolSees: the call, its notes and its progress; a context that nobody
+// gave has nothing of it.
+func TestWhatAToolSees(t *testing.T) {
+	var none ctxperm.ToolContext
+	require.Equal(t, ctxperm.Call{}, none.Call())
+	require.ErrorIs(t, none.Note(t.Context(), "id", 1), ctxperm.ErrClosed)
+	none.Progress(1, 2, "nobody is there")
+	require.Nil(t, none.Line(line.Key{}))
+
+	x := begin(t, hosttest.New(1))
+	live := x.call("c_1")
+	tc := ctxperm.New(live)
+	tc.Progress(1, 2, "half")
+	require.Nil(t, tc.Line(line.Key{}), "a key that was not made here")
+	require.Same(t, live, tc.Line(line.NewKey()))
+	call := tc.Call()
+	require.Equal(t, []string{"c_1", "k", "test", "t_1", "s_1"}, []string{call.ID, call.Key, call.Tool, call.Txn, call.Session})
+	require.ErrorContains(t, tc.Note(t.Context(), "id", func() {}), "json")
+	require.NoError(t, tc.Note(t.Context(), "id", 7))
+}
+
+// TestAnswers: only one that names who gave it allows anything.
+func TestAnswers(t *testing.T) {
+	require.True(t, ctxperm.Approve("kim").Approved())
+	require.False(t, ctxperm.Approve("").Approved())
+	require.False(t, ctxperm.Answer{}.Approved())
+	no := ctxperm.Refuse("kim", "not today")
+	require.False(t, no.Approved())
+	require.Equal(t, "kim", no.By())
+	require.Equal(t, "not today", no.Why())
+
+	said, err := ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		return ctxperm.Approve("kim"), nil
+	}).Approve(t.Context(), ctxperm.Ask{})
+	require.NoError(t, err)
+	require.True(t, said.Approved())
+	said, _ = ctxperm.ApproverFunc(nil).Approve(t.Context(), ctxperm.Ask{})
+	require.False(t, said.Approved())
+	_, remembered := said.Remembered()
+	require.False(t, remembered, "a refusal is no standing grant")
+}

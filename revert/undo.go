@@ -102,9 +102,10 @@ func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undo
 // undo takes calls of an ended transaction back by an undo transaction: the
 // unfinished one of an earlier attempt whose process died, or a new one.
 func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error) {
+	rep := Report{Txn: t.ID} // t itself is gone after a reading that failed
 	link, t, err := r.resumed(ctx, t)
 	if err != nil {
-		return Report{Txn: t.ID}, err
+		return rep, err
 	}
 	s, err := r.scope(ctx, t, how, nil)
 	if err != nil {
@@ -125,7 +126,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 	if t, err = Load(ctx, r.Journal, t.ID); err == nil {
 		s, err = r.scope(ctx, t, how, &link)
 	}
-	rep := Report{Txn: t.ID, Undo: link.Txn()}
+	rep.Undo = link.Txn()
 	if err != nil {
 		return rep, err
 	}
@@ -143,7 +144,8 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		return rep, err
 	}
 	rep.State = reportOf(t.ID, "", rep.Items).State
-	if len(how.Calls) > 0 {
+	if len(how.Calls) > 0 { // the transaction's state is not that of these calls
+		rep.State = ""
 		if t, err = Load(ctx, r.Journal, t.ID); err == nil {
 			rep.State = t.State()
 		}
