@@ -210,7 +210,8 @@ func (s *Session) Token() string {
 // and roots, as they are on the journal, and the counts that it has come to. In
 // one process any number may go on with it, and share what it stands on; while
 // another process has a transaction of it open, nobody else can (revert.ErrBusy).
-func (rt *Runtime) ResumeSession(ctx context.Context, token string) (*Session, error) {
+// Of the options only Patience counts: what a session holds it was given before.
+func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	id, _, _ := strings.Cut(token, ".")
 	body, err := rt.recordOf(ctx, id)
 	switch {
@@ -228,6 +229,11 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string) (*Session, e
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
+	c := sessionConfig{limits: s.limits}
+	for _, o := range opts {
+		o(&c)
+	}
+	s.limits = c.limits
 	s.token = func() string { return token }
 	return s, nil
 }

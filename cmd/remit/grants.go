@@ -88,6 +88,7 @@ func (a *app) grantsCommand() *cobra.Command {
 func (a *app) revokeCommand() *cobra.Command {
 	var p place
 	var why string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "Take a grant away, at once",
 		Long: "Takes a remembered approval or a session's grant away, with all that were handed on from it, in the name of the user that\n" +
@@ -104,13 +105,24 @@ func (a *app) revokeCommand() *cobra.Command {
 				if errors.Is(err, revert.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
 					return &problem{code: exitUsage, what: "there is no grant " + args[0], fix: p.hint("grants") + " lists them"}
 				}
+				if err == nil && asJSON {
+					newJSON(a.out).write(revoked{args[0], who, why})
+				}
 				return err
 			})
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// revoked is what a person took away.
+type revoked struct {
+	Grant string `json:"revoked"`
+	By    string `json:"by"`
+	Why   string `json:"why"`
 }
 
 func (a *app) tellGrants(all []agent.GrantInfo, asJSON bool) error {

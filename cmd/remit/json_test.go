@@ -32,6 +32,7 @@ type jsonPlace struct {
 	script, input     string
 	done, waits, lost string // calls
 	txn, undone       string // transactions
+	session           string
 }
 
 func newJSONPlace(t *testing.T) jsonPlace {
@@ -59,6 +60,11 @@ func newJSONPlace(t *testing.T) jsonPlace {
 		`{"revert_to":"a"}` + "\n" + `{"parallel":[{"tool":"fail","args":""},{"tool":"nosuch","args":{}}]}` + "\n" + `{"commit":true}` + "\n")
 	p.done = id("call")
 	p.txn = id("txn")
+	var out bytes.Buffer
+	run(t.Context(), append([]string{"log", "--json", "--txn", p.txn}, p.at...), jsonWorld(&out))
+	found := regexp.MustCompile(`"session":"(s_[^"]+)"`).FindStringSubmatch(out.String())
+	require.NotNil(t, found, out.String())
+	p.session = found[1]
 	return p
 }
 
@@ -78,6 +84,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{p.script}, {"--at-end", "revert", p.script}, {"--at-end", "keep", p.script}, {"--atomic", p.script}}
 	case "remit approve", "remit deny":
 		return [][]string{{p.waits, "--why", "fine"}}
+	case "remit grants revoke":
+		return [][]string{{p.session, "--why", "enough"}}
 	case "remit settle":
 		return [][]string{{p.lost, "absent", "--why", "looked"}}
 	case "remit resume":

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -27,6 +26,8 @@ type runFlags struct {
 	atomic, keepGoing      bool
 	json                   bool
 	claimWait              time.Duration
+	session                string // file of its token
+	asGiven                bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -45,13 +46,20 @@ func (a *app) runCommand() *cobra.Command {
 			"invalid or did not verify; 6 not everything could be taken back; 7 an outcome is unknown. The most serious one wins:\n" +
 			"1, 2, 7, 6, 5, 4, 3.",
 		Args: wantArgs(1, 1, "one script, or - for standard input"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.asGiven = cmd.Flags().Changed("as")
+			if f.session == "" && cmd.Flags().Changed("session") {
+				return usage("--session names no file; is a variable not set?")
+			}
+			return a.run(cmd.Context(), f, args[0])
+		},
 	}
 	placeFlags(cmd, &f.place)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
 	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
+	flags.StringVar(&f.session, "session", "", "`FILE` that keeps a secret by which the next run goes on in the same session, with its counts, labels and approvals; made where it is not there")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
@@ -105,7 +113,7 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime()) }()
-	session, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, agent.Patience(f.claimWait))
+	session, err := a.sessionOf(ctx, rt, &f)
 	if err != nil {
 		return err
 	}
@@ -171,7 +179,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err := f.find(a); err != nil {
 		return nil, nil, err
 	}
-	if err := f.keepOut(folders); err != nil {
+	if err := errors.Join(f.keepOut(folders), f.keepToken(folders)); err != nil {
 		return nil, nil, err
 	}
 	journal, err := f.open(ctx)

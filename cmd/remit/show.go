@@ -161,7 +161,11 @@ func (p paint) record(w io.Writer, c callRecord) {
 		}
 	}
 	if c.Approval != nil {
-		row("approved", "by "+c.Approval.By)
+		by := "by " + c.Approval.By
+		if c.Approval.Grant != "" {
+			by += ", for calls to come: " + c.Approval.Grant
+		}
+		row("approved", by)
 	}
 	row("why", once(c.Why))
 	if c.Decided != nil {

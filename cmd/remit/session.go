@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// tokenLimit is more than any token has.
+const tokenLimit = 1 << 10
+
+// sessionOf opens the session that a script runs in: a new one, or the one whose
+// token a file holds.
+func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
+	who := perm.Principal{ID: f.as, Roles: f.roles}
+	if f.session == "" {
+		return rt.Session(ctx, who, agent.Patience(f.claimWait))
+	}
+	token, err := readToken(f.session)
+	if errors.Is(err, os.ErrNotExist) {
+		s, err := rt.Session(ctx, who, agent.Patience(f.claimWait))
+		if err != nil {
+			return nil, err
+		}
+		return s, writeToken(f.session, s.Token())
+	}
+	if err != nil {
+		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the session file %q cannot be read", f.session), why: plainError(err)}
+	}
+	s, err := rt.ResumeSession(ctx, token, agent.Patience(f.claimWait))
+	switch {
+	case errors.Is(err, agent.ErrNoSession):
+		return nil, &problem{
+			code: exitUsage, what: fmt.Sprintf("the session of %q is not on this journal", f.session), why: err.Error(),
+			fix: "name its --workspace or --state, or remove the file to begin another",
+		}
+	case errors.Is(err, revert.ErrBusy):
+		return nil, &problem{code: exitUsage, what: "the session is in use", why: err.Error(), fix: "wait until the other run has ended"}
+	case err != nil:
+		return nil, err
+	case f.asGiven && s.Principal().ID != f.as:
+		return nil, usage(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.as, f.session, s.Principal().ID))
+	case len(f.roles) > 0:
+		return nil, usage("--role is of a new session; one that goes on has the roles that it began with")
+	}
+	return s, nil
+}
+
+// keepToken refuses a session file inside a root: a call could read it, and act as
+// whoever asked.
+func (f *runFlags) keepToken(folders []string) error {
+	if f.session == "" {
+		return nil
+	}
+	dir := place{state: filepath.Dir(f.session)}
+	if err := dir.keepOut(folders); err != nil {
+		return &problem{
+			code: exitUsage, what: fmt.Sprintf("the session file %q lies inside a root", f.session),
+			why: "calls could read it, and go on with the session", fix: "name a file in another folder",
+		}
+	}
+	return nil
+}
+
+func readToken(name string) (token string, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(file, tokenLimit))
+	return strings.TrimSpace(string(text)), err
+}
+
+// writeToken makes a file that only its owner can read. One that is there already
+// is somebody else's session by now.
+func writeToken(name, token string) (err error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(file, token)
+		err = errors.Join(err, file.Sync(), file.Close())
+	}
+	if err != nil {
+		return &problem{code: exitUsage, what: fmt.Sprintf("the session file %q cannot be written", name), why: plainError(err)}
+	}
+	return nil
+}
