@@ -1,0 +1,161 @@
+package revert_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+const day = 24 * time.Hour
+
+// one runs a committed transaction of one call, and returns its id.
+func (p *process) one(t *testing.T, key string, value any) string {
+	t.Helper()
+	rec, err := p.begin(t.Context())
+	require.NoError(t, err)
+	_, err = p.call(t.Context(), rec, put(write{key, value}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(t.Context(), rec))
+	return rec.Txn()
+}
+
+func (p *process) prune(t *testing.T, keep revert.Retention) revert.Pruned {
+	t.Helper()
+	done, err := p.reverter.Prune(t.Context(), keep)
+	require.NoError(t, err)
+	_, err = revert.Fsck(t.Context(), p.journal, revert.FsckOptions{})
+	require.NoError(t, err)
+	return done
+}
+
+func (p *process) pruned(t *testing.T, txn string) bool {
+	t.Helper()
+	got, err := revert.Load(t.Context(), p.journal, txn)
+	require.NoError(t, err)
+	return got.Calls[0].Phase == revert.PhaseErased
+}
+
+// TestRetentionIsJournalTime: a clock that jumps makes nothing old.
+func TestRetentionIsJournalTime(t *testing.T) {
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	first := p.one(t, "a", 1)
+	p.host.Advance(400 * day) // nobody wrote for so long, or the clock jumped
+	second := p.one(t, "a", 2)
+	p.host.Advance(-800 * day)
+	p.one(t, "a", 3)
+	require.Zero(t, p.prune(t, revert.Retention{Keep: 2 * day}).Txns)
+	p.host.Advance(day)
+	p.one(t, "a", 4)
+	require.Equal(t, 1, p.prune(t, revert.Retention{Keep: 2 * day}).Txns, "two days on which something was written")
+	require.True(t, p.pruned(t, first))
+	require.False(t, p.pruned(t, second), "the step back counts as nothing")
+	require.Zero(t, p.prune(t, revert.Retention{Keep: 2 * day}).Txns, "twice is once")
+
+	_, err := p.reverter.Undo(t.Context(), first, revert.Undoing{})
+	require.ErrorIs(t, err, revert.ErrErased)
+	_, err = p.reverter.Redo(t.Context(), first, "")
+	require.ErrorIs(t, err, revert.ErrErased)
+	got, err := revert.Load(t.Context(), p.journal, first)
+	require.NoError(t, err)
+	require.Equal(t, revert.CommittedState, got.State(), "an attempt that could do nothing says nothing else")
+	require.Empty(t, got.UndoneBy)
+}
+
+// TestWhatBelongsTogetherIsPrunedTogether: a transaction with its undo and its
+// redo, and only when all of them are old.
+func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	first := p.one(t, "a", 1)
+	p.host.Advance(day)
+	second := p.one(t, "b", 1)
+	p.host.Advance(day)
+	_, err := p.reverter.Revert(t.Context(), first)
+	require.NoError(t, err)
+	done := p.prune(t, revert.Retention{Keep: day})
+	require.Equal(t, 1, done.Txns)
+	require.True(t, p.pruned(t, second))
+	require.False(t, p.pruned(t, first), "it was taken back just now, and that can be brought back")
+	_, err = p.reverter.Redo(t.Context(), first, "")
+	require.NoError(t, err)
+	require.Equal(t, 3, p.prune(t, revert.Retention{}).Calls, "the call, its undo and its redo")
+	require.True(t, p.pruned(t, first))
+}
+
+// TestPruneKeepsWhatSomebodyMustLookAt also shows that it is told once.
+func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	open, err := p.begin(t.Context())
+	require.NoError(t, err)
+	_, err = p.call(t.Context(), open, put(write{"a", 1}))
+	require.NoError(t, err)
+	partial := p.one(t, "b", 1)
+	p.world.set("b", "v:foreign")
+	rep, err := p.reverter.Revert(t.Context(), partial)
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	unknown, err := p.begin(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, unknown.Write(t.Context(), revert.Write{Lines: []revert.Line{
+		{Call: "c_u", Body: &revert.Started{Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "send"}, Class: revert.Pivot, Input: []byte("{}"), Decision: []byte("{}")}},
+		{Call: "c_u", Body: &revert.Unknown{Status: "unknown", Why: "lost"}},
+	}}))
+	require.NoError(t, p.commit(t.Context(), unknown))
+	done := p.prune(t, revert.Retention{})
+	require.Zero(t, done.Txns)
+	require.Len(t, done.Kept, 3)
+	_, err = p.reverter.Erase(t.Context(), "c_u", revert.Erased{By: "kim", Why: "x"})
+	require.ErrorIs(t, err, revert.ErrNotOver)
+	require.NoError(t, p.reverter.Decide(t.Context(), "c_u", revert.Decided{Applied: true, By: "kim", Why: "looked"}))
+	require.Equal(t, 1, p.prune(t, revert.Retention{}).Txns)
+}
+
+// TestPruneDiesAnywhere: whatever step a prune dies before, each transaction is
+// either whole or gone, and the next prune comes to the same.
+func TestPruneDiesAnywhere(t *testing.T) {
+	make := func() (*process, func() revert.Journal, []string) {
+		store := revert.MemoryStore()
+		p := newProcess(store, &world{before()}, 1)
+		txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
+		_, err := p.reverter.Revert(t.Context(), txns[1])
+		require.NoError(t, err)
+		return p, store, txns
+	}
+	p, _, _ := make()
+	steps := p.points(func() { require.Equal(t, 3, p.prune(t, revert.Retention{}).Txns) })
+	require.Equal(t, 3, steps)
+	for n := range steps {
+		p, store, txns := make()
+		p.dieAt(n)
+		_, err := p.reverter.Prune(t.Context(), revert.Retention{})
+		require.ErrorIs(t, err, errDead)
+		p.die(t)
+		next := newProcess(store, p.world, 2)
+		_, err = revert.Fsck(t.Context(), next.journal, revert.FsckOptions{})
+		require.NoError(t, err)
+		require.Equal(t, 3-n, next.prune(t, revert.Retention{}).Txns)
+		for _, txn := range txns {
+			require.True(t, next.pruned(t, txn))
+		}
+	}
+}
+
+// TestNothingIsErasedWhileSomebodyTakesItBack: the claim of an undo stands in the
+// way, and the erasure leaves no trace.
+func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
+	store := revert.MemoryStore()
+	p := newProcess(store, &world{before()}, 1)
+	txn := p.one(t, "a", 1)
+	got, err := revert.Load(t.Context(), p.journal, txn)
+	require.NoError(t, err)
+	call := got.Calls[0].Ref.Call
+	busy := newProcess(store, p.world, 2)
+	busy.dieAt(2) // in the middle of taking it back, and still alive
+	_, err = busy.reverter.Revert(t.Context(), txn)
+	require.Error(t, err)
+	_, err = p.reverter.Erase(t.Context(), call, revert.Erased{By: "kim", Why: "x"})
+	require.ErrorIs(t, err, revert.ErrBusy)
+	require.False(t, p.pruned(t, txn))
+}
