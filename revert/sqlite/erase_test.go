@@ -2,7 +2,12 @@ package sqlite_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -187,4 +192,62 @@ func TestPruneShrinksTheStore(t *testing.T) {
 		return err
 	}))
 	require.Equal(t, size, done.Size)
+}
+
+// TestCollectBesideAppends: others keep and name large content, the same again and
+// again, while somebody erases and collects. Whoever was told that it is stored has
+// it; who was not names it anew.
+func TestCollectBesideAppends(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j, pruner := open(t, dir), open(t, dir)
+	const rounds = 15
+	done := make(chan error, 1)
+	go func() {
+		var failed error
+		for n := 0; n < rounds && failed == nil; n++ {
+			_, failed = pruner.Collect(context.Background(), []revert.BlobRef{sharedContent()})
+		}
+		done <- failed
+	}()
+	h, erases := hosttest.New(7), eraser(j)
+	refused := 0
+	for n := range rounds {
+		txn := fmt.Sprint("t_", n)
+		rec := revert.NewRecorder(j, h, "s").In(txn)
+		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("s", 2*revert.InlineMax)))
+		require.NoError(t, err)
+		require.Equal(t, sharedContent(), blob.Ref())
+		err = rec.Write(t.Context(), revert.Write{
+			Take: revert.Take{To: revert.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: []revert.Blob{blob}, Durable: true, End: true,
+			Lines: []revert.Line{
+				{Body: &revert.Begun{Owner: j.Owner()}},
+				{Call: "c_" + txn, Body: &revert.Started{Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "tool"}, Input: []byte("1"), Class: revert.Reversible, Confinement: "handles", Decision: []byte("{}")}},
+				{Call: "c_" + txn, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "test", Resource: "r", Kind: "write", Pre: "1", Post: "2", Inverse: []byte("1"), Blobs: []revert.BlobRef{blob.Ref()}}}},
+				{Call: "c_" + txn, Body: &revert.Done{Output: []byte("1")}},
+				{Body: &revert.Committed{}},
+			},
+		})
+		if errors.Is(err, revert.ErrNotFound) {
+			refused++
+			continue
+		}
+		require.NoError(t, err)
+		content, err := j.Open(t.Context(), blob.Ref())
+		require.NoError(t, err, "what was named is there")
+		_, err = io.Copy(io.Discard, content)
+		require.NoError(t, errors.Join(err, content.Close()))
+		_, err = erases.Erase(t.Context(), "c_"+txn, revert.Erased{By: "kim", Why: "x"})
+		require.NoError(t, err)
+	}
+	require.NoError(t, <-done)
+	t.Logf("%d of %d appends were refused, as their content had just gone", refused, rounds)
+	require.NoError(t, j.Close())
+	require.NoError(t, pruner.Close())
+	_, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
+	require.NoError(t, err)
+}
+
+func sharedContent() revert.BlobRef {
+	data := []byte(strings.Repeat("s", 2*revert.InlineMax))
+	return revert.BlobRef{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Size: int64(len(data))}
 }
