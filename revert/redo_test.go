@@ -47,7 +47,9 @@ func askers(t *testing.T, j revert.Journal) (all []string) {
 		require.NoError(t, err)
 		rec, err := revert.Unseal(e)
 		require.NoError(t, err)
-		all = append(all, rec.Body.(*revert.Reverting).By)
+		b, ok := rec.Body.(*revert.Reverting)
+		require.True(t, ok)
+		all = append(all, b.By)
 	}
 	return all
 }

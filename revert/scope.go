@@ -70,11 +70,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Undoing, link *Recorde
 	if err != nil {
 		return s, err
 	}
-	all := slices.Clone(s.calls)
-	for _, c := range others.calls {
-		all = append(all, c)
-	}
-	over := onTop(all)
+	over := onTop(slices.Concat(s.calls, others.calls))
 	in := map[*Call]bool{}
 	for _, c := range s.calls {
 		in[c] = true
