@@ -126,22 +126,38 @@ func regoOp(n, memo int) (func(int) error, error) {
 	}, nil
 }
 
+// one is what differs from call to call, where the rules do not look. The texts
+// are made before: how long formatting takes is not what is compared.
+type one struct {
+	id, path, text, part string
+	args                 json.RawMessage
+}
+
+var several = func() (list [64]one) {
+	for i := range list {
+		part := fmt.Sprint("part", i)
+		path := "src/" + part + "/main.go"
+		list[i] = one{
+			id: fmt.Sprint("c_", i), path: path, text: "file://workspace/" + path, part: part,
+			args: json.RawMessage(`{"limit":100,"n":7,"note":"n","offset":0,"path":"` + path + `","raw":false,"root":"workspace"}`),
+		}
+	}
+	return list
+}()
+
 // regoRequest makes an input of the size that calls have: two roles, seven
-// arguments, a path; it differs from call to call where the rules do not look.
+// arguments, a path.
 func regoRequest(turn int) perm.Request {
-	path := fmt.Sprintf("src/part%d/main.go", turn%64)
+	c := &several[turn%len(several)]
 	return perm.Request{
 		Principal: perm.Principal{ID: "ada", Kind: "agent", Roles: []string{"editor", "coder"}},
 		Session:   perm.SessionFacts{ID: "s_1"},
 		Txn:       perm.TxnFacts{ID: "t_1", Calls: turn},
 		Tool:      perm.ToolFacts{Name: "file_read", Version: "1.0.0", Tags: []string{"files"}, Digest: "sha256:00", Confinement: "handles", Destination: "none"},
-		Call: perm.CallFacts{
-			ID: fmt.Sprint("c_", turn), EffectClass: "pure", Declared: true, Batch: perm.BatchFacts{Count: 1},
-			Args: json.RawMessage(`{"path":"` + path + `","root":"workspace","offset":0,"limit":100,"raw":false,"note":"n","n":7}`),
-		},
+		Call:      perm.CallFacts{ID: c.id, EffectClass: "pure", Declared: true, Batch: perm.BatchFacts{Count: 1}, Args: c.args},
 		Access: perm.AccessFacts{Action: perm.Read, Resource: perm.ResourceFacts{
-			Kind: "file", Text: "file://workspace/" + path, Root: "workspace", Path: path,
-			Segments: []string{"src", fmt.Sprintf("part%d", turn%64), "main.go"}, Name: "main.go", Ext: ".go",
+			Kind: "file", Text: c.text, Root: "workspace", Path: c.path,
+			Segments: []string{"src", c.part, "main.go"}, Name: "main.go", Ext: ".go",
 		}},
 		Purpose: perm.PurposeRun,
 		Time:    time.Unix(1700000000, 0).UTC(),
@@ -166,9 +182,10 @@ func cedarOp(text, action string) (func(int) error, error) {
 }
 
 func cedarRequest(turn int, action string) (cedar.EntityMap, cedar.Request) {
-	path := fmt.Sprintf("src/part%d/main.go", turn%64)
+	c := &several[turn%len(several)]
+	path := c.path
 	role := func(name cedar.String) cedar.EntityUID { return cedar.NewEntityUID("Role", name) }
-	who, file := cedar.NewEntityUID("Agent", "ada"), cedar.NewEntityUID("File", cedar.String("file://workspace/"+path))
+	who, file := cedar.NewEntityUID("Agent", "ada"), cedar.NewEntityUID("File", cedar.String(c.text))
 	entities := cedar.EntityMap{
 		who: cedar.Entity{UID: who, Parents: cedar.NewEntityUIDSet(role("editor"), role("coder"))},
 		file: cedar.Entity{

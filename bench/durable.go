@@ -35,12 +35,12 @@ func durables(c clock) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	durable, err := keyed(agent.Journal(j))
+	durable, err := keyed(agent.Journal(j), 0)
 	if err != nil {
 		return nil, err
 	}
 	// In memory everything is kept, so each turn begins with a journal of its own.
-	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(revert.Memory())) }}
+	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(revert.Memory()), 0) }}
 	t, err := inTurns(
 		c,
 		contestant{name: "one fdatasync", op: func(int) error { return sync() }},
@@ -61,8 +61,9 @@ func durables(c clock) ([]row, error) {
 }
 
 // keyed returns a call whose effect is kept under the call's operation key. Each
-// caller has a session and a transaction of its own.
-func keyed(journal agent.Option) (func(caller int) error, error) {
+// caller has a session and a transaction of its own, which is committed after so
+// many calls, 0 for never.
+func keyed(journal agent.Option, each int) (func(caller int) error, error) {
 	put, err := putTool()
 	if err != nil {
 		return nil, err
@@ -85,6 +86,15 @@ func keyed(journal agent.Option) (func(caller int) error, error) {
 	}
 	return func(caller int) error {
 		turns[caller]++
+		if each > 0 && turns[caller]%each == 0 {
+			if err := txns[caller].Commit(context.Background()); err != nil {
+				return err
+			}
+			var err error
+			if txns[caller], err = begun(rt); err != nil {
+				return err
+			}
+		}
 		_, err := txns[caller].Invoke(context.Background(), "put", fmt.Sprintf("text %d of caller %d", turns[caller], caller))
 		return err
 	}, nil

@@ -22,25 +22,27 @@ const history = 100_000
 
 // recoveries holds opening a journal of 100,000 calls and recovering it against
 // reading all of its rows, and the memory that takes against that of a tenth of
-// the calls.
+// the calls. Once the transactions have ended, but for those of the last calls;
+// and once, which is the worst, none has, so that each call must be looked at.
 func recoveries(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
-	few, all := filepath.Join(dir, "few"), filepath.Join(dir, "all")
-	if err := live(few, history/10); err != nil {
-		return nil, err
-	}
-	if err := live(all, history); err != nil {
-		return nil, err
+	few, all, open := filepath.Join(dir, "few"), filepath.Join(dir, "all"), filepath.Join(dir, "open")
+	for _, err := range []error{live(few, history/10, perTxn), live(all, history, perTxn), live(open, history, 0)} {
+		if err != nil {
+			return nil, err
+		}
 	}
 	c.rounds = min(c.rounds, 3) // each takes a while
 	t, err := inTurns(
 		c,
 		contestant{name: "open and recover", once: true, op: func(int) error { return recovered(all) }},
 		contestant{name: "scan", once: true, op: func(int) error { return scanned(all) }},
+		contestant{name: "open and recover, none ended", once: true, op: func(int) error { return recovered(open) }},
+		contestant{name: "scan, none ended", once: true, op: func(int) error { return scanned(open) }},
 	)
 	if err != nil {
 		return nil, err
@@ -52,6 +54,7 @@ func recoveries(c clock) ([]row, error) {
 	memory := kib.ratio("all", "few")
 	return []row{
 		most("recover", "open and recover 100,000 calls, to a plain scan", t, "open and recover", "scan", 2),
+		most("recover", "the same where no transaction has ended", t, "open and recover, none ended", "scan, none ended", 2),
 		{
 			Suite: "recover", What: "memory of it, 100,000 calls to 10,000", Ratio: memory, Target: 1.25, Met: memory <= 1.25,
 			Of: fmt.Sprintf("%.0f MiB", median(kib["all"])/1024), To: fmt.Sprintf("%.0f MiB", median(kib["few"])/1024),
@@ -59,14 +62,17 @@ func recoveries(c clock) ([]row, error) {
 	}, nil
 }
 
-// live fills a journal by making so many durable calls, in transactions that
-// stay open: nobody ends them, as when the process is killed.
-func live(dir string, calls int) error {
+// perTxn is how many calls a transaction has.
+const perTxn = 50
+
+// live fills a journal by making so many durable calls. The transactions of the
+// last ones stay open: nobody ends them, as when the process is killed.
+func live(dir string, calls, each int) error {
 	j, err := sqlite.Open(context.Background(), dir)
 	if err != nil {
 		return err
 	}
-	op, err := keyed(agent.Journal(j))
+	op, err := keyed(agent.Journal(j), each)
 	if err != nil {
 		return err
 	}
