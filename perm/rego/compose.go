@@ -12,9 +12,9 @@ const noRule = "no rule allows this"
 
 // compose turns the sets into one decision: what refuses, then ask, hold,
 // allow, and a denial where nothing matched.
-func (a answers) compose(r perm.Request) (perm.Effect, perm.Details) {
+func (a answers) compose(r perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
 	d := a.details()
-	refused := a.refusals(r)
+	refused := a.refusals(r, bad)
 	asks, holds, allows := a.reasons(setAsk), a.reasons(setHold), a.reasons(setAllow)
 	switch {
 	case len(refused) > 0:
@@ -38,7 +38,7 @@ func (a answers) compose(r perm.Request) (perm.Effect, perm.Details) {
 
 // refusals lists every reason to refuse: what the rules refuse, what they say
 // that cannot be carried out, and broken postconditions.
-func (a answers) refusals(r perm.Request) []perm.Reason {
+func (a answers) refusals(r perm.Request, bad func(set, text string) string) []perm.Reason {
 	out := append(a.reasons(setDeny), a.reasons(setLimit)...)
 	out = append(out, a.reasons(setEnsure)...)
 	if !canHold(r.Call.EffectClass) {
@@ -47,10 +47,10 @@ func (a answers) refusals(r perm.Request) []perm.Reason {
 			out = append(out, h)
 		}
 	}
-	for _, set := range []string{setRequire, setRedact} {
+	for _, set := range []string{setRequire, setRedact, setMask} {
 		for _, e := range a.reasons(set) {
-			if bad := badElement(set, e.Text); bad != "" {
-				e.Text = fmt.Sprintf("%s %q cannot be met: %s", set, e.Text, bad)
+			if why := bad(set, e.Text); why != "" {
+				e.Text = fmt.Sprintf("%s %q cannot be met: %s", set, e.Text, why)
 				out = append(out, e)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
@@ -38,6 +39,7 @@ type ruleset struct {
 	places   []place
 	numbers  map[*ast.Rule]int // of places
 	queries  map[perm.Purpose]query
+	masks    *lru.Cache[string, string] // what is wrong with each, which is asked for with every decision
 }
 
 // query is what is asked for one purpose. Its plan says what that depends on.
@@ -79,7 +81,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, slow := plain.specialised(m, list)
+	rules, slow := plain.specialised(m, list, maxRows)
 	remembered, err := newMemo(o.Memo)
 	if err != nil {
 		return nil, err
@@ -176,7 +178,7 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	effect, details := answers.compose(r)
+	effect, details := answers.compose(r, e.rules.bad)
 	details.Revision = e.revision
 	return perm.NewDecision(effect, details), nil
 }
@@ -197,6 +199,9 @@ func (m *modules) ruleset(data map[string]any, list []part) (*ruleset, error) {
 		return nil, fmt.Errorf("rego: the data: %w", err)
 	}
 	r := &ruleset{compiler: c, store: store, txn: txn, places: places, numbers: map[*ast.Rule]int{}, queries: map[perm.Purpose]query{}}
+	if r.masks, err = lru.New[string, string](maxMasks); err != nil {
+		return nil, err
+	}
 	r.number(m.names)
 	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList} {
 		if r.queries[purpose], err = r.prepare(purpose, list); err != nil {
@@ -204,6 +209,22 @@ func (m *modules) ruleset(data map[string]any, list []part) (*ruleset, error) {
 		}
 	}
 	return r, nil
+}
+
+// maxMasks is how many masks are known to be patterns.
+const maxMasks = 256
+
+// bad says what is wrong with an element, as badElement.
+func (r *ruleset) bad(set, text string) string {
+	if set != setMask {
+		return badElement(set, text)
+	}
+	why, known := r.masks.Get(text)
+	if !known {
+		why = badElement(set, text)
+		r.masks.Add(text, why)
+	}
+	return why
 }
 
 // number finds the compiled copies of located, which stand in its order.

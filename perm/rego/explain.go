@@ -72,7 +72,7 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	if err != nil {
 		return Explanation{}, err
 	}
-	effect, details := got.compose(r)
+	effect, details := got.compose(r, e.rules.bad)
 	details.Revision = e.revision
 	x := Explanation{Decision: perm.NewDecision(effect, details).Record()}
 	for _, set := range setNames() {

@@ -84,3 +84,10 @@ func DecidePlain(ctx context.Context, e *Engine, r perm.Request) (perm.Decision,
 func Rules(e *Engine, set string) (written, evaluated int) {
 	return len(e.plain.rulesOf(set)), len(e.rules.rulesOf(set))
 }
+
+// Within returns e as it would be if only so many rows became rules.
+func Within(e *Engine, rows int) *Engine {
+	less := *e
+	less.rules, less.slow = e.plain.specialised(e.modules, e.parts, rows)
+	return &less
+}

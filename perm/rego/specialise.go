@@ -15,14 +15,14 @@ import (
 // each row in turn is replaced by one rule for each row, which the index of rules
 // passes over unless the field has that row's value. Where that cannot be shown
 // to be the same, a rule stays as it is; where no rule changes, so does r.
-func (r *ruleset) specialised(m *modules, list []part) (*ruleset, []Note) {
+func (r *ruleset) specialised(m *modules, list []part, most int) (*ruleset, []Note) {
 	if r.replacesData() {
 		return r, nil
 	}
 	var notes []Note
 	skip := map[string]bool{}
 	for range maxTries {
-		s := &specialiser{ruleset: r, left: maxRows, skip: skip}
+		s := &specialiser{ruleset: r, left: most, most: most, skip: skip}
 		out, err := s.compiled(m.names, list)
 		if err == nil {
 			return out, append(notes, s.notes...)
@@ -53,7 +53,7 @@ func (s *specialiser) compiled(names []string, list []part) (*ruleset, error) {
 	if c.Compile(mods); c.Failed() {
 		return nil, c.Errors
 	}
-	out := &ruleset{compiler: c, store: s.store, txn: s.txn, places: s.places, numbers: map[*ast.Rule]int{}, queries: map[perm.Purpose]query{}}
+	out := &ruleset{compiler: c, store: s.store, txn: s.txn, places: s.places, numbers: map[*ast.Rule]int{}, queries: map[perm.Purpose]query{}, masks: s.masks}
 	out.renumber(names, s.order)
 	for purpose := range s.queries {
 		if out.queries[purpose], err = out.prepare(purpose, list); err != nil {
@@ -95,6 +95,7 @@ const maxTries = 4
 type specialiser struct {
 	*ruleset
 	left    int             // rows that may still become rules
+	most    int             // how many there were
 	skip    map[string]bool // places of rules that do not compile as such
 	order   []int           // the number of each private rule that was made
 	changed bool
@@ -131,7 +132,7 @@ func (s *specialiser) rule(rule *ast.Rule) []*ast.Rule {
 		return same
 	}
 	if len(t.rows) > s.left {
-		s.notes = append(s.notes, Note{At: at(rule.Loc()), Text: fmt.Sprintf("goes over %s for every request: of all tables %d rows are made rules, and it has %d", t.path, maxRows, len(t.rows))})
+		s.notes = append(s.notes, Note{At: at(rule.Loc()), Text: fmt.Sprintf("goes over %s for every request: of all tables %d rows are made rules, and it has %d", t.path, s.most, len(t.rows))})
 		return same
 	}
 	made := make([]*ast.Rule, 0, len(t.rows))

@@ -1,0 +1,155 @@
+package rego_test
+
+import (
+	"encoding/json"
+	"fmt"
+	mathbits "math/bits"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+)
+
+// element is what the rule of a set gives in TestEveryComposition.
+func element(set string) string {
+	switch set {
+	case "require":
+		return "verify"
+	case "redact":
+		return "/args/deny"
+	case "mask":
+		return "file://*/x"
+	default:
+		return set
+	}
+}
+
+// TestEveryComposition tries every combination of sets that have a reason, for a call
+// that can be held and one that cannot and for the purposes that differ, against what the documentation says of each.
+func TestEveryComposition(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("package remit\n")
+	sets := rego.SetNames()
+	for _, set := range sets {
+		fmt.Fprintf(&text, "\n%s contains %q if input.call.args.%s\n", set, element(set), set)
+	}
+	e := engine(t, text.String())
+	seen := map[perm.Effect]int{}
+	for bits := range 1 << len(sets) {
+		on := map[string]bool{}
+		for i, set := range sets {
+			on[set] = bits&(1<<i) != 0
+		}
+		args, err := json.Marshal(on)
+		require.NoError(t, err)
+		for _, c := range asked(bits) {
+			r := request()
+			r.Call.Args, r.Call.EffectClass, r.Purpose = args, c.class, c.purpose
+			d := decide(t, e, r)
+			effect, reasons := documented(on, c.class, c.purpose)
+			seen[effect]++
+			if d.Effect() != effect || !slices.Equal(reasonSets(d.Reasons()), reasons) {
+				require.Fail(t, "not as documented", "%v %+v: %s %v, want %s %v", on, c, d.Effect(), d.Reasons(), effect, reasons)
+			}
+			requireDetails(t, on, c.purpose, d.Details())
+		}
+	}
+	t.Logf("%v of %d sets", seen, len(sets))
+	require.Len(t, seen, 4)
+}
+
+type asking struct {
+	class   string
+	purpose perm.Purpose
+}
+
+// asked is what is asked of a combination: for a call of either kind, and for
+// another purpose, in turns; in the long mode for each.
+func asked(bits int) []asking {
+	all := []asking{{"reversible", perm.PurposeRun}, {"pivot", perm.PurposeRun}, {"pivot", perm.PurposeVerify}, {"pivot", perm.PurposeList}}
+	switch {
+	case os.Getenv("REMIT_LONG") != "":
+		return append(all, asking{"reversible", perm.PurposeVerify}, asking{"reversible", perm.PurposeList})
+	case mathbits.OnesCount(uint(bits))%2 == 0:
+		return all[:3]
+	default:
+		return append(all[:2], all[3])
+	}
+}
+
+// documented is the order of the sets, as it is documented.
+func documented(on map[string]bool, class string, purpose perm.Purpose) (perm.Effect, []string) {
+	var refused []string
+	badHold := on["hold"] && class != "deferrable" && class != "pivot"
+	for _, c := range []struct {
+		set string
+		is  bool
+	}{{"deny", on["deny"]}, {"limit", on["limit"]}, {"ensure", on["ensure"] && purpose == perm.PurposeVerify}, {"hold", badHold}} {
+		if c.is {
+			refused = append(refused, c.set)
+		}
+	}
+	switch {
+	case len(refused) > 0:
+		return perm.Deny, refused
+	case on["ask"] && on["hold"]:
+		return perm.Ask, []string{"ask", "hold"}
+	case on["ask"]:
+		return perm.Ask, []string{"ask"}
+	case on["hold"]:
+		return perm.Hold, []string{"hold"}
+	case on["allow"]:
+		return perm.Allow, []string{"allow"}
+	default:
+		return perm.Deny, []string{"deny"} // no rule allows this
+	}
+}
+
+func reasonSets(reasons []perm.Reason) (sets []string) {
+	for _, r := range reasons {
+		sets = append(sets, r.Set)
+	}
+	return sets
+}
+
+// requireDetails: the other sets say what they say, whatever the effect.
+func requireDetails(t *testing.T, on map[string]bool, purpose perm.Purpose, d perm.Details) {
+	t.Helper()
+	for set, got := range map[string]int{
+		"hint": len(d.Hints), "label": len(d.Labels), "redact": len(d.Redact), "mask": len(d.Masks),
+		"require": len(d.Requires), "ensure": len(d.Ensures), "hide": len(d.Hides),
+	} {
+		want := 0
+		if on[set] && (set != "ensure" || purpose == perm.PurposeVerify) && (set != "hide" || purpose == perm.PurposeList) {
+			want = 1
+		}
+		if got != want {
+			require.Fail(t, "a set says something else", "%s of %v for %s: %d", set, on, purpose, got)
+		}
+	}
+}
+
+// What a rule says that cannot be carried out refuses the call: a requirement that
+// nobody knows, a pointer to nowhere, a mask that would hide nothing.
+func TestElementsThatCannotBeCarriedOut(t *testing.T) {
+	for rule, why := range map[string]string{
+		`require contains input.tool.name if true`:                                  `require "file_read" cannot be met: require knows verify, revert, sandbox, preview and nothing else`,
+		`redact contains concat("", ["token", input.tool.version]) if true`:         `redact "token" cannot be met: an element of redact is a JSON pointer into /args or /output, such as /args/token`,
+		`mask contains concat("", ["file:/", input.access.method]) if true`:         "",
+		`mask contains concat("/", ["https:", "", input.tool.name]) if true`:        `mask "https://file_read" cannot be met: an element of mask is a pattern of files such as file://*/**/.git/**`,
+		`mask contains concat("/", ["file:/", "ws", "a", input.tool.name]) if true`: "",
+	} {
+		d := decide(t, engine(t, control+rule), request())
+		if why == "" {
+			require.Equal(t, perm.Allow, d.Effect(), rule)
+			continue
+		}
+		require.Equal(t, perm.Deny, d.Effect(), rule)
+		require.Equal(t, why, d.Reasons()[0].Text)
+	}
+}
