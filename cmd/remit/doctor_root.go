@@ -109,7 +109,7 @@ func tryBeneath(r disk.Root, dir string) error {
 	}
 	_, err := r.Lstat(name + "/" + filepath.Base(dir))
 	if !errors.Is(err, disk.ErrEscape) {
-		return fmt.Errorf("%w: a path went through a link that leads out of the root (%v)", errNot, err)
+		return errors.Join(fmt.Errorf("%w: a path went through a link that leads out of the root", errNot), err)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func tryNoReplace(r disk.Root, dir string) error {
 		if errors.Is(err, disk.ErrUnsupported) {
 			return err
 		}
-		return fmt.Errorf("%w: a file was renamed over another (%v)", errNot, err)
+		return errors.Join(fmt.Errorf("%w: a file was renamed over another", errNot), err)
 	}
 	return r.RenameNoReplace(a.Name, a.Name+"-free")
 }
