@@ -86,9 +86,13 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 			s := newSession(t, rt)
 			tx, spent := begin(t, s), new(big.Rat)
 			var pending []string
-			seen := map[tool.Status]int{}
+			seen, erased := map[tool.Status]int{}, 0
+			var calls []string
 			note := func(o tool.Outcome, amount string) {
 				seen[o.Status]++
+				if o.Call != "" && r.IntN(3) == 0 {
+					calls = append(calls, o.Call)
+				}
 				switch o.Status {
 				case tool.StatusPending:
 					pending = append(pending, o.Call)
@@ -126,6 +130,14 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 				if r.IntN(6) == 0 {
 					require.NoError(t, tx.Commit(ctx))
 					tx, pending = begin(t, s), nil
+					for _, call := range calls { // an erasure gives no budget back
+						if _, err := rt.Erase(ctx, call, "boss", "a test"); err == nil {
+							erased++
+						} else {
+							require.ErrorIs(t, err, revert.ErrNotOver)
+						}
+					}
+					calls = nil
 				}
 				now := h.Now()
 				live := agent.FactsAt(s, now)
@@ -141,6 +153,7 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 			for _, st := range []tool.Status{tool.StatusDone, tool.StatusDenied, tool.StatusPending, tool.StatusFailed, tool.StatusUnknown, tool.StatusVerifyFailed, tool.StatusInvalid} {
 				require.NotZero(t, seen[st], "%s never happened", st)
 			}
+			require.NotZero(t, erased)
 		})
 	}
 }
