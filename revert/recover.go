@@ -176,17 +176,18 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	if c.Class() == Pure && len(c.Changes) == 0 {
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})
 	}
-	finding, why, err := w.probe(ctx, c)
+	looked, why, err := w.probe(ctx, c)
 	if err != nil {
 		return s, err
 	}
+	finding := Finding(looked.Verdict)
 	switch {
 	case finding == Applied:
-		return r.found(ctx, rec, c, s, finding)
+		return r.found(ctx, rec, c, s, looked)
 	case finding == AbsentYet && untouched:
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
 	case finding == Partial && !c.Confined():
-		return r.found(ctx, rec, c, s, finding)
+		return r.found(ctx, rec, c, s, looked)
 	case c.Confined():
 		return r.withdraw(ctx, w, rec, c, s)
 	default:
@@ -195,11 +196,15 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 }
 
 // found ends a call whose effect, or a part of it, is there.
-func (r *Reverter) found(ctx context.Context, rec Recorder, c *Call, s Settled, f Finding) (Settled, error) {
-	s.As, s.Why = PhaseDone, "its effect is "+string(f)
+func (r *Reverter) found(ctx context.Context, rec Recorder, c *Call, s Settled, looked Verified) (Settled, error) {
+	s.As, s.Why = PhaseDone, "its effect is "+looked.Verdict
+	looked.Phase, looked.OK = "recovery", Finding(looked.Verdict) == Applied
+	if !looked.OK {
+		looked.Why = "only a part of the effect is there"
+	}
 	return s, rec.Write(ctx, Write{Lines: []Line{
 		{Call: c.Ref.Call, Body: &Done{Recovered: true, Output: []byte("null")}},
-		{Call: c.Ref.Call, Body: &Verified{Phase: "recovery", Verdict: string(f), OK: f == Applied}},
+		{Call: c.Ref.Call, Body: &looked},
 	}, Durable: true})
 }
 
@@ -254,18 +259,18 @@ func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
 
 // probe asks the tool. A tool that is not at hand leaves an unconfined call as it
 // is: what is written now could not be corrected by the program that has it.
-func (w Ways) probe(ctx context.Context, c *Call) (Finding, string, error) {
+func (w Ways) probe(ctx context.Context, c *Call) (Verified, string, error) {
 	if w.Prober == nil {
-		return CannotTell, "nothing can tell whether its effect is there", nil
+		return Verified{}, "nothing can tell whether its effect is there", nil
 	}
-	f, err := w.Prober.Probe(ctx, *c)
+	looked, err := w.Prober.Probe(ctx, *c)
 	switch {
 	case errors.Is(err, ErrNoTool) && !c.Confined():
-		return CannotTell, "", fmt.Errorf("tool %s: %w; recover in the program that has it", c.Tool.Name, err)
+		return Verified{}, "", fmt.Errorf("tool %s: %w; recover in the program that has it", c.Tool.Name, err)
 	case err != nil:
-		return CannotTell, "the check whether its effect is there failed: " + err.Error(), nil
+		return Verified{}, "the check whether its effect is there failed: " + err.Error(), nil
 	}
-	return f, "its Verify cannot tell whether its effect is there", nil
+	return looked, "its Verify cannot tell whether its effect is there", nil
 }
 
 func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b Body) (Settled, error) {

@@ -87,13 +87,15 @@ var ErrUndoUnknown = errors.New("it cannot be told whether the effect is gone")
 var ErrNoTool = errors.New("its tool is not among the tools here")
 
 // Prober looks whether the effect of a call is there, by the tool's own Verify:
-// of an interrupted one, and of one that its tool's Revert has taken back. Package
-// agent gives it.
+// of an interrupted one, and of one that was taken back. Package agent gives it.
+// What it returns is what the journal keeps of the look, OK and Why aside; the
+// zero Verified says that the tool has no Verify.
 type Prober interface {
-	Probe(ctx context.Context, c Call) (Finding, error)
+	// Probe looks at a call whose process died.
+	Probe(ctx context.Context, c Call) (Verified, error)
 	// Gone looks after an undo. What is applied or partial is still there,
-	// whatever the Revert said. why is for people.
-	Gone(ctx context.Context, c Call) (f Finding, why string)
+	// whatever a Revert said.
+	Gone(ctx context.Context, c Call) Verified
 }
 
 // Finding is what a probe found out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
 )
@@ -39,7 +40,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	for _, s := range reverting.Steps {
 		results = append(results, r.applyStep(ctx, w, s))
 	}
-	lines := w.verifyUndo(ctx, c, undo, results)
+	results, lines := w.verifyUndo(ctx, c, undo, results)
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
 	// than what recovery would find.
@@ -49,19 +50,44 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	return results, nil
 }
 
-// verifyUndo has the tool's Verify look whether what its Revert took back is gone.
-// Changes of handles need no such look: their versions were compared. An effect
-// that is still there is not undone, whatever the Revert returned.
-func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Result) []Line {
-	if len(results) == 0 || results[0].Resource != c.toolResource() || results[0].Outcome != Restored || w.Prober == nil {
-		return nil
+// verifyUndo has the tool's Verify look whether what was taken back is gone: what
+// its Revert took back, and what it found itself after the call, also where
+// handles restored each version. An effect that is still there is not undone,
+// whatever the Revert returned and the versions say.
+func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Result) ([]Result, []Line) {
+	reverted := len(results) > 0 && results[0].Resource == c.toolResource()
+	switch {
+	case w.Prober == nil || len(results) == 0:
+		return results, nil
+	case reverted && results[0].Outcome != Restored, !reverted && (!c.verified() || TakenBack(results) != "all"):
+		return results, nil
 	}
-	found, why := w.Prober.Gone(ctx, *c)
-	gone := found != Applied && found != Partial
-	if !gone {
-		results[0].Outcome, results[0].Why = UndoFailed, "the tool's Revert ended well, but its Verify still finds the effect ("+string(found)+"): "+why
+	found := w.Prober.Gone(ctx, *c)
+	if found.Verdict == "" {
+		return results, nil
 	}
-	return []Line{{Call: undo, Body: &Verified{Phase: "undo", Verdict: string(found), OK: gone, Why: why}}}
+	found.Phase, found.OK = "undo", true
+	if f := Finding(found.Verdict); f == Applied || f == Partial {
+		found.OK, found.Why = false, "its Verify still finds the effect ("+found.Verdict+"): "+strings.Join(found.Findings, "; ")
+		said := "each resource is as it was, but "
+		if reverted {
+			said = "the tool's Revert ended well, but "
+		} else {
+			results = append([]Result{{Resource: c.toolResource()}}, results...)
+		}
+		results[0].Outcome, results[0].Why = UndoFailed, said+found.Why
+	}
+	return results, []Line{{Call: undo, Body: &found}}
+}
+
+// verified reports whether the tool's Verify found the effect while it was there.
+func (c *Call) verified() bool {
+	for _, v := range c.Verified {
+		if v.OK && v.Verdict == string(Applied) {
+			return true
+		}
+	}
+	return false
 }
 
 // prepare plans, once what an earlier attempt left is in order. What cannot be

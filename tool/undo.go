@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -121,31 +120,38 @@ func outputOf(c revert.Call) json.RawMessage {
 
 // Probe asks the tool's Verify whether the effect of an interrupted call is
 // there. It makes a Line a revert.Prober.
-func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Finding, error) {
+func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Verified, error) {
 	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
 	if !ok {
-		return revert.CannotTell, revert.ErrNoTool
+		return revert.Verified{}, revert.ErrNoTool
 	}
-	if len(c.Started.Redacted) > 0 {
-		return revert.CannotTell, nil // what a Verify would look at is not what was given
-	}
-	return findingOf(l.probe(ctx, t, l.recordedSubject(c, verify.Recovery))), nil
+	return l.lookAgain(ctx, t, c, verify.Recovery, nil), nil
 }
 
 // Gone asks the tool's Verify whether the effect of a call that was taken back is
 // gone.
-func (l *Line) Gone(ctx context.Context, c revert.Call) (revert.Finding, string) {
+func (l *Line) Gone(ctx context.Context, c revert.Call) revert.Verified {
 	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
 	if !ok {
-		return revert.CannotTell, ""
+		return revert.Verified{}
 	}
-	if len(c.Started.Redacted) > 0 {
-		return revert.CannotTell, "the policy redacted what its Verify would look at"
+	return l.lookAgain(ctx, t, c, verify.AfterUndo, outputOf(c))
+}
+
+// lookAgain asks about what the journal says of a call. Of one whose input the
+// policy had redacted nothing can be told: what a Verify would look at is not what
+// was given.
+func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verify.Phase, output json.RawMessage) revert.Verified {
+	if t.t.spec.Verify == nil {
+		return revert.Verified{}
 	}
-	s := l.recordedSubject(c, verify.AfterUndo)
-	s.Output = outputOf(c)
-	v := l.probe(ctx, t, s)
-	return findingOf(v), strings.Join(v.Findings(), "; ")
+	v := verify.Unclear("the policy redacted what its Verify would look at")
+	if len(c.Started.Redacted) == 0 {
+		s := l.recordedSubject(c, phase)
+		s.Output = output
+		v = l.probe(ctx, t, s)
+	}
+	return revert.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: v.Findings(), Evidence: evidence(v)}
 }
 
 func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {
@@ -164,17 +170,4 @@ func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject) verify.Verdi
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
 	defer cancel()
 	return verify.Run(ctx, t.t.spec.Verify, s)
-}
-
-func findingOf(v verify.Verdict) revert.Finding {
-	switch v.Is() {
-	case verify.IsApplied:
-		return revert.Applied
-	case verify.IsPartial:
-		return revert.Partial
-	case verify.IsAbsent:
-		return revert.AbsentYet
-	case verify.CannotTell:
-	}
-	return revert.CannotTell
 }

@@ -15,28 +15,24 @@ import (
 
 // Any asks every verifier, for effects that show in one of several places.
 // Applied needs one of them; Absent needs all of them; anything one cannot tell,
-// none can, unless another found the effect; any other mixture is Partial.
+// none can, unless another found the effect; any other mixture is Partial. What
+// All leaves out is left out here too.
 func Any(vs ...Verifier) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
-		if len(vs) == 0 {
-			return Unclear("nothing was asked")
-		}
-		counts, findings := map[Is]int{}, []string{}
-		for _, v := range vs {
-			got := Run(ctx, v, s)
-			counts[got.is]++
-			findings = append(findings, got.findings...)
-		}
+		asked, findings := ask(ctx, vs, s)
+		counts := count(asked)
+		v := Verdict{is: IsPartial, findings: findings, aside: aside(asked)}
 		switch {
+		case len(asked) == 0:
+			return Unclear("nothing was asked")
 		case counts[IsApplied] > 0:
-			return Verdict{IsApplied, findings}
-		case counts[IsAbsent] == len(vs):
-			return Verdict{IsAbsent, findings}
+			v.is = IsApplied
+		case counts[IsAbsent] == len(asked):
+			v.is = IsAbsent
 		case counts[CannotTell] > 0:
-			return Verdict{CannotTell, findings}
-		default:
-			return Verdict{IsPartial, findings}
+			v.is = CannotTell
 		}
+		return v
 	}
 }
 
@@ -51,7 +47,7 @@ func OutputSchema(doc json.RawMessage) (Verifier, error) {
 	}
 	return func(_ context.Context, s Subject) Verdict {
 		if s.Phase != AfterCall || s.Output == nil {
-			return Unclear("only the output could tell, and there is none to look at")
+			return noOutput()
 		}
 		v, err := canon.Parse(s.Output, canon.DefaultLimits())
 		if err != nil {
@@ -85,11 +81,31 @@ func FileHas[In any](want func(in In) (resource string, content []byte)) Verifie
 			return Unclear("it could not be read: " + err.Error())
 		case gone:
 			return Absent("it is not there")
+		case same && !touched(ctx, s, resource):
+			return Absent("it is as it was before, which had the same content")
 		case same:
 			return Applied()
 		}
 		return unlike(ctx, s.World, resource)
 	}
+}
+
+// touched reports whether a resource that the call changed, in more than its
+// content perhaps, has another version than before. What the call did not change
+// counts as touched: it had what was wanted.
+func touched(ctx context.Context, s Subject, resource string) bool {
+	first, changed := before(s.Changes, resource)
+	last := ""
+	for _, c := range s.Changes {
+		if c.Resource == resource {
+			last = c.After
+		}
+	}
+	if !changed || first == "" || first == last {
+		return true
+	}
+	now, err := s.World.Version(ctx, resource)
+	return err != nil || now != first
 }
 
 // unlike tells a resource that the call left alone from one that is neither what
@@ -137,6 +153,10 @@ func compare(r io.ReadCloser, err error, want []byte) (same, gone bool, _ error)
 // what changed. A resource that the call never changed through a handle has no
 // version from before, and counts as unchanged: what is told is what the call
 // did, not what others do meanwhile. Names are canonical text.
+//
+// It is about what must not happen, and so, where nothing did, says nothing of the
+// effect itself: within All and Any the others decide. Alone it is Applied after a
+// call, Absent after an undo, and cannot tell in recovery.
 func Unchanged[In any](names func(in In) []string) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		var in In
@@ -163,8 +183,19 @@ func Unchanged[In any](names func(in In) []string) Verifier {
 		if len(changed) > 0 {
 			return Partial(changed...)
 		}
-		return Applied()
+		return Verdict{is: untouched(s.Phase), aside: true}
 	}
+}
+
+func untouched(p Phase) Is {
+	switch p {
+	case AfterUndo:
+		return IsAbsent
+	case Recovery:
+		return CannotTell
+	case AfterCall:
+	}
+	return IsApplied
 }
 
 // before is the version that a resource had before the first change of it.

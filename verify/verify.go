@@ -39,19 +39,28 @@ func (i Is) String() string {
 type Verdict struct {
 	is       Is
 	findings []string
+	aside    bool // about something else than the effect: All and Any go by the others, if there are any
 }
 
 // Applied says that the whole effect is there.
-func Applied(findings ...string) Verdict { return Verdict{IsApplied, slices.Clone(findings)} }
+func Applied(findings ...string) Verdict {
+	return Verdict{is: IsApplied, findings: slices.Clone(findings)}
+}
 
 // Partial says that a part of the effect is there.
-func Partial(findings ...string) Verdict { return Verdict{IsPartial, slices.Clone(findings)} }
+func Partial(findings ...string) Verdict {
+	return Verdict{is: IsPartial, findings: slices.Clone(findings)}
+}
 
 // Absent says that nothing of the effect is there.
-func Absent(findings ...string) Verdict { return Verdict{IsAbsent, slices.Clone(findings)} }
+func Absent(findings ...string) Verdict {
+	return Verdict{is: IsAbsent, findings: slices.Clone(findings)}
+}
 
 // Unclear says that no answer is possible, and why.
-func Unclear(findings ...string) Verdict { return Verdict{CannotTell, slices.Clone(findings)} }
+func Unclear(findings ...string) Verdict {
+	return Verdict{is: CannotTell, findings: slices.Clone(findings)}
+}
 
 // Is returns what was found.
 func (v Verdict) Is() Is { return v.is }
@@ -132,11 +141,12 @@ func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 }
 
 // Output adapts a check of input against output. It answers only after a call:
-// nil from fn is Applied, an error is Absent with the error as its finding.
+// nil from fn is Applied, an error is Absent with the error as its finding. In the
+// other phases it leaves All and Any to those that look at the world.
 func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 	return func(_ context.Context, s Subject) Verdict {
 		if s.Phase != AfterCall || s.Output == nil {
-			return Unclear("only the output could tell, and there is none to look at")
+			return noOutput()
 		}
 		var in In
 		var out Out
@@ -153,27 +163,58 @@ func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 	}
 }
 
+func noOutput() Verdict {
+	v := Unclear("only the output could tell, and there is none to look at")
+	v.aside = true
+	return v
+}
+
 // All asks every verifier. Applied needs all of them; Absent needs all of them;
-// anything one cannot tell, none can; any other mixture is Partial.
+// anything one cannot tell, none can; any other mixture is Partial. Those that
+// have nothing to say in a phase, as Output and Unchanged say of themselves, are
+// left out, unless there are no others.
 func All(vs ...Verifier) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
-		if len(vs) == 0 {
+		asked, findings := ask(ctx, vs, s)
+		counts := count(asked)
+		v := Verdict{is: IsPartial, findings: findings, aside: aside(asked)}
+		switch {
+		case len(asked) == 0:
 			return Unclear("nothing was asked")
+		case counts[IsApplied] == len(asked):
+			v.is = IsApplied
+		case counts[IsAbsent] == len(asked):
+			v.is = IsAbsent
+		case counts[CannotTell] > 0:
+			v.is = CannotTell
 		}
-		counts, findings := map[Is]int{}, []string{}
-		for _, v := range vs {
-			got := Run(ctx, v, s)
-			counts[got.is]++
-			findings = append(findings, got.findings...)
-		}
-		for _, is := range []Is{IsApplied, IsAbsent} {
-			if counts[is] == len(vs) {
-				return Verdict{is, findings}
-			}
-		}
-		if counts[CannotTell] > 0 {
-			return Verdict{CannotTell, findings}
-		}
-		return Verdict{IsPartial, findings}
+		return v
 	}
+}
+
+// ask returns the verdicts that count, and all findings.
+func ask(ctx context.Context, vs []Verifier, s Subject) (asked []Verdict, findings []string) {
+	findings = []string{}
+	for _, v := range vs {
+		got := Run(ctx, v, s)
+		asked = append(asked, got)
+		findings = append(findings, got.findings...)
+	}
+	if !aside(asked) {
+		asked = slices.DeleteFunc(asked, func(v Verdict) bool { return v.aside })
+	}
+	return asked, findings
+}
+
+// aside reports whether all verdicts are about something else than the effect.
+func aside(all []Verdict) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(v Verdict) bool { return !v.aside })
+}
+
+func count(all []Verdict) map[Is]int {
+	counts := map[Is]int{}
+	for _, v := range all {
+		counts[v.is]++
+	}
+	return counts
 }

@@ -202,8 +202,12 @@ func chooseKills(t *testing.T, points []string) (plan, gaps []int) {
 		chosen[at] = true
 	}
 	require.LessOrEqual(t, len(chosen), kills, "a shorter script, or more kills")
-	for i, extra := 1, kills-len(chosen); len(chosen) < kills; i++ {
-		chosen[first+1+i*(last-first)/(extra+1)%(last-first)] = true
+	for i, extra := 1, kills-len(chosen); i <= extra; i++ {
+		at := i * (last - first) / (extra + 1)
+		for chosen[first+1+at%(last-first)] { // the next one that is free
+			at++
+		}
+		chosen[first+1+at%(last-first)] = true
 	}
 	between := 0
 	for at := range len(points) {

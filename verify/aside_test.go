@@ -1,0 +1,74 @@
+package verify_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/verify"
+)
+
+// TestAside: what is about something else than the effect decides nothing beside
+// a verifier that looked at the effect, in no phase, and is no reason to call an
+// undo incomplete.
+func TestAside(t *testing.T) {
+	spared := verify.Unchanged(func(struct{}) []string { return []string{"spared"} })
+	said := verify.Output(func(struct{}, int) error { return nil })
+	shape, err := verify.OutputSchema(json.RawMessage(`{"type":"integer"}`))
+	require.NoError(t, err)
+	quiet := shelf{now: map[string]string{"spared": "1"}}
+	changes := []verify.Change{{Resource: "spared", Before: "v:1", After: "v:2"}}
+	look := func(v verify.Verifier, p verify.Phase, w verify.World) verify.Is {
+		s := verify.Subject{Phase: p, Input: json.RawMessage(`{}`), World: w, Changes: changes}
+		if p == verify.AfterCall {
+			s.Output = json.RawMessage(`1`)
+		}
+		return v(context.Background(), s).Is()
+	}
+	for _, tc := range []struct {
+		phase                verify.Phase
+		effect               verify.Verdict
+		all, alone, outputed verify.Is
+	}{
+		{verify.AfterCall, verify.Applied(), verify.IsApplied, verify.IsApplied, verify.IsApplied},
+		{verify.AfterCall, verify.Absent(), verify.IsPartial, verify.IsApplied, verify.IsApplied}, // the output says otherwise
+		{verify.Recovery, verify.Applied(), verify.IsApplied, verify.CannotTell, verify.CannotTell},
+		{verify.Recovery, verify.Absent(), verify.IsAbsent, verify.CannotTell, verify.CannotTell},
+		{verify.Recovery, verify.Unclear(), verify.CannotTell, verify.CannotTell, verify.CannotTell},
+		{verify.AfterUndo, verify.Absent(), verify.IsAbsent, verify.IsAbsent, verify.CannotTell},
+		{verify.AfterUndo, verify.Applied(), verify.IsApplied, verify.IsAbsent, verify.CannotTell},
+	} {
+		about := []any{tc.phase, tc.effect.Is()}
+		require.Equal(t, tc.all, look(verify.All(spared, says(tc.effect), said, shape), tc.phase, quiet), about...)
+		require.Equal(t, tc.alone, look(spared, tc.phase, quiet), about...)
+		require.Equal(t, tc.alone, look(verify.All(spared), tc.phase, quiet), about...)
+		require.Equal(t, tc.alone, look(verify.All(verify.Any(spared), verify.All(spared)), tc.phase, quiet), about...)
+		require.Equal(t, tc.outputed, look(verify.Any(said, shape), tc.phase, quiet), about...)
+		changed := shelf{now: map[string]string{"spared": "2"}}
+		require.Equal(t, verify.IsPartial, look(spared, tc.phase, changed), about...)
+		if tc.effect.Is() != verify.CannotTell {
+			require.Equal(t, verify.IsPartial, look(verify.All(spared, says(tc.effect)), tc.phase, changed), about...)
+		}
+	}
+}
+
+// TestFileHasWhatItHadBefore: where only bits were changed, the content alone
+// cannot tell the effect from its undo.
+func TestFileHasWhatItHadBefore(t *testing.T) {
+	v := verify.FileHas(func(struct{}) (string, []byte) { return "f", []byte("same") })
+	world := shelf{now: map[string]string{"f": "same"}, was: map[string]string{"f": "same"}}
+	for _, tc := range []struct {
+		changes []verify.Change
+		want    verify.Is
+	}{
+		{nil, verify.IsApplied},
+		{[]verify.Change{{Resource: "f", Before: "v:same", After: "other bits"}}, verify.IsAbsent},
+		{[]verify.Change{{Resource: "f", Before: "other bits", After: "v:same"}}, verify.IsApplied},
+		{[]verify.Change{{Resource: "f", Before: "v:same", After: "x"}, {Resource: "f", Before: "x", After: "v:same"}}, verify.IsApplied},
+	} {
+		got := v(context.Background(), verify.Subject{Phase: verify.AfterUndo, Input: json.RawMessage(`{}`), World: world, Changes: tc.changes})
+		require.Equal(t, tc.want, got.Is(), "%v", tc.changes)
+	}
+}
