@@ -48,6 +48,10 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	require.Equal(t, revert.RevertedPartial, txn.State())
 	require.False(t, c.Undo.Verified.OK)
 
+	rep, err = s.Revert(t.Context(), tx.ID())
+	require.ErrorIs(t, err, agent.ErrPartial, "nothing is left to be done, and still it is not undone")
+	require.Len(t, rep.NotUndone(), 1)
+
 	hidden = ""
 	rep, err = s.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)

@@ -57,7 +57,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Result) ([]Result, []Line) {
 	reverted := len(results) > 0 && results[0].Resource == c.toolResource()
 	switch {
-	case w.Prober == nil || len(results) == 0:
+	case w.Prober == nil || (len(results) == 0 && !c.disputed()):
 		return results, nil
 	case reverted && results[0].Outcome != Restored, !reverted && (!c.verified() || TakenBack(results) != "all"):
 		return results, nil
@@ -78,6 +78,17 @@ func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Re
 		results[0].Outcome, results[0].Why = UndoFailed, said+found.Why
 	}
 	return results, []Line{{Call: undo, Body: &found}}
+}
+
+// disputed reports whether the tool's Verify found the effect after an attempt to
+// take the call back. The next one may have nothing else left to do.
+func (c *Call) disputed() bool {
+	for _, u := range append(slices.Clone(c.earlier), c.Undo) {
+		if u != nil && u.Verified != nil && !u.Verified.OK {
+			return true
+		}
+	}
+	return false
 }
 
 // verified reports whether the tool's Verify found the effect while it was there.
