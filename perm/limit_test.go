@@ -46,3 +46,15 @@ func TestLimits(t *testing.T) {
 		})
 	}
 }
+
+func TestLimitOfASumThatIsNoNumber(t *testing.T) {
+	l := perm.Limit{Budget: "money", Max: "10", Sum: "amount"}
+	require.Equal(t, `the budget "money" cannot be held: the sum "amount" is no number`,
+		l.Over(perm.SessionFacts{}, "pay", map[string]json.Number{"amount": "x"}))
+}
+
+func TestDecisionLimits(t *testing.T) {
+	d := perm.NewDecision(perm.Allow, perm.Details{Limits: []perm.Limit{{Budget: "b", Max: "1"}}})
+	d.Limits()[0].Budget = "changed"
+	require.Equal(t, "b", d.Limits()[0].Budget)
+}
