@@ -66,8 +66,8 @@ func (c *collecting) run(ctx context.Context) (err error) {
 		return explain(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if c.conn, err = db.Conn(ctx); err != nil {
-		return explain(err)
+	if c.conn, err = connect(ctx, db, c.j.wait); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, c.conn.Close()) }()
 	if err := c.drop(ctx, read); err != nil {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -77,6 +78,19 @@ func (p *patience) pause(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// connect takes a connection that writes out of a pool. Setting one up reads the
+// schema, for which another process may have the file to itself just then.
+func connect(ctx context.Context, db *sql.DB, wait patience) (conn *sql.Conn, err error) {
+	err = retryBusy(ctx, wait, func() error {
+		conn, err = db.Conn(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return conn, nil
 }
 
 // retryBusy runs f until it fails otherwise than by another process writing.

@@ -26,6 +26,10 @@ func makePrivate(dir string) error {
 		return err
 	}
 	if len(files) > 0 {
+		// Another opening may have taken it over between the two looks.
+		if again, err := os.Stat(dir); err == nil && again.Mode().Perm()&0o077 == 0 {
+			return nil
+		}
 		return fmt.Errorf("others may enter the folder (mode %v), and a journal holds what tools have read: chmod 700 it", info.Mode().Perm())
 	}
 	return os.Chmod(dir, 0o700)

@@ -74,7 +74,8 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 		return err
 	}
 	j.reader.SetMaxIdleConns(4)
-	if err = checkFormat(ctx, j.reader); !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
+	err = retryBusy(ctx, j.wait, func() error { return checkFormat(ctx, j.reader) })
+	if !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
 		return err
 	}
 	if found, look := hasContent(filepath.Join(j.dir, "blobs")); found || look != nil {

@@ -113,9 +113,9 @@ func checkFormat(ctx context.Context, db querier) error {
 // create makes the tables, or brings older ones forward, unless another process did meanwhile. Format and
 // tables become visible together, so that nobody ever sees half a journal.
 func create(ctx context.Context, db *sql.DB, limit patience) error {
-	conn, err := db.Conn(ctx)
+	conn, err := connect(ctx, db, limit)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	defer func() { _ = conn.Close() }() // only gives it back to the pool
 	// The switch to WAL needs the file for itself and ignores busy_timeout.
