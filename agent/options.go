@@ -28,6 +28,7 @@ type config struct {
 	log      *slog.Logger
 	limits   tool.Limits
 	abandon  Abandoned
+	progress func(tool.Progress)
 }
 
 type rootConfig struct{ name, path string }
@@ -123,6 +124,15 @@ func Log(l *slog.Logger) Option {
 func Limits(l tool.Limits) Option {
 	return func(c *config) error {
 		c.limits = l
+		return nil
+	}
+}
+
+// OnProgress listens to what tools report by ToolContext.Progress. It is called
+// on the calls' own goroutines, several at once, and should return at once.
+func OnProgress(listen func(tool.Progress)) Option {
+	return func(c *config) error {
+		c.progress = listen
 		return nil
 	}
 }

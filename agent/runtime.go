@@ -39,6 +39,7 @@ type Runtime struct {
 	standings standings
 	abandon   Abandoned
 	waits     line.Waits
+	progress  func(tool.Progress)
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -52,7 +53,7 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress}
 	var err error
 	if rt.tools, err = tool.NewRegistry(c.tools...); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -44,7 +44,8 @@ type Parts struct {
 	Beside    *Line  // of the transaction that it is in
 	Memory    Memory // nil: no approval is remembered
 	Limits    Limits
-	Waits     *line.Waits // of the runtime; with Limits.Claim
+	Waits     *line.Waits    // of the runtime; with Limits.Claim
+	Progress  func(Progress) // nil: nobody listens
 }
 
 // Memory keeps approvals for calls to come, for package agent.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/tool"
 )
 
 // patience is how long the command says nothing before it says what it does, and
@@ -61,6 +62,25 @@ func (p *progress) now(doing string) {
 	p.doing = doing
 	if doing == "" {
 		p.wipe()
+	}
+}
+
+// report is what a tool says of how far its call is.
+func (p *progress) report(t tool.Progress) {
+	text := t.Tool
+	switch {
+	case t.Total > 0:
+		text += fmt.Sprintf(" %g of %g", t.Done, t.Total)
+	case t.Done > 0:
+		text += fmt.Sprintf(" %g", t.Done)
+	}
+	if t.Message != "" {
+		text += ": " + t.Message
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doing != "" { // else a person is asked
+		p.doing = text
 	}
 }
 

@@ -202,7 +202,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime, error) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	opts = append(opts, agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
-	return agent.New(opts...)
+	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
 }
 
 // rootOptions are the workspace and the other roots, and their folders.

@@ -121,6 +121,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []rev
 		}
 		in.swap.later = func(dir string) { owed = append(owed, dir) }
 		err = f.perform(ctx, p, recorded[i], in.swap, in.img)
+		f.tc.Progress(float64(i+1), float64(len(intents)), "")
 	}
 	return errors.Join(err, f.syncAll(ctx, owed))
 }

@@ -391,10 +391,13 @@ func (c *Call) Posts() []revert.Post {
 // for the record that ends the call to carry.
 func (c *Call) Pending() *revert.Started { return c.pending() }
 
-// Progress reports how far the call is; it never blocks on the receiver's
-// behalf and is dropped where nobody listens.
+// Progress reports how far the call is. It is dropped where nobody listens, and
+// once the call has ended: what is late tells nobody anything.
 func (c *Call) Progress(done, total float64, message string) {
-	if c.cfg.Progress != nil {
+	c.mu.Lock()
+	over := c.closed
+	c.mu.Unlock()
+	if c.cfg.Progress != nil && !over {
 		c.cfg.Progress(done, total, message)
 	}
 }
