@@ -79,6 +79,7 @@ func TestOperationsOfOneCall(t *testing.T) {
 		require.Zero(t, inside)
 		turns.Leave("other")
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, 4, done)
 		turns.Leave("c")
 	})
