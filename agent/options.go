@@ -25,6 +25,7 @@ type config struct {
 	wait     bool
 	journal  revert.Journal
 	schemes  []revert.Scheme
+	drivers  []any
 	log      *slog.Logger
 	limits   tool.Limits
 	abandon  Abandoned
@@ -107,6 +108,19 @@ func Journal(j revert.Journal) Option {
 func Scheme(s revert.Scheme) Option {
 	return func(c *config) error {
 		c.schemes = append(c.schemes, s)
+		return nil
+	}
+}
+
+// Driver gives the handles of one package what they work with, and adds the kinds
+// of resource that it can restore. The runtime does not close it.
+func Driver(d ctxperm.Driver) Option {
+	return func(c *config) error {
+		if d == nil {
+			return errors.New("the driver is nil; leave the option out")
+		}
+		c.drivers = append(c.drivers, d)
+		c.schemes = append(c.schemes, d.Schemes()...)
 		return nil
 	}
 }

@@ -139,7 +139,7 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error
 		return r, ok
 	}
 	l := tool.NewLine(tool.Parts{
-		Key: line.NewKey(), Host: rt.host, Tools: rt.tools, Roots: open, Limits: rt.limits, World: rt.world(open),
+		Key: line.NewKey(), Host: rt.host, Tools: rt.tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open),
 		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
 	})
 	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host)}, rt.schemes...)

@@ -28,6 +28,7 @@ type Runtime struct {
 	wait      bool
 	journal   revert.Journal
 	schemes   []revert.Scheme
+	drivers   []any // ctxperm.Driver each
 	roots     roots
 	others    kept
 	log       *slog.Logger
@@ -53,7 +54,7 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress}
 	var err error
 	if rt.tools, err = tool.NewRegistry(c.tools...); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -47,7 +47,7 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn
 	tx.line = tool.NewLine(tool.Parts{
 		Nest: nest, Beside: beside,
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
-		Grant: s.standing.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open,
+		Grant: s.standing.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
 		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
 	})
 	return tx

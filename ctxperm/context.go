@@ -2,6 +2,7 @@ package ctxperm
 
 import (
 	"context"
+	"errors"
 
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
@@ -17,6 +18,8 @@ var (
 	// ErrInvalid: an argument that no policy would be asked about, such as a
 	// path outside its root.
 	ErrInvalid = line.ErrInvalid
+	// ErrNoDriver: the runtime was given nothing that a handle could work with.
+	ErrNoDriver = errors.New("the runtime has no driver for this handle")
 )
 
 // ToolContext is the authority of one call while it runs. The zero ToolContext

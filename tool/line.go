@@ -38,6 +38,7 @@ type Parts struct {
 	Recorder  revert.Recorder // of the transaction
 	Reverter  *revert.Reverter
 	Roots     map[string]disk.Root
+	Drivers   []any // ctxperm.Driver each
 	World     func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World
 	Facts     Facts
 	Nest      string // the nested transaction of the calls

@@ -40,6 +40,7 @@ type Config struct {
 	Gate      Gate
 	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
 	Roots     map[string]disk.Root
+	Drivers   []any                       // what handles other than files work with
 	Started   *revert.Started             // not yet written; nil when it is
 	Turns     *Turns                      // of the transaction; nil: nobody else is there
 	Patience  time.Duration               // how long a resource that another transaction holds is waited for
