@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ErrNestOpen: a transaction inside this one has neither joined it nor been taken
-// back.
+// ErrNestOpen says that a transaction inside this one has neither joined it nor
+// been taken back.
 var ErrNestOpen = errors.New("a transaction inside it is open")
 
 // nests are the open transactions inside one.

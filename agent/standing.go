@@ -180,7 +180,7 @@ func (rt *Runtime) recordOf(ctx context.Context, id string) (*revert.Session, er
 	return nil, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
 }
 
-// ErrNoSession: nothing on the journal is resumed by this token.
+// ErrNoSession says that nothing on the journal is resumed by this token.
 var ErrNoSession = errors.New("no session is resumed by this token")
 
 // token makes what resumes a session, and the digest of it that is recorded.

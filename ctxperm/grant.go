@@ -52,7 +52,7 @@ func (g Grant) ID() string {
 	if g.g == nil {
 		return ""
 	}
-	return g.g.GrantConfig.ID
+	return g.g.ID
 }
 
 // Allows reports whether the grant holds one exact access. It says nothing of
@@ -71,23 +71,7 @@ func (g Grant) Set() perm.Set {
 	if g.g == nil {
 		return perm.Set{}
 	}
-	return g.g.GrantConfig.Set
-}
-
-// Left is how many calls may still start under the grant; bounded is false where
-// any number may.
-func (g Grant) Left() (n int, bounded bool) {
-	for at := g.g; at != nil; at = at.From.g {
-		if at.Uses > 0 {
-			at.mu.Lock()
-			left := max(0, at.Uses-at.used)
-			at.mu.Unlock()
-			if !bounded || left < n {
-				n, bounded = left, true
-			}
-		}
-	}
-	return n, bounded || g.g == nil
+	return g.g.Set
 }
 
 // Check reports why the grant, or one that it came from, does not stand any more.

@@ -20,8 +20,6 @@ func Access(action Action, resource string) ResourceAccess {
 	return ResourceAccess{Action: action, Resource: resource}
 }
 
-// readAccess reads what String writes: the action, for a connect an HTTP method
-// if it has one, and the resource or pattern, separated by single spaces.
 // ParseAccess reads what String writes: the action, for a connect an HTTP method
 // if it has one, and the resource or pattern, separated by single spaces.
 func ParseAccess(text string) (ResourceAccess, error) {

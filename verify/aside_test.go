@@ -28,9 +28,9 @@ func TestAside(t *testing.T) {
 		return v(context.Background(), s).Is()
 	}
 	for _, tc := range []struct {
-		phase                verify.Phase
-		effect               verify.Verdict
-		all, alone, outputed verify.Is
+		phase              verify.Phase
+		effect             verify.Verdict
+		all, alone, shaped verify.Is
 	}{
 		{verify.AfterCall, verify.Applied(), verify.IsApplied, verify.IsApplied, verify.IsApplied},
 		{verify.AfterCall, verify.Absent(), verify.IsPartial, verify.IsApplied, verify.IsApplied}, // the output says otherwise
@@ -45,7 +45,7 @@ func TestAside(t *testing.T) {
 		require.Equal(t, tc.alone, look(spared, tc.phase, quiet), about...)
 		require.Equal(t, tc.alone, look(verify.All(spared), tc.phase, quiet), about...)
 		require.Equal(t, tc.alone, look(verify.All(verify.Any(spared), verify.All(spared)), tc.phase, quiet), about...)
-		require.Equal(t, tc.outputed, look(verify.Any(said, shape), tc.phase, quiet), about...)
+		require.Equal(t, tc.shaped, look(verify.Any(said, shape), tc.phase, quiet), about...)
 		changed := shelf{now: map[string]string{"spared": "2"}}
 		require.Equal(t, verify.IsPartial, look(spared, tc.phase, changed), about...)
 		if tc.effect.Is() != verify.CannotTell {

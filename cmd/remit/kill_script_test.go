@@ -19,7 +19,6 @@ type author struct {
 	dirs  []string          // "" is the workspace
 	names int
 	out   strings.Builder
-	marks []map[string]string
 }
 
 // script writes one of n calls.

@@ -255,7 +255,7 @@ func whoAsked(ctx context.Context, j revert.Journal, session string, c *revert.C
 				return p, s, err
 			}
 		case *revert.Labelled:
-			if b.By.Call != c.Ref.Call && !rec.Header.At.After(c.Began) {
+			if b.By.Call != c.Ref.Call && !rec.At.After(c.Began) {
 				s.Labels = append(s.Labels, b.Labels...)
 			}
 		}

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestMounts(t *testing.T) {
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 		}
 		out, err := again.CombinedOutput()
-		if _, ran := err.(*exec.ExitError); err != nil && !ran {
+		if ran := new(exec.ExitError); err != nil && !errors.As(err, &ran) {
 			t.Skip("no mount namespace of our own: ", err)
 		}
 		require.NoError(t, err, "%s", out)

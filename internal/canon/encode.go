@@ -68,7 +68,7 @@ var encoders sync.Pool
 // are shared only once all are.
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
-		return p.(*plan) //nolint:forcetypeassert // nothing else is stored
+		return p.(*plan) //nolint:errcheck // nothing else is stored
 	}
 	making := map[reflect.Type]*plan{}
 	p := makePlan(t, making)
@@ -80,7 +80,7 @@ func planOf(t reflect.Type) *plan {
 
 func makePlan(t reflect.Type, making map[reflect.Type]*plan) *plan {
 	if p, ok := plans.Load(t); ok {
-		return p.(*plan) //nolint:forcetypeassert // nothing else is stored
+		return p.(*plan) //nolint:errcheck // nothing else is stored
 	}
 	if p, ok := making[t]; ok {
 		return p

@@ -242,7 +242,7 @@ func (s *specialiser) total(body ast.Body, e *ast.Expr) bool {
 		case *ast.Expr:
 			ok = ok && (!x.IsCall() || harmless(callName(x)) || s.ofTexts(body, x))
 		case ast.Ref:
-			ok = ok && !(x[0].Equal(ast.DefaultRootDocument) && s.ruled(x))
+			ok = ok && (!x[0].Equal(ast.DefaultRootDocument) || !s.ruled(x))
 		}
 		return !ok
 	}).Walk(e)

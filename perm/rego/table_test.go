@@ -75,6 +75,7 @@ hint contains "uses" if { "zz" in picked; "zz" in made }
 // randomTables are data of a form that the rules above go over.
 func randomTables(rnd *rand.Rand) map[string]any {
 	pick := func(from ...any) any { return from[rnd.IntN(len(from))] }
+	text := func(from ...string) string { return from[rnd.IntN(len(from))] }
 	name := func() any { return pick("a", "b", "ab", "n", "", "a/b", "workspace") }
 	var rows, names, mixed []any
 	byname, groups := map[string]any{}, map[string]any{}
@@ -88,8 +89,8 @@ func randomTables(rnd *rand.Rand) map[string]any {
 		}
 		rows, names = append(rows, r), append(names, name())
 		mixed = append(mixed, pick("a", 1, 1.0, nil, true, []any{"b"}, map[string]any{"n": 1}))
-		byname[pick("a", "b", "n").(string)] = map[string]any{"name": name(), "on": pick(true, false, nil)}
-		groups[pick("x", "y").(string)] = map[string]any{"members": []any{name(), pick("a", 1, nil)}}
+		byname[text("a", "b", "n")] = map[string]any{"name": name(), "on": pick(true, false, nil)}
+		groups[text("x", "y")] = map[string]any{"members": []any{name(), pick("a", 1, nil)}}
 	}
 	if rnd.IntN(6) == 0 {
 		names = append(names, pick(1, nil))
