@@ -1,0 +1,203 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Changes lists what a program wrote in a root that it saw through an overlay,
+// folders before what is in them and names sorted as bytes. It is called after
+// Wait.
+func (p *Process) Changes(root string) ([]Written, error) {
+	upper, ok := p.uppers[root]
+	if !ok {
+		return nil, fmt.Errorf("%s is not a root that was seen through an overlay", root)
+	}
+	all, err := written(upper)
+	for i := range all {
+		if mode, ok := p.locked[root+"\x00"+all[i].Name]; ok {
+			all[i].Mode = modeOf(mode)
+		}
+	}
+	return all, err
+}
+
+// Open opens the content of a file that Changes listed. Symbolic links are not
+// followed, anywhere on the way.
+func (p *Process) Open(root, name string) (*os.File, error) {
+	upper, ok := p.uppers[root]
+	if !ok {
+		return nil, fmt.Errorf("%s is not a root that was seen through an overlay", root)
+	}
+	return openBelow(upper, name, unix.O_RDONLY|unix.O_NONBLOCK)
+}
+
+func openBelow(upper *os.File, name string, flags uint64) (*os.File, error) {
+	how := unix.OpenHow{
+		Flags:   flags | unix.O_CLOEXEC | unix.O_NOFOLLOW,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	}
+	fd, err := unix.Openat2(int(upper.Fd()), name, &how)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// written walks an upper folder.
+func written(upper *os.File) (all []Written, err error) {
+	var walk func(name string) error
+	walk = func(name string) error {
+		w, err := look(upper, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, w)
+		if w.Kind != Folder {
+			return nil
+		}
+		names, err := readNames(upper, name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := walk(path.Join(name, n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return all, walk(".")
+}
+
+func readNames(upper *os.File, name string) ([]string, error) {
+	dir, err := openBelow(upper, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// look describes one name of an upper folder.
+func look(upper *os.File, name string) (Written, error) {
+	pin, err := openBelow(upper, name, unix.O_PATH)
+	if err != nil {
+		return Written{}, err
+	}
+	defer func() { _ = pin.Close() }()
+	var is unix.Stat_t
+	if err := unix.Fstat(int(pin.Fd()), &is); err != nil {
+		return Written{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	w := Written{
+		Name: name, Kind: kindOf(is), Mode: modeOf(is.Mode), Mtime: time.Unix(is.Mtim.Unix()).UTC(), Size: is.Size,
+		Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), //nolint:unconvert // other widths elsewhere
+	}
+	switch w.Kind {
+	case Link:
+		w.Target, err = readlink(pin)
+	case File, Folder:
+		w.Xattrs, w.Replaced, err = xattrs(pin)
+	case Deleted, Other:
+	}
+	if err != nil {
+		return Written{}, &fs.PathError{Op: "look at", Path: name, Err: err}
+	}
+	return w, nil
+}
+
+func kindOf(is unix.Stat_t) Kind {
+	switch is.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return File
+	case unix.S_IFDIR:
+		return Folder
+	case unix.S_IFLNK:
+		return Link
+	case unix.S_IFCHR:
+		if is.Rdev == 0 {
+			return Deleted
+		}
+	}
+	return Other
+}
+
+func modeOf(raw uint32) fs.FileMode {
+	m := fs.FileMode(raw & 0o777)
+	for bit, mode := range map[uint32]fs.FileMode{
+		unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky,
+	} {
+		if raw&bit != 0 {
+			m |= mode
+		}
+	}
+	return m
+}
+
+func readlink(pin *os.File) (string, error) {
+	buf := make([]byte, 4096) // no link is longer
+	n, err := unix.Readlinkat(int(pin.Fd()), "", buf)
+	return string(buf[:max(n, 0)]), err
+}
+
+// xattrs reads the attributes of a file or folder, without those with which the
+// overlay keeps its books.
+func xattrs(pin *os.File) (user map[string][]byte, replaced bool, err error) {
+	at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd()) // an attribute needs a path, or a file open for reading
+	names, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(at, buf) })
+	if err != nil {
+		if errors.Is(err, unix.ENOTSUP) {
+			return nil, false, nil
+		}
+		return nil, false, err
+	}
+	for name := range bytes.SplitSeq(names, []byte{0}) {
+		key := string(name)
+		if !strings.HasPrefix(key, "user.") {
+			continue
+		}
+		value, err := sized(func(buf []byte) (int, error) { return unix.Getxattr(at, key, buf) })
+		if err != nil {
+			return nil, false, err
+		}
+		if rest, ours := strings.CutPrefix(key, "user.overlay."); ours {
+			replaced = replaced || rest == "opaque" && string(value) == "y"
+			if rest, theirs := strings.CutPrefix(rest, "overlay."); theirs { // written by the program, under another name
+				key = "user.overlay." + rest
+			} else {
+				continue
+			}
+		}
+		if user == nil {
+			user = map[string][]byte{}
+		}
+		user[key] = value
+	}
+	return user, replaced, nil
+}
+
+// sized calls get with a buffer that is large enough.
+func sized(get func([]byte) (int, error)) ([]byte, error) {
+	for size := 256; ; size *= 4 {
+		buf := make([]byte, size)
+		n, err := get(buf)
+		if errors.Is(err, unix.ERANGE) && size < 1<<20 {
+			continue
+		}
+		return buf[:max(n, 0)], err
+	}
+}

@@ -1,0 +1,28 @@
+// Package sandbox runs one program where it sees only what it was granted, and
+// hands over what the program changed instead of letting it change anything.
+//
+// # How
+//
+// [Start] starts a shim in new user, mount, process, message and, unless the
+// network is granted, network namespaces. The shim is process 1 there. It builds
+// a file system of what the program may see: the system's programs and libraries
+// read-only, a private /tmp, /proc and /dev, and each granted root at its own
+// path: one to read is shown as it is, one to write through an overlay, so that
+// every write lands beside the root and never in it. Then one thread of the shim
+// gives up all capabilities, confines itself with Landlock and seccomp, and starts
+// the program; the shim's other threads keep what is needed to look at the result.
+// When the program has ended everything that it left running is killed, and
+// [Process.Changes] tells what lies in the overlay.
+//
+// # Levels
+//
+// What a machine can do is found by doing it. [Reached] says which layers a run
+// really had. A run that would have less than [Spec.Require] is refused before the
+// program starts; nothing is weakened in silence.
+//
+// # The shim
+//
+// The shim is the running binary itself, started again: a program calls [Main]
+// first thing in main, or names a binary that does. Without one there is no
+// sandbox.
+package sandbox

@@ -1,0 +1,140 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Rights of Landlock, by what the program may do with a folder or file.
+const (
+	llRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	llWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
+	llNode = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // granted nowhere
+	llFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+)
+
+// enoughLandlock is the version from which on files, truncation, TCP, device
+// controls, abstract sockets and signals are all bounded.
+const enoughLandlock = 6
+
+// rules are what Landlock will allow this thread, ready to be enforced.
+type rules struct {
+	fd  int
+	err error
+}
+
+func (r rules) close() {
+	if r.err == nil {
+		_ = unix.Close(r.fd)
+	}
+}
+
+// landlockVersion asks the kernel; 0 means that it has none.
+func landlockVersion() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// handled is everything that this kernel's Landlock can refuse, and so will,
+// where no rule allows it.
+func handled(version int, network bool) unix.LandlockRulesetAttr {
+	a := unix.LandlockRulesetAttr{Handled_access_fs: llRead | llWrite | llNode}
+	if version >= 2 {
+		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if version >= 3 {
+		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if version >= 4 && !network {
+		a.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if version >= 5 {
+		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if version >= 6 {
+		a.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	return a
+}
+
+// rules prepares Landlock: everything that the sandbox shows may be read and
+// run, and only what is meant to be written may be. It repeats what the mounts
+// say, on another mechanism.
+func (s *stage) rules() rules {
+	s.landlock = landlockVersion()
+	if s.landlock == 0 {
+		return rules{err: errors.New("this kernel has none")}
+	}
+	if s.landlock < enoughLandlock {
+		s.lack("landlock", fmt.Errorf("version %d; from %d on it bounds all that it should", s.landlock, enoughLandlock))
+	}
+	attr := handled(s.landlock, s.Network)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return rules{err: errno}
+	}
+	r := rules{fd: int(fd)}
+	write := llRead | llWrite | attr.Handled_access_fs&(unix.LANDLOCK_ACCESS_FS_REFER|unix.LANDLOCK_ACCESS_FS_TRUNCATE)
+	file := llFile | attr.Handled_access_fs&(unix.LANDLOCK_ACCESS_FS_TRUNCATE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV)
+	for path, access := range s.reachable(write, file) {
+		if r.err = allow(r.fd, path, access); r.err != nil {
+			_ = unix.Close(r.fd)
+			return r
+		}
+	}
+	return r
+}
+
+// reachable says for each place of the sandbox what may be done there.
+func (s *stage) reachable(write, file uint64) map[string]uint64 {
+	at := map[string]uint64{"/dev/shm": write, "/tmp": write, "/var/tmp": write}
+	if s.Namespaces {
+		at["/"] = llRead
+	}
+	for _, dev := range devices() {
+		at["/dev/"+dev] = file
+	}
+	for _, r := range s.Roots {
+		at[string(r.Dir)] = llRead
+		if r.View != Read {
+			at[string(r.Dir)] = write
+		}
+	}
+	return at
+}
+
+func allow(ruleset int, path string, access uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)} //nolint:gosec // a descriptor
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("%s: %w", path, errno)
+	}
+	return nil
+}
+
+// enforce puts the rules on this thread, and on what it starts.
+func (r rules) enforce() error {
+	if r.err != nil {
+		return r.err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+//go:build !linux || !(amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// Main does nothing here: there is no sandbox to be the shim of.
+func Main() {}
+
+// Process is a program in a sandbox. There is none here.
+type Process struct{}
+
+// Start refuses: nothing here can confine a program, and nothing runs unconfined
+// in its place.
+func Start(context.Context, Shim, Spec, Stdio) (*Process, error) {
+	return nil, fmt.Errorf("%w: %s has none that remit can use", ErrNoSandbox, runtime.GOOS)
+}
+
+// Reached says that there is no sandbox.
+func (*Process) Reached() Reached { return Reached{} }
+
+// Kill does nothing.
+func (*Process) Kill() {}
+
+// Wait fails.
+func (*Process) Wait() (Exit, error) { return Exit{Code: -1}, ErrNoSandbox }
+
+// Close does nothing.
+func (*Process) Close() error { return nil }
+
+// Changes fails.
+func (*Process) Changes(string) ([]Written, error) { return nil, ErrNoSandbox }
+
+// Open fails.
+func (*Process) Open(string, string) (*os.File, error) { return nil, ErrNoSandbox }
+
+// Discard removes a folder with everything in it.
+func Discard(dir string) error { return os.RemoveAll(dir) }

@@ -1,0 +1,219 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// probeEnv names the probe that a test binary is, when it runs as the program of
+// a sandbox.
+const probeEnv = "REMIT_TEST_PROBE"
+
+func TestMain(m *testing.M) {
+	Main()
+	if name := os.Getenv(probeEnv); name != "" {
+		os.Exit(beProbe(name))
+	}
+	os.Exit(m.Run())
+}
+
+// needStrict skips where the machine has no sandbox to be tested, and says why.
+func needStrict(t *testing.T) {
+	t.Helper()
+	p, err := Start(context.Background(), "", Spec{Argv: []string{"true"}, Env: []string{"PATH=/usr/bin:/bin"}, Require: Strict}, Stdio{})
+	if errors.Is(err, ErrNoSandbox) || errors.Is(err, ErrLevel) {
+		t.Skip("this machine has no strict sandbox: " + err.Error())
+	}
+	require.NoError(t, err)
+	_, err = p.Wait()
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+}
+
+// beProbe tries to break out. Code 0 means that it did.
+func beProbe(name string) int {
+	i := slices.IndexFunc(probes(), func(p probe) bool { return p.name == name })
+	if i < 0 {
+		fmt.Println("no such probe")
+		return 2
+	}
+	if err := probes()[i].run(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// probe is one way out. stops are the layers that stand in it: with all of them
+// left out it must succeed, for the root user or an ordinary one.
+type probe struct {
+	name  string
+	stops []string
+	by    string // "root" or "user": only for this account can it succeed at all
+	run   func() error
+}
+
+func probes() []probe {
+	return slices.Concat(netProbes(), kernelProbes(), fileProbes(), processProbes())
+}
+
+// outside is what a sandbox must not reach: a listener of each kind, a file, a
+// process.
+type outside struct {
+	dir, root string
+	env       []string
+}
+
+// makeOutside opens things outside of the sandbox and says in env where they are.
+func makeOutside(t *testing.T) *outside {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o777))
+	o := &outside{dir: dir, root: filepath.Join(dir, "root")}
+	require.NoError(t, os.MkdirAll(filepath.Join(o.root, "sub"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(o.root, "masked"), []byte("secret"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(o.root, "plain"), []byte("plain"), 0o666))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "secret"), filepath.Join(o.root, "link")))
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tcp.Close() })
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = udp.Close() })
+	abstract := fmt.Sprintf("@remit-%d", os.Getpid())
+	for _, at := range []string{abstract, filepath.Join(dir, "socket"), filepath.Join(o.root, "socket")} {
+		_ = os.Remove(at)
+		l, err := net.Listen("unix", at)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+	}
+	keepOutside(t)
+	victim := exec.Command("sleep", "1000")
+	require.NoError(t, victim.Start())
+	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
+	o.env = []string{
+		"TCP=" + tcp.Addr().String(), "UDP=" + udp.LocalAddr().String(), "ABSTRACT=" + abstract,
+		"OUT=" + dir, "ROOT=" + o.root, fmt.Sprint("VICTIM=", victim.Process.Pid), "PATH=/usr/bin:/bin",
+	}
+	return o
+}
+
+// keepOutside makes something of each kind of System V under one key. What an
+// earlier run left is used again.
+func keepOutside(t *testing.T) {
+	const create, remove = 0o1000 | 0o666, 0
+	for get, rest := range map[uintptr]struct{ args, ctl [3]uintptr }{
+		unix.SYS_SHMGET: {[3]uintptr{ipcKey, 4096, create}, [3]uintptr{unix.SYS_SHMCTL, remove}},
+		unix.SYS_MSGGET: {[3]uintptr{ipcKey, create, 0}, [3]uintptr{unix.SYS_MSGCTL, remove}},
+		unix.SYS_SEMGET: {[3]uintptr{ipcKey, 1, create}, [3]uintptr{unix.SYS_SEMCTL, remove}},
+	} {
+		id, _, errno := unix.Syscall(get, rest.args[0], rest.args[1], rest.args[2])
+		require.Zero(t, errno)
+		t.Cleanup(func() {
+			if rest.ctl[0] == unix.SYS_SEMCTL {
+				_, _, _ = unix.Syscall(rest.ctl[0], id, 0, remove)
+				return
+			}
+			_, _, _ = unix.Syscall(rest.ctl[0], id, remove, 0)
+		})
+	}
+}
+
+func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said string) {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	upper, err := os.MkdirTemp(o.dir, "upper")
+	require.NoError(t, err)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	spec := Spec{
+		Argv: []string{exe}, Env: append([]string{probeEnv + "=" + p.name}, o.env...), Dir: "/", System: append(System(), exe),
+		Roots:   []Root{{Dir: o.root, View: Overlay, Upper: upper, Masked: []string{"masked"}}},
+		Limits:  Limits{Processes: 301, Scratch: 8 << 20, Data: 1 << 30, FileSize: 64 << 20},
+		without: without,
+	}
+	leak, err := os.Open(filepath.Join(o.dir, "secret")) // open in this process, and not for the program
+	require.NoError(t, err)
+	defer func() { _ = leak.Close() }()
+	if len(without) == 0 {
+		spec.Require = Strict
+	}
+	sb, err := Start(context.Background(), "", spec, Stdio{Out: w, Err: w})
+	_ = w.Close()
+	require.NoError(t, err)
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	exit, err := sb.Wait()
+	require.NoError(t, err)
+	require.NoError(t, sb.Close())
+	require.NoError(t, Discard(upper))
+	require.NotEqual(t, 2, exit.Code, string(text))
+	return exit.Code == 0, strings.TrimSpace(string(text))
+}
+
+// TestBreakout tries every way out at the strictest level: none leads anywhere.
+// With just the layers left out that stand in it, each does, so that the test can
+// fail.
+func TestBreakout(t *testing.T) {
+	require.GreaterOrEqual(t, len(probes()), 60)
+	needStrict(t)
+	o := makeOutside(t)
+	account := "user"
+	if os.Getuid() == 0 {
+		account = "root"
+	}
+	for _, p := range probes() {
+		t.Run(p.name, func(t *testing.T) {
+			out, said := o.try(t, p, nil)
+			require.False(t, out, "it led out: %s", said)
+			if p.by != "" && p.by != account {
+				return
+			}
+			out, open := o.try(t, p, p.stops)
+			require.True(t, out, "without %v it should lead out, or the probe shows nothing: %s (strict: %s)", p.stops, open, said)
+		})
+	}
+}
+
+// TestAsUser runs this file's tests again as an ordinary user without any
+// capability.
+func TestAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // this is an ordinary user already
+	}
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "user")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o777))
+	data, err := os.ReadFile(exe)
+	require.NoError(t, err)
+	program := filepath.Join(dir, "sandbox.test")
+	require.NoError(t, os.WriteFile(program, data, 0o755))
+	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals)$")
+	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err = cmd.Run()
+	require.NoError(t, err, said.String())
+}

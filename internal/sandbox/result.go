@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Shim is the binary that becomes process 1 of a sandbox: the path of a program
+// that calls Main. The empty one is this program itself, if it called Main.
+type Shim string
+
+// Stdio are the program's standard files. A nil one is empty, or goes nowhere.
+// They stay open: the caller closes its own ends.
+type Stdio struct{ In, Out, Err *os.File }
+
+// Exit is how a program ended.
+type Exit struct {
+	Code   int    // exit code; -1 when a signal ended it
+	Signal string // the signal that ended it, such as "killed"; empty
+	Left   int    // processes that it left running and that were killed, as far as they were seen
+}
+
+// Kind is what lies at a name in an overlay's upper folder.
+type Kind string
+
+// The kinds of Written.
+const (
+	File    Kind = "file"
+	Folder  Kind = "folder"
+	Link    Kind = "link"    // symbolic
+	Deleted Kind = "deleted" // what the root has by that name is gone
+	Other   Kind = "other"   // a socket, a pipe, a device
+)
+
+// Written is one name that the program wrote, or that lies above one that it
+// did: what a folder was only walked through for looks as it does in the root.
+type Written struct {
+	Name     string // below the root, slash-separated; "." is the root itself
+	Kind     Kind
+	Mode     fs.FileMode // permission bits, setuid, setgid and sticky
+	Mtime    time.Time
+	Size     int64
+	Target   string            // of a link
+	Xattrs   map[string][]byte // in "user."
+	Replaced bool              // a folder of which nothing that the root has below it is left
+	Ino      uint64            // with Links > 1: other names of the same file have the same
+	Links    uint64
+	Dev      uint64 // of Other: the device's number
+}
