@@ -167,7 +167,7 @@ func (t *Txn) State() TxnState {
 		return Open
 	case t.redone, t.End == KindCommitted && len(t.UndoneBy) == 0:
 		return CommittedState
-	case t.End == KindAborted && t.complete:
+	case t.End == KindAborted && t.complete && len(t.UndoneBy) == 0:
 		return RevertedState
 	case len(t.Left()) == 0:
 		return RevertedState
@@ -332,6 +332,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 	switch b := r.Body.(type) {
 	case *Begun:
 		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
+		t.redone = false // until it has ended: its process may have died half-way
 	case *Committed:
 		t.redone = t.redoing && len(t.undone("")) == 0
 	case *Reverting:

@@ -1,0 +1,91 @@
+package revert_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestPartOfARedoIsNotShownAsReverted: of a transaction that was taken back, however,
+// and brought back in part, something is left. So it is not reverted, and prune keeps
+// what it needs.
+func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
+	ctx := context.Background()
+	for name, commit := range map[string]bool{"committed": true, "open": false} {
+		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+		rec, err := p.begin(ctx)
+		require.NoError(t, err)
+		for _, w := range []write{{"a", 7}, {"c", 8}} {
+			_, err = p.call(ctx, rec, put(w))
+			require.NoError(t, err)
+		}
+		if commit {
+			require.NoError(t, p.commit(ctx, rec))
+			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		} else {
+			_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
+		}
+		require.NoError(t, err)
+		p.world.values["a"] = "theirs"
+		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"a": "theirs", "b": "2", "c": "8"}, p.world.values, name)
+		require.Equal(t, revert.RevertedPartial, rep.State, name)
+		require.Len(t, p.prune(t, revert.Retention{}).Kept, 1, name)
+
+		rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		require.NoError(t, err)
+		require.True(t, rep.Complete(), "%s: %+v", name, rep)
+		require.Equal(t, revert.RevertedState, rep.State, name)
+		require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values, name)
+	}
+}
+
+// TestStateWhileSomethingIsBeingTakenBack kills an undo of what was brought back, at
+// each of its scheduling points: what is half gone is not committed.
+func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
+	ctx := context.Background()
+	run := func(at int) int {
+		open, w := revert.MemoryStore(), &world{before()}
+		p := newProcess(open, w, 1)
+		rec, err := p.begin(ctx)
+		require.NoError(t, err)
+		for _, w := range []write{{"a", 7}, {"c", 8}} {
+			_, err = p.call(ctx, rec, put(w))
+			require.NoError(t, err)
+		}
+		require.NoError(t, p.commit(ctx, rec))
+		after := map[string]string{"a": "7", "b": "2", "c": "8"}
+		for range 2 {
+			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+			require.NoError(t, err)
+			_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
+			require.NoError(t, err)
+			require.Equal(t, after, w.values)
+		}
+		undo := func() { _, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{}) }
+		if at < 0 {
+			return p.points(undo)
+		}
+		p.dieAt(at)
+		undo()
+		require.ErrorIs(t, err, errDead)
+		p.die(t)
+		q := newProcess(open, w, 2)
+		txn, err := revert.Load(ctx, q.journal, rec.Txn())
+		require.NoError(t, err)
+		if gone := len(txn.Left()) < 2; gone || w.values["c"] != "8" {
+			require.NotEqual(t, revert.CommittedState, txn.State(), "killed at %d: %+v", at, w.values)
+		}
+		if w.values["a"] == "7" || w.values["c"] == "8" {
+			require.NotEqual(t, revert.RevertedState, txn.State(), "killed at %d: %+v", at, w.values)
+		}
+		return 0
+	}
+	for at := range run(-1) {
+		run(at)
+	}
+}
