@@ -106,6 +106,22 @@ func (r *linuxRoot) Symlink(target, name string) error {
 	return pathError("symlink", name, err)
 }
 
+// Link looks at the file first: the kernel would give a socket a second name too.
+func (r *linuxRoot) Link(name, as string) error {
+	err := r.pinned(name, func(_ *os.File, info Info) error {
+		if info.Type != TypeFile {
+			return ErrType
+		}
+		return nil
+	})
+	if err == nil {
+		err = r.between(name, as, func(fromDir int, fromBase string, toDir int, toBase string) error {
+			return unix.Linkat(fromDir, fromBase, toDir, toBase, 0)
+		})
+	}
+	return linkError("link", name, as, err)
+}
+
 // Remove asks for a file first and for a directory only when told that it is
 // one: the other order would report "not a directory" for a missing right.
 func (r *linuxRoot) Remove(name string) error {

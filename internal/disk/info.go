@@ -43,6 +43,7 @@ type Info struct {
 	Perm   fs.FileMode // bits of PermMask only, never a type bit
 	Size   int64       // bytes; for a link the length of its target
 	Mtime  time.Time   // time of the last content change, UTC
+	Ctime  time.Time   // time of the last change of anything, UTC; zero where the system does not tell
 	Inode  uint64      // file number, unique within Device
 	Device uint64      // number of the file system
 	Links  uint64      // names that lead to the inode; more than one for hard links

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -182,6 +183,20 @@ func (r *portableRoot) Symlink(target, name string) error {
 	return pathError("symlink", name, err)
 }
 
+func (r *portableRoot) Link(name, as string) error {
+	err := errors.Join(CheckPath(name), CheckPath(as))
+	if err == nil {
+		var found fs.FileInfo
+		if found, err = r.root.Lstat(name); err == nil && !found.Mode().IsRegular() {
+			err = ErrType
+		}
+	}
+	if err == nil {
+		err = r.root.Link(name, as)
+	}
+	return linkError("link", name, as, rootError(err))
+}
+
 func (r *portableRoot) Mkdir(name string, perm fs.FileMode) error {
 	err := errors.Join(CheckPath(name), checkPerm(perm))
 	if err == nil {
@@ -312,6 +327,18 @@ func (r *portableRoot) Quiet(name string) error {
 		err = ErrType
 	}
 	return pathError("quiet", name, err)
+}
+
+// Path is where the root was opened; links in it were followed then.
+func (r *portableRoot) Path() (string, error) {
+	path, err := filepath.Abs(r.root.Name())
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", pathError("path", ".", err)
+	}
+	return stillThere(path, r.identity)
 }
 
 func (r *portableRoot) Identity() Identity { return r.identity }

@@ -63,6 +63,11 @@ type Root interface {
 	// RemoveXattr removes one attribute. An absent one is fs.ErrNotExist.
 	RemoveXattr(name, key string) error
 
+	// Link gives a file another name, which must be free: fs.ErrExist
+	// otherwise. No final link is followed; anything but a regular file is
+	// ErrType.
+	Link(name, as string) error
+
 	// Remove unlinks a file, a link or an empty directory. A directory with
 	// entries is fs.ErrExist.
 	Remove(name string) error
@@ -94,6 +99,11 @@ type Root interface {
 	// Identity returns the device and inode of the root itself, as they were
 	// when it was opened.
 	Identity() Identity
+
+	// Path returns where the root is now on this host, for those who hand it
+	// to the system by name. It fails where nothing can tell, or where another
+	// directory is there by now. It is no authority: compare Identity.
+	Path() (string, error)
 
 	// Features says which of these promises hold on this root.
 	Features() Features

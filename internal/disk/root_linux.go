@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -248,6 +249,20 @@ func (r *linuxRoot) SyncDir(name string) error {
 }
 
 func (r *linuxRoot) Identity() Identity { return r.identity }
+
+// Path asks the kernel, which follows the directory when it is moved.
+func (r *linuxRoot) Path() (path string, err error) {
+	err = r.pinned(".", func(pin *os.File, _ Info) error {
+		return control(pin, func(fd int) error {
+			path, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+			return err
+		})
+	})
+	if err != nil {
+		return "", pathError("path", ".", err)
+	}
+	return stillThere(path, r.identity)
+}
 
 func (r *linuxRoot) Features() Features { return r.features }
 

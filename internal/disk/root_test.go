@@ -77,3 +77,19 @@ func TestTypeString(t *testing.T) {
 	}
 	require.Equal(t, []string{"unknown", "file", "dir", "link", "other"}, words)
 }
+
+func TestPathFollowsTheFolder(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	folder, link := filepath.Join(base, "folder"), filepath.Join(base, "link")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	require.NoError(t, os.Symlink(folder, link))
+	r := open(t, link)
+	path, err := r.Path()
+	require.NoError(t, err)
+	require.Equal(t, folder, path)
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, os.Remove(folder))
+	_, err = r.Path()
+	require.Error(t, err, "it is gone")
+}

@@ -29,6 +29,7 @@ func infoOf(raw *unix.Stat_t) Info {
 		Perm:   permOfRaw(raw.Mode),
 		Size:   raw.Size,
 		Mtime:  time.Unix(int64(raw.Mtim.Sec), int64(raw.Mtim.Nsec)).UTC(),
+		Ctime:  time.Unix(int64(raw.Ctim.Sec), int64(raw.Ctim.Nsec)).UTC(),
 		Inode:  raw.Ino,
 		Device: raw.Dev,
 		Links:  uint64(raw.Nlink),

@@ -74,6 +74,23 @@ func escapes(t *testing.T, r disk.Root) {
 	require.Equal(t, "inside", read(t, r, "file"))
 }
 
+func hardLinks(t *testing.T, r disk.Root) {
+	write(t, r, "file", "content")
+	require.NoError(t, r.Mkdir("dir", 0o755))
+	require.NoError(t, r.Symlink("file", "link"))
+	require.NoError(t, r.Link("file", "dir/also"))
+	require.Equal(t, "content", read(t, r, "dir/also"))
+	first, second := look(t, r, "file"), look(t, r, "dir/also")
+	require.Equal(t, first.Inode, second.Inode)
+	require.NoError(t, r.Remove("file"))
+	require.Equal(t, "content", read(t, r, "dir/also"))
+	require.ErrorIs(t, r.Link("dir/also", "link"), fs.ErrExist)
+	require.ErrorIs(t, r.Link("none", "other"), fs.ErrNotExist)
+	require.ErrorIs(t, r.Link("dir", "other"), disk.ErrType)
+	require.ErrorIs(t, r.Link("link", "other"), disk.ErrType)
+	absent(t, r, "other")
+}
+
 func remove(t *testing.T, r disk.Root) {
 	write(t, r, "file", "")
 	require.NoError(t, r.Mkdir("dir", 0o755))

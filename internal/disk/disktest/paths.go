@@ -37,6 +37,8 @@ func operations() []operation {
 		{"Exchange to", false, func(r disk.Root, name string) error { return r.Exchange("file", name) }},
 		{"Rename from", false, func(r disk.Root, name string) error { return r.RenameNoReplace(name, "free") }},
 		{"Rename to", false, func(r disk.Root, name string) error { return r.RenameNoReplace("file", name) }},
+		{"Link from", false, func(r disk.Root, name string) error { return r.Link(name, "free") }},
+		{"Link to", false, func(r disk.Root, name string) error { return r.Link("file", name) }},
 		{"SyncDir", true, func(r disk.Root, name string) error { return r.SyncDir(name) }},
 		{"Quiet", true, func(r disk.Root, name string) error { return r.Quiet(name) }},
 	}

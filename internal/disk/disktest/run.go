@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) disk.Root) {
 		{"escapes", escapes},
 		{"metadata", metadata},
 		{"xattrs", xattrs},
+		{"hard links", hardLinks},
 		{"remove", remove},
 		{"exchange", exchange},
 		{"rename", rename},
