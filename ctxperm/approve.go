@@ -20,6 +20,7 @@ type Ask struct {
 	Input      json.RawMessage // canonical
 	Accesses   []perm.ResourceAccess
 	Reasons    []perm.Reason // why the policy asks
+	Preview    string        // what a program that has run wants to change, as a diff; empty: nothing has run yet
 	Revision   string        // of the policy
 	Digest     string        // over all of this; an answer is bound to it
 }

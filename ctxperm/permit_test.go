@@ -30,7 +30,7 @@ func begin(t *testing.T, h *hosttest.Host) *transaction {
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
-	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) error { return nil }}
+	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil }}
 }
 
 func (x *transaction) call(id string) *line.Call {
@@ -106,8 +106,8 @@ func TestPermitIsForItsAccesses(t *testing.T) {
 func TestDecidingThatEndsBadly(t *testing.T) {
 	refused, access := errors.New("no"), perm.Access(perm.Write, file)
 	for name, gate := range map[string]line.Gate{
-		"error": func(context.Context, perm.ResourceAccess) error { return refused },
-		"panic": func(context.Context, perm.ResourceAccess) error { panic(refused) },
+		"error": func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, refused },
+		"panic": func(context.Context, perm.ResourceAccess) (line.Terms, error) { panic(refused) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -13,6 +13,9 @@ type ResourceAccess struct {
 	Action   Action `json:"action"`
 	Resource string `json:"resource"`         // text of a resource or pattern
 	Method   string `json:"method,omitempty"` // HTTP method of a connect; "" is every method
+	// Argv is the whole command line of an execute that is asked for. A policy sees
+	// it; what somebody holds is the program, whatever its arguments.
+	Argv Argv `json:"argv,omitzero"`
 }
 
 // Access returns the access of an action on a resource or pattern.

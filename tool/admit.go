@@ -27,6 +27,9 @@ type admitted struct {
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
+	program []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
+	preview string             // the same for whoever is asked
+
 	sums    map[string]json.Number // what the call adds to sums of its session
 	counted perm.SessionFacts      // the session before this call
 }

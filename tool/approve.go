@@ -95,6 +95,10 @@ func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision
 	for _, access := range asked {
 		parts = append(parts, []byte(access.String()))
 	}
+	if a.preview != "" {
+		ask.Preview = a.veil.text(a.preview)
+		parts = append(parts, []byte("preview"), []byte(a.preview))
+	}
 	ask.Digest = string(canon.Sum("remit/ask/v1", parts...))
 	return ask
 }

@@ -33,6 +33,7 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	if limit <= 0 {
 		limit = l.p.Limits.Timeout
 	}
+	whole := ctx // somebody who is asked about a program's changes may take longer than the program
 	ctx, cancel := l.p.Host.WithTimeout(ctx, limit, ErrTimeout)
 	defer cancel()
 	result, over, err := l.enter(ctx, i)
@@ -48,12 +49,18 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 		e.output, err = l.encode(result)
 	}
 	settleCtx := context.WithoutCancel(ctx)
+	cause := context.Cause(ctx)
+	if err == nil {
+		if err = i.live.Prepare(whole); err != nil {
+			cause = context.Cause(whole)
+		}
+	}
 	if err == nil {
 		err = i.live.Finish(settleCtx)
 	}
 	if err != nil {
 		i.live.Abort(settleCtx)
-		return executed{}, l.failed(settleCtx, i, mishap{err: err, cause: context.Cause(ctx), running: !over})
+		return executed{}, l.failed(settleCtx, i, mishap{err: err, cause: cause, running: !over})
 	}
 	return e, nil
 }

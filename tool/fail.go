@@ -81,6 +81,8 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	switch {
 	case m.going:
 		return noProof
+	case s.Confinement == Sandbox && i.tool.Class() != revert.Reversible && i.tool.Class() != revert.Pure:
+		return noProof // it reached further than what is taken back
 	case s.Confinement != Trusted:
 		if len(i.live.Changes()) == 0 {
 			return provenByTool

@@ -40,7 +40,7 @@ func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 	}
 	live := line.New(line.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Principal: l.p.Principal, Recorder: l.p.Recorder,
-		Gate: l.gate(p.admitted), Decided: p.exact, Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
+		Gate: l.gate(p.admitted), Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: termsOf(p.decision), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		Patience: l.p.Limits.Claim, Waits: l.p.Waits,
 		Held: l.p.Grant.Check, Progress: l.progress(p.id, p.tool.Name()),
 	})
@@ -48,7 +48,14 @@ func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 }
 
 func barrierBeforeExecute(t Tool) bool {
-	return t.t.spec.Confinement == Trusted && t.Class() != revert.Pure
+	switch t.Class() {
+	case revert.Pure:
+		return false
+	case revert.Reversible:
+		return t.t.spec.Confinement == Trusted
+	default:
+		return t.t.spec.Confinement != Handles
+	}
 }
 
 func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
@@ -77,25 +84,25 @@ func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
 // ask inside a running call is a denial: nobody can be waited for with the
 // call's work half done.
 func (l *Line) gate(a admitted) line.Gate {
-	return func(ctx context.Context, access perm.ResourceAccess) error {
+	return func(ctx context.Context, access perm.ResourceAccess) (line.Terms, error) {
 		r, err := perm.ParseResource(access.Resource)
 		if err != nil {
-			return err
+			return line.Terms{}, err
 		}
 		access.Resource = r.String()
 		if !a.bound.Allows(access) {
 			why := "the tool does not declare that it needs to " + access.String()
-			return &line.DeniedError{Access: access, Stage: "grant", Why: why}
+			return line.Terms{}, &line.DeniedError{Access: access, Stage: "grant", Why: why}
 		}
 		d, err := l.decide(ctx, a, []perm.ResourceAccess{access}, true)
 		if err != nil {
-			return err
+			return line.Terms{}, err
 		}
 		if d.Effect() == perm.Ask && l.recalled(ctx, a, []perm.ResourceAccess{access}, d) == nil {
 			why := "somebody must approve it, and a call that runs cannot wait: " + reasonText(d)
-			return &line.DeniedError{Access: access, Stage: "approver", Decision: d, Why: why}
+			return line.Terms{}, &line.DeniedError{Access: access, Stage: "approver", Decision: d, Why: why}
 		}
-		return l.label(ctx, a, access, d)
+		return termsOf(d), l.label(ctx, a, access, d)
 	}
 }
 

@@ -168,6 +168,11 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 	if err != nil {
 		return perm.Request{}, err
 	}
+	facts, purpose := r.Facts(), perm.PurposeRun
+	facts.Argv = access.Argv.List()
+	if a.program != nil {
+		purpose = perm.PurposeApply
+	}
 	s := a.tool.t.spec
 	batch := a.batch
 	if batch.Count == 0 {
@@ -180,8 +185,8 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
 			EffectClass: string(a.tool.Class()), Declared: s.EffectClass != "", Batch: batch,
 		},
-		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method, Dynamic: dynamic},
-		Purpose: perm.PurposeRun, Time: l.p.Host.Now(),
+		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic},
+		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
 	}, nil
 }
 
@@ -223,6 +228,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 			details.Reasons = merged(details.Reasons, one.Reasons)
 		}
 		details.Hints, details.Masks = merged(details.Hints, one.Hints), merged(details.Masks, one.Masks)
+		details.Requires = merged(details.Requires, one.Requires)
 	}
 	return perm.NewDecision(out.Effect(), details)
 }
@@ -251,7 +257,7 @@ func unmetRequirement(t Tool, d perm.Decision) string {
 		case "sandbox":
 			met, fix = s.Confinement == Sandbox, "the tool does not run in the sandbox"
 		case "preview":
-			fix = "calls of the tool cannot be previewed"
+			met, fix = s.Confinement == Sandbox, "calls of the tool cannot be previewed, since it does not run in the sandbox"
 		default:
 			fix = "nothing here can meet that"
 		}

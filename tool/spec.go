@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
@@ -58,6 +59,16 @@ type Spec struct {
 
 	Provenance provenance.Source
 	Hints      Hints
+
+	sandboxed bool // this module vouches that all that Execute does is to run a program
+}
+
+// InSandbox says that all that Execute does is to run a program in the sandbox.
+// Only this module can: see package tool/builtin/process for a tool of your own.
+func (s Spec) InSandbox(k line.Key) Spec {
+	s.sandboxed = k.Valid()
+	s.Confinement = Sandbox
+	return s
 }
 
 // Hints help the runtime and change no right.

@@ -83,9 +83,9 @@ func checkSpec(s Spec) error {
 		return fmt.Errorf("unknown confinement %q; valid are trusted, handles, sandbox", s.Confinement)
 	case !slices.Contains([]Destination{"", NoDestination, Configured, ThirdParty, ModelChosen}, s.Destination):
 		return fmt.Errorf("unknown destination %q; valid are none, configured, third_party, model_chosen", s.Destination)
-	case s.Confinement == Sandbox:
+	case s.Confinement == Sandbox && !s.sandboxed:
 		return errors.New("no Go function runs in the sandbox; only remit's own tools that start programs do")
-	case s.EffectClass == revert.Reversible && s.Revert == nil && s.Confinement != Handles:
+	case s.EffectClass == revert.Reversible && s.Revert == nil && s.Confinement != Handles && s.Confinement != Sandbox:
 		return errors.New("a reversible tool either acts only through handles, which tool.Confined(tool.Handles) declares, or has a Revert")
 	case s.EffectClass == revert.Compensable && s.Revert == nil:
 		return errors.New("a compensable tool needs a Revert: without one nothing would be taken back")

@@ -44,11 +44,11 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 	}
 	live := line.New(line.Config{
 		ID: undoCall, Key: key, Tool: c.Tool.Name, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers,
-		Gate: func(_ context.Context, a perm.ResourceAccess) error {
+		Gate: func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
 			if right.Allows(a) {
-				return nil
+				return line.Terms{}, nil
 			}
-			return &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
+			return line.Terms{}, &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
 		},
 	})
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Undo, ErrTimeout)
@@ -64,6 +64,9 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 	}
 	if refused := live.Refused(); refused != nil && err == nil {
 		err = refused
+	}
+	if err == nil {
+		err = live.Prepare(ctx)
 	}
 	if err == nil {
 		return live.Finish(context.WithoutCancel(ctx))

@@ -63,11 +63,11 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 				w := newWorld(t)
 				w.furnish()
 				before := w.tree()
-				w.gate = func(_ context.Context, a perm.ResourceAccess) error {
+				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
 					if a.String() == denied {
-						return &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+						return line.Terms{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
 					}
-					return nil
+					return line.Terms{}, nil
 				}
 				c := w.begin(w.host())
 				require.ErrorIs(t, whole()[name](t.Context(), w.files(c)), ctxperm.ErrDenied, denied)

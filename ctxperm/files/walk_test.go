@@ -18,14 +18,14 @@ import (
 
 // denying refuses what a resource's text contains.
 func (w *world) denying(parts ...string) {
-	w.gate = func(_ context.Context, a perm.ResourceAccess) error {
+	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
 		w.asked = append(w.asked, a)
 		for _, part := range parts {
 			if strings.Contains(a.String(), part) {
-				return &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+				return line.Terms{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
 			}
 		}
-		return nil
+		return line.Terms{}, nil
 	}
 }
 

@@ -46,9 +46,9 @@ func newWorld(t *testing.T) *world {
 		_ = os.RemoveAll(dir)
 	}
 	t.Cleanup(w.end)
-	w.gate = func(_ context.Context, a perm.ResourceAccess) error {
+	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
 		w.asked = append(w.asked, a)
-		return nil
+		return line.Terms{}, nil
 	}
 	return w
 }

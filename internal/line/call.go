@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,31 @@ import (
 
 // Gate decides one access that a running call asks for. It returns a
 // DeniedError for no.
-type Gate func(ctx context.Context, a perm.ResourceAccess) error
+type Gate func(ctx context.Context, a perm.ResourceAccess) (Terms, error)
+
+// Terms are what decisions attach to the right that they give.
+type Terms struct {
+	Masks    []string // file patterns that a program does not see
+	Requires []string // such as sandbox and preview
+}
+
+// And returns the terms of both.
+func (t Terms) And(o Terms) Terms {
+	add := func(all, more []string) []string {
+		all = slices.Clone(all)
+		for _, m := range more {
+			if !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+		return all
+	}
+	return Terms{Masks: add(t.Masks, o.Masks), Requires: add(t.Requires, o.Requires)}
+}
+
+// ChangeGate decides all that a program wants to change at once: the accesses, in
+// the order of facts, and how the difference reads for whoever is asked.
+type ChangeGate func(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) (*revert.Approval, error)
 
 // Handle is what a permit opened and what must be finished with its call.
 type Handle interface {
@@ -38,7 +63,10 @@ type Config struct {
 	Principal perm.Principal
 	Recorder  revert.Recorder // of the call's transaction, or for an undo of the one that takes it back
 	Gate      Gate
+	Changes   ChangeGate            // nil: no program can change anything
+	Bound     func() perm.Set       // what the call can be granted at most; nil: nothing
 	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
+	Terms     Terms                 // of those decisions
 	Roots     map[string]disk.Root
 	Drivers   []any                       // what handles other than files work with
 	Started   *revert.Started             // not yet written; nil when it is
@@ -56,6 +84,7 @@ type Call struct {
 
 	mu       sync.Mutex // never held across a wait
 	decided  map[perm.ResourceAccess]bool
+	terms    Terms
 	started  *revert.Started
 	changes  []revert.Change
 	posts    []revert.Post
@@ -65,12 +94,13 @@ type Call struct {
 	inflight int
 	closed   bool
 	cut      bool // closed while operations were in flight
+	still    bool // idle is closed
 	idle     chan struct{}
 }
 
 // New opens a call. Close ends it.
 func New(cfg Config) *Call {
-	c := &Call{cfg: cfg, started: cfg.Started, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{})}
+	c := &Call{cfg: cfg, started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{})}
 	c.writes = host.NewLock(cfg.Recorder.Host(), "line.writes")
 	for _, a := range cfg.Decided {
 		c.decided[a] = true
@@ -161,9 +191,28 @@ func (c *Call) Enter(ctx context.Context) (*Op, error) {
 // leave is called with the lock held.
 func (c *Call) leave() {
 	c.inflight--
-	if c.closed && c.inflight == 0 {
+	c.rest()
+}
+
+// rest tells whoever waits that nothing is in flight any more. It is called with
+// the lock held.
+func (c *Call) rest() {
+	if c.closed && c.inflight == 0 && !c.still {
+		c.still = true
 		close(c.idle)
 	}
+}
+
+// Reenter begins an operation of a handle that is being finished, when the tool's
+// own code can begin none any more. It must Leave.
+func (c *Call) Reenter() (*Op, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return nil, ErrClosed
+	}
+	c.inflight++
+	return &Op{call: c}, nil
 }
 
 // Close refuses new operations and waits for those in flight: before they are
@@ -175,11 +224,8 @@ func (c *Call) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		return c.settled()
 	}
-	first := !c.closed
 	c.closed = true
-	if first && c.inflight == 0 {
-		close(c.idle)
-	}
+	c.rest()
 	c.mu.Unlock()
 	select {
 	case <-c.idle:
@@ -241,15 +287,48 @@ func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
 	if err := c.cfg.Recorder.Host().Point(ctx, "line.gate"); err != nil {
 		return err
 	}
-	err := c.cfg.Gate(ctx, a)
+	terms, err := c.cfg.Gate(ctx, a)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
 		c.decided[a] = true
+		c.terms = c.terms.And(terms)
 		return nil
 	}
 	c.mark(err, a)
 	return err
+}
+
+// AuthorizeChanges decides what a program wants to change. Of one that is refused
+// nothing may be done.
+func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) error {
+	if len(accesses) == 0 {
+		return nil
+	}
+	if err := c.held(ctx, accesses[0]); err != nil {
+		return err
+	}
+	var approval *revert.Approval
+	err := error(&DeniedError{Access: accesses[0], Stage: "policy", Why: "nobody decides here what a program may change"})
+	if c.cfg.Changes != nil {
+		if err = c.cfg.Recorder.Host().Point(ctx, "line.changes"); err == nil {
+			approval, err = c.cfg.Changes(ctx, accesses, facts, preview)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if approval != nil && c.started != nil {
+		c.started.Approval = approval // nothing was recorded before: these are the call's first changes
+	}
+	c.mark(err, accesses[0])
+	return err
+}
+
+// Terms returns what the decisions about the call demand so far.
+func (c *Call) Terms() Terms {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.terms.And(Terms{})
 }
 
 // held refuses what a call does through a grant that has ended, also where it was

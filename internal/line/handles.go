@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // ErrSecondCommit says that a call has at most one handle that commits by itself, since
@@ -25,16 +26,25 @@ func (c *Call) Join(h Handle, commits bool) error {
 	return nil
 }
 
-// Finish prepares every handle and then makes their effects final. On an error
-// the handles that are not final are aborted.
-func (c *Call) Finish(ctx context.Context) error {
-	handles := c.take()
+// Prepare prepares every handle: what they decide, ask and record happens now. On
+// an error all are aborted, and nothing of them has happened.
+func (c *Call) Prepare(ctx context.Context) error {
+	c.mu.Lock()
+	handles := slices.Clone(c.handles)
+	c.mu.Unlock()
 	for _, h := range handles {
 		if err := h.Prepare(ctx); err != nil {
-			abort(ctx, handles)
+			c.Abort(context.WithoutCancel(ctx))
 			return err
 		}
 	}
+	return nil
+}
+
+// Finish makes the effects of the prepared handles final. On an error the handles
+// that are not final are aborted.
+func (c *Call) Finish(ctx context.Context) error {
+	handles := c.take()
 	for i, h := range handles {
 		if err := h.Finish(ctx); err != nil {
 			abort(ctx, handles[i+1:])

@@ -27,7 +27,7 @@ func newCall(t *testing.T, h host.Host) *line.Call {
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
 	return line.New(line.Config{
 		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: line.NewTurns(h),
-		Gate:    func(context.Context, perm.ResourceAccess) error { return nil },
+		Gate:    func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil },
 		Started: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	})
 }
