@@ -18,6 +18,8 @@ import (
 
 const asksForPivots = "package remit\nask contains \"it leaves the house\" if input.call.effect_class == \"pivot\"\nallow contains \"the rest\" if input.call.effect_class == \"pure\"\n"
 
+const allowsAnything = "package remit\nallow contains \"anything\"\n"
+
 // desk is a state folder that several lives of a program share, and a tool that
 // counts how often it ran.
 type desk struct {
@@ -135,6 +137,13 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		{"the policy changed", func(d *desk, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, true, "boss"))
 			return d.resume(changed, "v1", txn, call)
+		}, "has changed since", tool.StatusDenied},
+		{"refused, and the policy allows by now", func(d *desk, txn, call string) tool.Outcome {
+			require.NoError(d.t, d.answer(call, false, "boss"))
+			return d.resume(allowsAnything, "v1", txn, call)
+		}, "refused by boss: because", tool.StatusDenied},
+		{"asked under another policy, which allows it", func(d *desk, txn, call string) tool.Outcome {
+			return d.resume(allowsAnything, "v1", txn, call)
 		}, "has changed since", tool.StatusDenied},
 		{"the policy denies by now", func(d *desk, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, true, "boss"))

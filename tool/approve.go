@@ -123,11 +123,24 @@ func (l *Line) suspended(ctx context.Context, p permitted, asked []perm.Resource
 	return p, nil
 }
 
+// stands looks at a call that waited and that the policy allows by now. What
+// somebody refused stays refused, and what was asked about something else is not
+// what was allowed.
+func (l *Line) stands(p permitted, asked []perm.ResourceAccess) error {
+	_, waiting, why := l.answer(p, l.question(p.admitted, asked, p.decision))
+	if waiting || why == "" {
+		return nil
+	}
+	return &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why}
+}
+
 // answer looks whether a resumed call was approved: in time, by somebody else,
 // for exactly what would run now.
 func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, waiting bool, why string) {
 	asked, answered := p.resume.Asked, p.resume.Answered
 	switch {
+	case answered != nil && !answered.Approved:
+		return nil, false, "refused by " + nobody(answered.By) + ": " + answered.Why
 	case asked.Digest != ask.Digest:
 		return nil, false, "what was asked is not what would run now: the tool, the policy or the input has changed since"
 	case l.p.Host.Now().After(asked.Expires):
@@ -136,8 +149,6 @@ func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, 
 		return nil, true, ""
 	case answered.Digest != asked.Digest:
 		return nil, false, "the answer was given to another question"
-	case !answered.Approved:
-		return nil, false, "refused by " + nobody(answered.By) + ": " + answered.Why
 	case answered.By == "" || l.asks(answered.By):
 		return nil, false, "the one who asks cannot be the one who approves"
 	}

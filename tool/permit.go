@@ -59,6 +59,9 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 		}
 		p.approval, err = l.approve(ctx, a, asked, decision)
 	}
+	if err == nil && a.resume != nil && p.approval == nil {
+		err = l.stands(p, asked)
+	}
 	if err == nil {
 		err = l.label(ctx, a, asked[0], decision)
 	}

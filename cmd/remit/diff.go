@@ -16,19 +16,30 @@ import (
 
 func (a *app) diffCommand() *cobra.Command {
 	var p place
-	var asJSON bool
+	var last, asJSON bool
 	cmd := &cobra.Command{
-		Use: "diff TXN | CALL", Short: "Show what a transaction or a call changed, line by line",
+		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
 		Long: "Shows each file before and after, in a form that git apply reads: names are relative to the workspace, those of another\n" +
 			"root begin with its name. What is no text is said with its size. It is what was done, whatever became of it since;\n" +
 			"of an undo it is what that did. Nothing is touched.\n\n" +
 			"What a call left is shown from the file while it is still there, or from what displaced it under remit. Where it is\n" +
-			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n\n" +
+			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n" +
+			"--last is what remit revert --last would take back: the newest transaction with something left of it.\n\n" +
 			"Exit codes: 2 usage, or no such transaction.",
-		Args: wantIDs(1, 1, "the id of one transaction or call"),
+		Args: wantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if last == (len(args) == 1) {
+				return usage("name one transaction or call, or give --last")
+			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				d, err := rt.Diff(cmd.Context(), args[0])
+				id, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
+				if err != nil {
+					return err
+				}
+				d := diff.Diff{}
+				if id != "" {
+					d, err = rt.Diff(cmd.Context(), id)
+				}
 				if err != nil {
 					return err
 				}
@@ -40,6 +51,7 @@ func (a *app) diffCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -154,6 +166,10 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 	}
 	for _, c := range d.Erased {
 		_, _ = fmt.Fprintf(a.out, "call %s: its records were erased\n", c)
+	}
+	if d.Txn == "" {
+		_, _ = fmt.Fprintln(a.out, "there is nothing to take back")
+		return nil
 	}
 	of := "transaction " + d.Txn
 	if d.Call != "" {

@@ -92,6 +92,9 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 	if len(r.UndoneBy) > 0 {
 		_, _ = fmt.Fprintf(w, "  taken back by %s", strings.Join(r.UndoneBy, ", "))
 	}
+	if len(r.RedoneBy) > 0 {
+		_, _ = fmt.Fprintf(w, "  brought back by %s", strings.Join(r.RedoneBy, ", "))
+	}
 	_, _ = fmt.Fprintln(w)
 	for _, c := range r.Calls {
 		words := changeWords(c.Changes)

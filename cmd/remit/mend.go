@@ -9,17 +9,29 @@ import (
 
 // mended is an outcome whose error says each thing once, and how to mend it
 // where that is known.
-func mended(o tool.Outcome, where *place) tool.Outcome {
+func mended(o tool.Outcome, how *runFlags) tool.Outcome {
 	if o.Error == nil {
 		return o
 	}
 	p := *o.Error
 	p.Why = once(p.Why)
-	if p.Fix == "" {
-		p.Fix = fixFor(o.Tool, p.Why, where)
+	switch {
+	case o.Status == tool.StatusPending:
+		p.Fix = "somebody else approves it: " + how.hint("approve", o.Call) + "; then it goes on: " + how.again(o.Call)
+	case p.Fix == "":
+		p.Fix = fixFor(o.Tool, p.Why, &how.place)
 	}
 	o.Error = &p
 	return o
+}
+
+// again is the command that lets a call go on, asking the same policy.
+func (f *runFlags) again(call string) string {
+	words := []string{"resume", call}
+	for _, path := range f.policies {
+		words = append(words, "--policy", quoted(path))
+	}
+	return f.hint(words...)
 }
 
 // once leaves out the words that end an error and stand at the end of one that

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,16 +33,19 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
 				grant, err := r.answer(cmd.Context(), rt, args[0], approved, who, why)
-				if errors.Is(err, tool.ErrInvalid) || errors.Is(err, tool.ErrDenied) {
-					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
+				if err != nil {
+					return notTaken(err, &p, args[0])
 				}
-				if err == nil && asJSON {
-					newJSON(a.out).write(answered{args[0], map[bool]string{true: "approved", false: "denied"}[approved], who, why, grant})
+				said := map[bool]string{true: "approved", false: "denied"}[approved]
+				if asJSON {
+					newJSON(a.out).write(answered{args[0], said, who, why, grant})
+					return nil
 				}
-				if err == nil && !asJSON && grant != "" {
-					_, err = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, p.hint("grants", "revoke", grant))
+				_, _ = fmt.Fprintf(a.out, "%s by %s; it ends by %s, with the --policy that the run had\n", said, printable(who), p.hint("resume", args[0]))
+				if grant != "" {
+					_, _ = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, p.hint("grants", "revoke", grant))
 				}
-				return err
+				return nil
 			})
 		},
 	}
@@ -54,6 +56,17 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 		r.flags(cmd)
 	}
 	return cmd
+}
+
+// notTaken is the problem of an answer that does not count.
+func notTaken(err error, p *place, call string) error {
+	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrNoDoubt} {
+		if errors.Is(err, kind) {
+			why := strings.TrimSuffix(err.Error(), ": "+kind.Error())
+			return &problem{code: exitUsage, what: "the answer was not taken", why: why, fix: p.hint("show", call) + " tells how it stands"}
+		}
+	}
+	return err
 }
 
 // answered is what a person said of a call.
@@ -90,13 +103,15 @@ func (a *app) settleCommand() *cobra.Command {
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
 				err := rt.Decide(cmd.Context(), args[0], revert.Decided{Applied: args[1] == "applied", By: who, Why: why})
-				if errors.Is(err, revert.ErrNoDoubt) || errors.Is(err, tool.ErrDenied) {
-					return &problem{code: exitUsage, what: "the answer was not taken", why: err.Error()}
+				if err != nil {
+					return notTaken(err, &p, args[0])
 				}
-				if err == nil && asJSON {
+				if asJSON {
 					newJSON(a.out).write(answered{args[0], args[1], who, why, ""})
+					return nil
 				}
-				return err
+				_, _ = fmt.Fprintf(a.out, "call %s is settled: %s, by %s\n", printable(args[0]), args[1], printable(who))
+				return nil
 			})
 		},
 	}
@@ -104,64 +119,4 @@ func (a *app) settleCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
 	return cmd
-}
-
-func (a *app) resumeCommand() *cobra.Command {
-	var f runFlags
-	cmd := &cobra.Command{
-		Use: "resume CALL", Short: "Let a call that waited for approval go on",
-		Long: "Asks the policy again about the call as it was recorded. Approved, and still what was asked, it runs once; otherwise it\n" +
-			"is denied, or goes on waiting. Exit codes are those of remit run.",
-		Args: wantIDs(1, 1, "the id of one call"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return a.resume(cmd.Context(), f, args[0])
-		},
-	}
-	placeFlags(cmd, &f.place)
-	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
-	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
-	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
-	f.as = "agent" // of no use here: who asks is on the record
-	return cmd
-}
-
-func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
-	engine, err := loadPolicy(f.policies, false)
-	if err != nil {
-		return err
-	}
-	j, err := f.read(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	rt, err := a.newRuntime(j, agent.Policy(engine), agent.Wait())
-	if err != nil {
-		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
-	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	t, c, err := revert.LoadCall(ctx, j, id)
-	if err != nil {
-		return err
-	}
-	if c.Phase != revert.PhasePending {
-		return &problem{code: exitUsage, what: "call " + id + " does not wait for anybody", why: "it is " + string(c.Phase)}
-	}
-	tx, err := rt.Open(ctx, t.ID)
-	if err != nil {
-		return err
-	}
-	r := &runner{journal: j, how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary(), tx: tx}
-	out, _ := tx.Resume(ctx, id)
-	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, out)
-	end := f.atEnd
-	if out.Status == tool.StatusPending {
-		end = "keep"
-	}
-	err = r.finish(ctx, end)
-	a.code = worst(a.code, r.code)
-	return err
 }

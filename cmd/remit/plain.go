@@ -90,6 +90,9 @@ func (t plainTeller) end(s summary) {
 	}
 	if *t.left && (s.State == revert.CommittedState || s.State == revert.Open) {
 		_, _ = fmt.Fprintln(t.w, t.paint.faint("take it back: "+t.where.hint("revert", s.Txn)))
+		if s.State == revert.Open {
+			_, _ = fmt.Fprintln(t.w, t.paint.faint("commit it: "+t.where.hint("resume", s.Txn, "--at-end", "commit")))
+		}
 	}
 	*t.left = false
 }

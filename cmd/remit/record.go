@@ -24,6 +24,7 @@ type txnRecord struct {
 	Redoes    string          `json:"redoes,omitempty"` // the transaction that this one brings back
 	Only      string          `json:"only,omitempty"`   // with redoes: what this undo took back
 	UndoneBy  []string        `json:"undone_by"`
+	RedoneBy  []string        `json:"redone_by"`
 	Calls     []callLine      `json:"calls"`
 }
 
@@ -61,7 +62,18 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 	}
 	r := txnRecord{
 		Txn: t.ID, State: t.State(), Session: t.Session, Began: t.Began,
-		Undoes: t.Undoes, Redoes: t.Redoes, Only: t.Only, UndoneBy: listed(t.UndoneBy), Calls: []callLine{},
+		Undoes: t.Undoes, Redoes: t.Redoes, Only: t.Only, UndoneBy: []string{}, RedoneBy: []string{}, Calls: []callLine{},
+	}
+	for _, id := range t.UndoneBy {
+		by, err := revert.Load(ctx, j, id)
+		switch {
+		case err != nil:
+			return nil, r, err
+		case by.Redoes != "":
+			r.RedoneBy = append(r.RedoneBy, id)
+		default:
+			r.UndoneBy = append(r.UndoneBy, id)
+		}
 	}
 	if r.State == revert.Open {
 		alive, err := j.Alive(ctx, t.Owner)
@@ -165,6 +177,8 @@ type callRecord struct {
 	Confinement string                     `json:"confinement,omitempty"`
 	Access      []revert.Access            `json:"access"`
 	Approval    *revert.Approval           `json:"approval"`
+	Expires     *time.Time                 `json:"expires,omitempty"`  // of one that waits: later answers do not count
+	Answered    *revert.Answered           `json:"answered,omitempty"` // of one that waits: the newest answer, which counts when it goes on
 	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
 	Output      json.RawMessage            `json:"output"`
 	Verdicts    []revert.Verified          `json:"verdicts"`
@@ -201,6 +215,9 @@ func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord
 		if d.Access != (revert.Access{}) {
 			r.Access = []revert.Access{d.Access}
 		}
+	case c.Asked != nil:
+		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
+		r.Expires, r.Answered = &c.Asked.Expires, c.Answered
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why
 	}

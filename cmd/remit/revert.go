@@ -104,6 +104,14 @@ type target struct {
 	last bool
 }
 
+// find is the id of what is meant; empty where the last one is, and there is none.
+func (t target) find(ctx context.Context, rt *agent.Runtime) (string, error) {
+	if t.last {
+		return lastTxn(ctx, rt.Journal())
+	}
+	return t.id, nil
+}
+
 // reverted is a report with what is left, so that a program need not know which
 // outcomes are clean.
 type reverted struct {
@@ -117,11 +125,7 @@ type reverted struct {
 func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
-		var err error
-		id := which.id
-		if which.last {
-			id, err = lastTxn(ctx, rt.Journal())
-		}
+		id, err := which.find(ctx, rt)
 		if err == nil && id != "" {
 			rep, err = do(rt, ctx, id)
 		}
@@ -136,6 +140,9 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone()})
 		} else {
 			a.paint().report(a.out, rep, way)
+			if way != redoing && rep.Txn != "" {
+				a.paint().ways(a.out, rep, p.hint("revert", id))
+			}
 		}
 		return nil
 	})
@@ -215,6 +222,18 @@ func (p paint) report(w io.Writer, rep revert.Report, way way) {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s %s\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
+}
+
+// ways says what can be done about what is in the way.
+func (p paint) ways(w io.Writer, rep revert.Report, again string) {
+	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool { return i.Outcome == revert.Conflict })
+	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool { return strings.HasSuffix(i.Why, "with cascade") })
+	switch {
+	case later:
+		_, _ = fmt.Fprintln(w, p.faint("take what lies on it along: "+again+" --cascade"))
+	case theirs:
+		_, _ = fmt.Fprintln(w, p.faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
+	}
 }
 
 func (p paint) item(w io.Writer, i revert.Item, preview bool) {

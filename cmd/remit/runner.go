@@ -160,7 +160,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	defer r.doing(fmt.Sprintf("line %d: %s", n, calls[0].tool))()
 	ok, waits := true, false
 	for i, o := range r.tx.InvokeAll(ctx, batch) {
-		o = mended(o, &r.how.place)
+		o = mended(o, &r.how)
 		r.answer(n, calls[i], o)
 		ok = ok && o.Status.OK()
 		waits = waits || o.Status == tool.StatusPending

@@ -160,6 +160,13 @@ func (p paint) record(w io.Writer, c callRecord) {
 			row("", withPlace("because "+r.Text, r.At))
 		}
 	}
+	if c.Expires != nil {
+		row("waits", "for an answer until "+c.Expires.Local().Format("2006-01-02 15:04:05"))
+	}
+	if c.Answered != nil {
+		said := map[bool]string{true: "approved", false: "refused"}[c.Answered.Approved] + " by " + c.Answered.By
+		row("answer", strings.TrimSuffix(said+": "+c.Answered.Why, ": "))
+	}
 	if c.Approval != nil {
 		by := "by " + c.Approval.By
 		if c.Approval.Grant != "" {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "resume CALL | TXN", Short: "Let a call that waited for approval go on, or end what was left open",
+		Long: "Asks the policy again about the call as it was recorded. Approved, and still what was asked, it runs once; otherwise it\n" +
+			"is denied, or goes on waiting. Its transaction stays open for what else there is to do, unless --at-end says how it ends.\n" +
+			"The id of a transaction that its process left open, with --at-end, ends that. Exit codes are those of remit run.",
+		Args: wantIDs(1, 1, "the id of one call or transaction"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return a.resume(cmd.Context(), f, args[0])
+		},
+	}
+	placeFlags(cmd, &f.place)
+	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
+	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
+	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
+	f.as = "agent" // of no use here: who asks is on the record
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
+	engine, err := loadPolicy(f.policies, false)
+	if err != nil {
+		return err
+	}
+	j, err := f.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	rt, err := a.newRuntime(j, agent.Policy(engine), agent.Wait())
+	if err != nil {
+		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	r := &runner{journal: j, how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary()}
+	t, c, err := revert.LoadCall(ctx, j, id)
+	switch {
+	case err == nil:
+		err = r.goOn(ctx, rt, engine, t, c)
+	case errors.Is(err, revert.ErrNotFound):
+		err = r.endLeft(ctx, rt, id)
+	}
+	a.code = worst(a.code, r.code)
+	return err
+}
+
+// goOn lets a call that waits go on.
+func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engine, t *revert.Txn, c *revert.Call) (err error) {
+	if c.Phase != revert.PhasePending {
+		return &problem{
+			code: exitUsage, what: "call " + c.Ref.Call + " does not wait for anybody", why: "it is " + string(c.Phase),
+			fix: r.how.hint("show", c.Ref.Call) + " tells of it",
+		}
+	}
+	if err := r.samePolicy(engine, c); err != nil {
+		return err
+	}
+	if r.tx, err = rt.Open(ctx, t.ID); err != nil {
+		return err
+	}
+	out, _ := r.tx.Resume(ctx, c.Ref.Call)
+	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, mended(out, &r.how))
+	end := r.how.atEnd
+	if out.Status == tool.StatusPending {
+		end = "keep"
+	}
+	return r.finish(ctx, end)
+}
+
+// samePolicy refuses to take the workspace policy for the one that asked, where
+// nobody said so: the call would be denied for good.
+func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
+	var then perm.DecisionRecord
+	if len(r.how.policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
+		return nil
+	}
+	return &problem{
+		code: exitUsage, what: "another policy asked about call " + c.Ref.Call,
+		why: fmt.Sprintf("its revision is %s, that of the workspace policy is %s", then.Revision, engine.Revision()),
+		fix: "name the policy that the run had: " + r.how.hint("resume", c.Ref.Call) + " --policy PATH",
+	}
+}
+
+// endLeft ends a transaction that its process left open.
+func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) error {
+	t, err := revert.Load(ctx, r.journal, id)
+	switch {
+	case err != nil:
+		return err
+	case r.how.atEnd == "keep":
+		return usage("say how transaction " + id + " ends: --at-end commit or --at-end revert")
+	case t.State() != revert.Open || t.Undoes+t.Redoes != "":
+		return &problem{code: exitUsage, what: "transaction " + id + " is not left open", why: "it is " + string(t.State()), fix: r.how.hint("log", "--txn", id) + " tells of it"}
+	}
+	for _, c := range t.Calls {
+		r.sum.count(tool.Outcome{Status: tool.Status(statusOf(c))})
+		if c.Phase == revert.PhasePending && r.how.atEnd == "commit" {
+			return &problem{
+				code: exitUsage, what: "call " + c.Ref.Call + " of transaction " + id + " still waits",
+				fix: "answer it first: " + r.how.hint("approve", c.Ref.Call) + ", or " + r.how.hint("deny", c.Ref.Call) + "; then " + r.how.hint("resume", c.Ref.Call),
+			}
+		}
+	}
+	if r.tx, err = rt.Open(ctx, id); err != nil {
+		return err
+	}
+	return r.finish(ctx, r.how.atEnd)
+}
