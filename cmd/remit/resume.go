@@ -106,6 +106,8 @@ func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) error {
 	t, err := revert.Load(ctx, r.journal, id)
 	switch {
+	case errors.Is(err, revert.ErrNotFound):
+		return fmt.Errorf("transaction or call %s: %w", id, revert.ErrNotFound)
 	case err != nil:
 		return err
 	case r.how.atEnd == "keep":
