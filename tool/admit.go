@@ -50,7 +50,8 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
 	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch, resume: req.resumed}
-	a.veil = &veil{input: a.input}
+	a.veil = &veil{input: a.input, known: l.known}
+	a.veil.hold()
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
@@ -231,14 +232,15 @@ func (t *tool) checkParams(params []string) error {
 // invalid ends a call at admit. The record keeps no input: nobody has checked
 // what is in it.
 func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Outcome {
+	reason := l.known.Scrub(why.Error())
 	out := Outcome{
 		Call: req.ID, Txn: l.p.Recorder.Txn(), Tool: req.Tool, Status: StatusInvalid, EffectClass: "",
-		Changes: []Change{}, Error: &Problem{What: "the call is not valid", Why: why.Error(), Fix: "correct the call and send it again"},
+		Changes: []Change{}, Error: &Problem{What: "the call is not valid", Why: reason, Fix: "correct the call and send it again"},
 	}
 	if !t.IsZero() {
 		out.EffectClass = t.Class()
 	}
-	rec := revert.Line{Call: req.ID, Body: &revert.Invalid{Tool: toolRef(t, req.Tool), Why: why.Error()}}
+	rec := revert.Line{Call: req.ID, Body: &revert.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
 	// No barrier: nothing happened, and losing the note loses nothing.
 	if err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{rec}}); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"

@@ -20,6 +20,7 @@ import (
 type Line struct {
 	p     Parts
 	turns *line.Turns
+	known line.Secrets // values that must be nowhere
 	// broken: a record that must not be missing could not be written. What the
 	// journal says of the transaction is then behind the world.
 	broken *atomic.Bool
@@ -109,9 +110,9 @@ func NewLine(p Parts) *Line {
 	}
 	p.Limits = p.Limits.WithDefaults()
 	if p.Beside != nil {
-		return &Line{p: p, turns: p.Beside.turns, broken: p.Beside.broken}
+		return &Line{p: p, turns: p.Beside.turns, known: p.Beside.known, broken: p.Beside.broken}
 	}
-	return &Line{p: p, turns: line.NewTurns(p.Host), broken: new(atomic.Bool)}
+	return &Line{p: p, turns: line.NewTurns(p.Host), known: line.SecretsOf(p.Drivers), broken: new(atomic.Bool)}
 }
 
 // Request asks for one call. Input is an Args, a json.RawMessage, or a string

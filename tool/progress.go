@@ -19,7 +19,7 @@ func (l *Line) progress(call, name string) func(done, total float64, message str
 	}
 	return func(done, total float64, message string) {
 		defer func() { _ = recover() }()
-		l.p.Progress(Progress{Call: call, Tool: name, Done: amount(done), Total: amount(total), Message: message})
+		l.p.Progress(Progress{Call: call, Tool: name, Done: amount(done), Total: amount(total), Message: l.known.Scrub(message)})
 	}
 }
 

@@ -15,13 +15,15 @@ import (
 )
 
 // hiddenText stands where something was redacted.
-const hiddenText = "(hidden)"
+const hiddenText = line.HiddenText
 
 // veil is what the policy redacts of one call: JSON pointers into the document
 // {"args": input, "output": output}. Everything that is written down or shown of
-// a call goes through it. It only ever grows.
+// a call goes through it. It only ever grows. The values of secrets that the runtime
+// opened are taken out of everything, whatever the policy says.
 type veil struct {
-	input []byte // canonical, as given
+	input []byte       // canonical, as given
+	known line.Secrets // values of opened secrets
 
 	mu       sync.Mutex // never held across a wait
 	all      bool       // nobody could say what to hide, so all of the input is
@@ -80,7 +82,7 @@ func (v *veil) hides() []string {
 		return []string{"/args", "/output"}
 	}
 	return slices.DeleteFunc(pointers, func(p string) bool {
-		only := &veil{input: v.input, pointers: []string{p}}
+		only := &veil{input: v.input, known: v.known, pointers: []string{p}}
 		return len(only.of("output")) == 0 && !only.hidesInput()
 	})
 }
@@ -110,7 +112,7 @@ func (v *veil) secrets(least int) []string {
 func (v *veil) result(canonical []byte) ([]byte, error) {
 	paths := v.of("output")
 	secrets := v.secrets(4)
-	if len(paths) == 0 && len(secrets) == 0 {
+	if len(paths) == 0 && len(secrets) == 0 && (v.known.None() || v.known.Scrub(string(canonical)) == string(canonical) && !v.inParts(canonical)) {
 		return canonical, nil
 	}
 	var r Result
@@ -131,35 +133,49 @@ func (v *veil) result(canonical []byte) ([]byte, error) {
 	if slices.ContainsFunc(paths, func(p []string) bool { return len(p) == 0 }) {
 		r = Result{Text: hiddenText, Sources: r.Sources}
 	}
-	return scrubResult(r, secrets)
+	return v.scrubResult(r, secrets)
+}
+
+// inParts reports whether the bytes of a part, which are in base64 in the canonical
+// form, hold a secret that only shows when they are read.
+func (v *veil) inParts(canonical []byte) bool {
+	var r Result
+	if err := canon.Decode(canonical, &r); err != nil {
+		return true // which then fails where an error can be told
+	}
+	return slices.ContainsFunc(r.Parts, func(p Part) bool { return v.known.Scrub(string(p.Data)) != string(p.Data) })
 }
 
 // scrubResult takes texts out of every text of a result. A part is bytes of some
 // medium; one that holds such a text is left out whole.
-func scrubResult(r Result, secrets []string) ([]byte, error) {
+func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
 	if r.JSON != nil {
 		doc, err := decoded(r.JSON)
 		if err != nil {
 			return nil, err
 		}
-		if r.JSON, err = canon.Marshal(scrubbed(doc, secrets)); err != nil {
+		if r.JSON, err = canon.Marshal(v.scrubbed(doc, secrets)); err != nil {
 			return nil, err
 		}
 	}
-	r.Text = scrub(r.Text, secrets)
+	r.Text = v.scrub(r.Text, secrets)
 	for name, text := range r.Meta {
-		r.Meta[name] = scrub(text, secrets)
+		r.Meta[name] = v.scrub(text, secrets)
 	}
 	for i, part := range r.Parts {
-		if string(part.Data) != scrub(string(part.Data), secrets) {
+		if string(part.Data) != v.scrub(string(part.Data), secrets) {
 			r.Parts[i].Data = []byte(hiddenText)
 		}
 	}
-	return canon.Marshal(r)
+	out, err := canon.Marshal(r)
+	if err == nil && v.known.Scrub(string(out)) != string(out) { // it is somewhere that nobody thought of
+		return canon.Marshal(Result{Text: hiddenText})
+	}
+	return out, err
 }
 
 // text takes hidden arguments out of a text, as they are and as quoted ones.
-func (v *veil) text(s string) string { return scrub(s, v.secrets(2)) }
+func (v *veil) text(s string) string { return v.scrub(s, v.secrets(2)) }
 
 func (v *veil) texts(list []string) []string {
 	out := slices.Clone(list)
@@ -172,7 +188,7 @@ func (v *veil) texts(list []string) []string {
 // decision is a decision as it is written down: a reason may repeat an argument.
 func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
 	r := d.Record()
-	if len(v.secrets(2)) == 0 {
+	if len(v.secrets(2)) == 0 && v.known.None() {
 		return r
 	}
 	for i := range r.Reasons {
@@ -185,7 +201,7 @@ func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
 // outcome is an outcome as it is shown.
 func (v *veil) outcome(o Outcome) Outcome {
 	o.Input = v.shownInput()
-	if len(v.secrets(2)) == 0 {
+	if len(v.secrets(2)) == 0 && v.known.None() {
 		return o
 	}
 	o.Text = v.text(o.Text)
@@ -194,6 +210,10 @@ func (v *veil) outcome(o Outcome) Outcome {
 	}
 	if o.Verdict != nil {
 		o.Verdict = &Verdict{Is: o.Verdict.Is, Findings: v.texts(o.Verdict.Findings)}
+	}
+	o.Undo = slices.Clone(o.Undo)
+	for i := range o.Undo {
+		o.Undo[i].Why = v.text(o.Undo[i].Why)
 	}
 	return o
 }
@@ -316,21 +336,76 @@ func leaves(value any) (texts []string) {
 	return texts
 }
 
-// scrubbed takes secrets out of the texts of a document.
-func scrubbed(doc any, secrets []string) any {
-	switch v := doc.(type) {
+// scrubbed takes secrets out of the texts of a document, those of opened secrets
+// also out of names and numbers.
+func (v *veil) scrubbed(doc any, secrets []string) any {
+	switch d := doc.(type) {
 	case string:
-		return scrub(v, secrets)
-	case map[string]any:
-		for name, inside := range v {
-			v[name] = scrubbed(inside, secrets)
+		return v.scrub(d, secrets)
+	case json.Number:
+		if s := d.String(); v.known.Scrub(s) != s {
+			return hiddenText
 		}
+	case map[string]any:
+		out := make(map[string]any, len(d))
+		for name, inside := range d {
+			out[v.known.Scrub(name)] = v.scrubbed(inside, secrets)
+		}
+		return out
 	case []any:
-		for i, inside := range v {
-			v[i] = scrubbed(inside, secrets)
+		for i, inside := range d {
+			d[i] = v.scrubbed(inside, secrets)
 		}
 	}
 	return doc
+}
+
+// hold hides what of the input holds the value of an opened secret: a caller that
+// has got hold of one does not get it written down.
+func (v *veil) hold() {
+	if v.known.None() || v.known.Scrub(string(v.input)) == string(v.input) {
+		return
+	}
+	doc, err := decoded(v.input)
+	if err != nil {
+		v.addAll()
+		return
+	}
+	found := v.holding(doc, "/args")
+	if len(found) == 0 { // in a name, or across several values
+		found = []string{"/args"}
+	}
+	v.add(found)
+}
+
+// holding lists the pointers to texts and numbers that hold such a value.
+func (v *veil) holding(doc any, at string) (found []string) {
+	switch d := doc.(type) {
+	case string:
+		if v.known.Scrub(d) != d {
+			return []string{at}
+		}
+	case json.Number:
+		return v.holding(d.String(), at)
+	case map[string]any:
+		for name, inside := range d {
+			if v.known.Scrub(name) != name {
+				return []string{at}
+			}
+			found = append(found, v.holding(inside, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name))...)
+		}
+	case []any:
+		for i, inside := range d {
+			found = append(found, v.holding(inside, at+"/"+strconv.Itoa(i))...)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// scrub takes texts, and the values of opened secrets, out of a text.
+func (v *veil) scrub(text string, secrets []string) string {
+	return v.known.Scrub(scrub(text, secrets))
 }
 
 // scrub takes secrets out of a text, also where it quotes them.

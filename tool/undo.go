@@ -57,6 +57,7 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		Input: slices.Clone(c.Started.Input), Output: outputOf(c), ExecutedAt: c.Began, Notes: maps.Clone(c.Notes),
 		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key, tc: ctxperm.New(live),
 	}
+	defer func() { err = l.without(err) }()
 	err = runRevert(ctx, t.t.spec.Revert, rc)
 	if closed := l.close(ctx, live); closed != nil {
 		live.Abort(context.WithoutCancel(ctx))
@@ -74,6 +75,23 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 	live.Abort(context.WithoutCancel(ctx))
 	return err
 }
+
+// without takes the values of opened secrets out of the text of an error.
+func (l *Line) without(err error) error {
+	if err == nil || l.known.Scrub(err.Error()) == err.Error() {
+		return err
+	}
+	return &scrubbedError{text: l.known.Scrub(err.Error()), err: err}
+}
+
+// scrubbedError is an error of which only the kind is the one that it wraps.
+type scrubbedError struct {
+	text string
+	err  error
+}
+
+func (e *scrubbedError) Error() string        { return e.text }
+func (e *scrubbedError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // runRevert runs a tool's Revert on a goroutine of its own. One that does not
 // return in its time, or panics, leaves it unknown whether the effect is gone.
@@ -154,7 +172,11 @@ func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verif
 		s.Output = output
 		v = l.probe(ctx, t, s)
 	}
-	return revert.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: v.Findings(), Evidence: evidence(v)}
+	findings := v.Findings()
+	for i := range findings {
+		findings[i] = l.known.Scrub(findings[i])
+	}
+	return revert.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: findings, Evidence: evidence(v)}
 }
 
 func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {

@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -420,6 +421,9 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	raw, err := canon.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("note %q: %w", key, err)
+	}
+	if known := SecretsOf(c.cfg.Drivers); !known.None() && known.Scrub(key+"\n"+string(raw)) != key+"\n"+string(raw) {
+		return errors.New("a note would hold the value of a secret: note its name instead")
 	}
 	line := revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}}
 	return c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true})

@@ -1,0 +1,97 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+)
+
+// Secret is a handle of a secret, for one call. It prints, marshals and logs as its
+// name. The zero Secret stands for nothing.
+type Secret struct {
+	name  string
+	value func(line.Key) (string, error) // what follows pointers finds no value in a function
+}
+
+// errKey: only this module can make a key that works.
+var errKey = errors.New("the value of a secret is for handles of remit alone")
+
+// Open asks for the use of a secret, and gives its handle to the call that tc
+// belongs to. A name that the store does not know is ErrInvalid, and told only to
+// who may use it.
+func Open(ctx context.Context, tc ctxperm.ToolContext, name string) (Secret, error) {
+	store, err := ctxperm.DriverOf[*Store](ctx, tc)
+	if errors.Is(err, ctxperm.ErrNoDriver) {
+		return Secret{}, fmt.Errorf("open a secret: %w; make one with secrets.New, and give it to the runtime with agent.Driver", err)
+	}
+	if err != nil {
+		return Secret{}, fmt.Errorf("open a secret: %w", err)
+	}
+	return store.Open(ctx, tc, name)
+}
+
+// Open is Open with this store, for handles that were given one of their own.
+func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (Secret, error) {
+	r, err := perm.KindSecret.Resource(name)
+	if err != nil {
+		return Secret{}, fmt.Errorf("open a secret: %w: %w", ctxperm.ErrInvalid, err)
+	}
+	permit, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Use, r.String()))
+	if err != nil {
+		return Secret{}, err
+	}
+	defer permit.End()
+	value, err := s.read(ctx, name)
+	if err != nil {
+		return Secret{}, err
+	}
+	call := permit.Line(line.NewKey())
+	return Secret{name: name, value: func(k line.Key) (string, error) {
+		if !k.Valid() {
+			return "", errKey
+		}
+		op, err := call.Enter(context.WithoutCancel(ctx))
+		if err != nil {
+			return "", err
+		}
+		defer op.Leave()
+		return value, nil
+	}}, nil
+}
+
+// Reveal returns the value, for packages of this module, while the call lasts.
+func (s Secret) Reveal(k line.Key) (string, error) {
+	if s.value == nil {
+		return "", fmt.Errorf("the zero secret: %w", ctxperm.ErrClosed)
+	}
+	return s.value(k)
+}
+
+// Name returns the name, "" of the zero Secret.
+func (s Secret) Name() string { return s.name }
+
+// String returns the secret's resource, such as secret://github.
+func (s Secret) String() string { return "secret://" + s.name }
+
+// GoString is String.
+func (s Secret) GoString() string { return s.String() }
+
+// Format writes String for every verb.
+func (s Secret) Format(f fmt.State, verb rune) {
+	if verb == 'q' {
+		_, _ = fmt.Fprintf(f, "%q", s.String())
+		return
+	}
+	_, _ = fmt.Fprint(f, s.String())
+}
+
+// MarshalText writes String.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue is String.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

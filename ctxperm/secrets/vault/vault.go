@@ -1,0 +1,244 @@
+// Package vault keeps secrets in a file encrypted with age, for machines without a
+// keyring. The file is worth nothing without its identity, a private key in a file
+// of its own, which is best kept elsewhere: in memory, on a token, with the service
+// manager.
+package vault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"filippo.io/age"
+
+	"github.com/remit-dev/remit/ctxperm/secrets"
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// maxFile bounds what is read of a file that somebody else may have written.
+const maxFile = 4 << 20
+
+// Vault is an encrypted file of secrets and the file of its identity. Reading is
+// safe for concurrent use, also while another process writes; of two that write at
+// once one is refused.
+type Vault struct{ path, identity string }
+
+// At names the two files. Nothing is opened.
+func At(path, identity string) Vault { return Vault{path: path, identity: identity} }
+
+// NewIdentity makes a new identity file, which must not be there yet, readable for
+// its owner alone.
+func NewIdentity(path string) error {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "# public key: %s\n%s\n", id.Recipient(), id)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Source is one secret of the vault. The file is read each time.
+func (v Vault) Source(name string) secrets.Source {
+	return func(context.Context) (string, error) {
+		all, err := v.read()
+		if err != nil {
+			return "", err
+		}
+		value, ok := all[name]
+		if !ok {
+			return "", fmt.Errorf("%s in %s: %w", name, v.path, secrets.ErrNotFound)
+		}
+		return value, nil
+	}
+}
+
+// Names lists the secrets, in order; none where there is no file yet.
+func (v Vault) Names() ([]string, error) {
+	if _, err := os.Stat(v.path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	all, err := v.read()
+	return slices.Sorted(maps.Keys(all)), err
+}
+
+// Set keeps a secret, in the place of one of the same name.
+func (v Vault) Set(name, value string) error {
+	return v.change(func(all map[string]string) error {
+		all[name] = value
+		return nil
+	})
+}
+
+// Remove forgets a secret; secrets.ErrNotFound where there is none.
+func (v Vault) Remove(name string) error {
+	return v.change(func(all map[string]string) error {
+		if _, ok := all[name]; !ok {
+			return fmt.Errorf("%s in %s: %w", name, v.path, secrets.ErrNotFound)
+		}
+		delete(all, name)
+		return nil
+	})
+}
+
+// contents is what is encrypted.
+type contents struct {
+	V       int               `json:"v"`
+	Secrets map[string]string `json:"secrets"`
+}
+
+func (v Vault) read() (map[string]string, error) {
+	ids, err := v.identities()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(v.path)
+	if err != nil {
+		return nil, fmt.Errorf("the vault: %w", err)
+	}
+	defer f.Close()
+	plain, err := age.Decrypt(io.LimitReader(f, maxFile), ids...)
+	var none *age.NoIdentityMatchError
+	if errors.As(err, &none) {
+		return nil, fmt.Errorf("the vault %s is encrypted for another identity than %s", v.path, v.identity)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the vault %s is damaged, or no file of age: %w", v.path, err)
+	}
+	data, err := io.ReadAll(plain)
+	if err != nil {
+		return nil, fmt.Errorf("the vault %s is damaged: %w", v.path, err)
+	}
+	var c contents
+	if canon.Decode(data, &c) != nil || c.V != 1 { // an error would repeat what was decrypted
+		return nil, fmt.Errorf("the vault %s holds something else than secrets of version 1", v.path)
+	}
+	return c.Secrets, nil
+}
+
+// identities reads the private keys. A file that others can read is refused: it
+// would be no secret.
+func (v Vault) identities() ([]age.Identity, error) {
+	f, err := os.Open(v.identity)
+	if err != nil {
+		return nil, fmt.Errorf("the identity of the vault: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("others can read the identity %s (mode %04o): chmod 600 it, and set the secrets anew if anybody did", v.identity, info.Mode().Perm())
+	}
+	ids, err := age.ParseIdentities(io.LimitReader(f, maxFile))
+	if err != nil { // an error could repeat a key
+		return nil, fmt.Errorf("%s is not an identity file of age", v.identity)
+	}
+	return ids, nil
+}
+
+// change reads, changes and replaces the file. It is whole at every moment: old or
+// new.
+func (v Vault) change(f func(map[string]string) error) (err error) {
+	lock := v.path + ".lock"
+	held, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("somebody else is changing %s; if nobody is, remove %s", v.path, lock)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Close(), os.Remove(lock)) }()
+	all := map[string]string{}
+	if _, err := os.Stat(v.path); !errors.Is(err, fs.ErrNotExist) {
+		if all, err = v.read(); err != nil {
+			return err
+		}
+	}
+	if err := f(all); err != nil {
+		return err
+	}
+	return v.write(all)
+}
+
+func (v Vault) write(all map[string]string) error {
+	ids, err := v.identities()
+	if err != nil {
+		return err
+	}
+	to, err := recipients(ids)
+	if err != nil {
+		return fmt.Errorf("%s: %w", v.identity, err)
+	}
+	plain, err := json.Marshal(contents{V: 1, Secrets: all})
+	if err != nil {
+		return err
+	}
+	var sealed bytes.Buffer
+	w, err := age.Encrypt(&sealed, to...)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if sealed.Len() >= maxFile {
+		return fmt.Errorf("the vault would have %d bytes; at most %d are read", sealed.Len(), maxFile)
+	}
+	return replace(v.path, sealed.Bytes())
+}
+
+// recipients are the public keys of identities.
+func recipients(ids []age.Identity) (to []age.Recipient, err error) {
+	for _, id := range ids {
+		switch k := id.(type) {
+		case *age.X25519Identity:
+			to = append(to, k.Recipient())
+		case *age.HybridIdentity:
+			to = append(to, k.Recipient())
+		default:
+			return nil, errors.New("no public key can be made of this kind of identity; valid are those of age-keygen")
+		}
+	}
+	return to, nil
+}
+
+func replace(path string, data []byte) error {
+	draft := path + ".new"
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(draft))
+	}
+	if runtime.GOOS == "windows" { // a folder cannot be synced
+		return nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
