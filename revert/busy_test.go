@@ -105,6 +105,39 @@ func TestOfTwoThatBeginOneDoes(t *testing.T) {
 	require.Len(t, txn.UndoneBy, 1)
 }
 
+// TestOfTwoThatTakeOverOneDoes: both saw a transaction, or an undo of it, whose owner
+// is gone.
+func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
+	ctx := t.Context()
+	for name, committed := range map[string]bool{"a transaction": false, "an undo": true} {
+		open, w := revert.MemoryStore(), &world{before()}
+		dead, p, q := newProcess(open, w, 1), newProcess(open, w, 2), newProcess(open, w, 3)
+		rec, err := dead.begin(ctx)
+		require.NoError(t, err)
+		_, err = dead.call(ctx, rec, put(write{"a", 7}))
+		require.NoError(t, err)
+		if committed {
+			require.NoError(t, dead.commit(ctx, rec))
+			dead.dieAt(3)
+			_, err = dead.reverter.Revert(ctx, rec.Txn())
+			require.ErrorIs(t, err, errDead)
+		}
+		dead.die(t)
+		q.host.OnPoint = func(point string) error {
+			if point != "journal.append.adopted" {
+				return nil
+			}
+			rep, err := p.reverter.Revert(ctx, rec.Txn())
+			require.NoError(t, err)
+			require.True(t, rep.Complete(), name)
+			return nil
+		}
+		_, err = q.reverter.Revert(ctx, rec.Txn())
+		require.ErrorIs(t, err, revert.ErrBusy, name)
+		require.Equal(t, before(), w.values, name)
+	}
+}
+
 // TestOpenTransactionIsItsOwners: one of a living process, this one too, is ended
 // by whoever knows that none of its calls runs.
 func TestOpenTransactionIsItsOwners(t *testing.T) {

@@ -219,6 +219,9 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 		Lines: []Line{{Body: &Adopted{From: t.Owner, To: me}}},
 		Take:  Take{From: t.Owner, To: Ownership{Txn: t.ID, Owner: me}}, Durable: true,
 	})
+	if errors.Is(err, ErrNotOwner) {
+		return nil, fmt.Errorf("transaction %s was taken over at this moment: %w; look again", t.ID, ErrBusy)
+	}
 	if err != nil {
 		return nil, err
 	}
