@@ -117,6 +117,10 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
+		{"refused, and the policy does not ask any more", func(d *desk, txn, call string) tool.Outcome {
+			require.NoError(d.t, d.answer(call, false, "boss"))
+			return d.resume("package remit\nallow contains \"anything\"\n", "v1", txn, call)
+		}, "refused by boss: because", tool.StatusDenied},
 		{"given by who asks", func(d *desk, txn, call string) tool.Outcome {
 			require.ErrorIs(d.t, d.answer(call, true, "coder"), tool.ErrDenied)
 			return d.resume(asksForPivots, "v1", txn, call)
@@ -159,6 +163,20 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 			require.Zero(t, d.sent, "the tool's code is not entered")
 		})
 	}
+}
+
+// TestNobodyAnswersWhatIsOver: what waits in a transaction that has ended can neither be
+// approved nor go on.
+func TestNobodyAnswersWhatIsOver(t *testing.T) {
+	d := newDesk(t)
+	txn, call := d.ask()
+	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
+		_, err := rt.Revert(context.Background(), txn)
+		require.NoError(t, err)
+	})
+	err := d.answer(call, true, "boss")
+	require.ErrorIs(t, err, tool.ErrInvalid)
+	require.ErrorContains(t, err, "its transaction is reverted")
 }
 
 func TestAnswerToAnotherQuestion(t *testing.T) {

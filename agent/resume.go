@@ -58,6 +58,8 @@ func (rt *Runtime) waiting(ctx context.Context, call, by string) (t *revert.Txn,
 	case err != nil:
 	case c.Phase != revert.PhasePending:
 		err = fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
+	case t.End != "" || t.Aborting:
+		err = fmt.Errorf("call %s waits for nobody any more, its transaction is %s: %w", call, t.State(), tool.ErrInvalid)
 	case by == "":
 		err = fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
 	case by == who.ID || slices.Contains(who.Chain, by):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -73,19 +74,47 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 			fix: r.how.hint("show", c.Ref.Call) + " tells of it",
 		}
 	}
+	if t.End != "" || t.Aborting {
+		return &problem{
+			code: exitUsage, what: "call " + c.Ref.Call + " does not wait any more", why: "its transaction " + t.ID + " " + over(t),
+			fix: r.how.hint("log", "--txn", t.ID) + " tells of it",
+		}
+	}
 	if err := r.samePolicy(engine, c); err != nil {
 		return err
 	}
-	if r.tx, err = rt.Open(ctx, t.ID); err != nil {
+	if err := r.open(ctx, rt, t.ID); err != nil {
 		return err
 	}
 	out, _ := r.tx.Resume(ctx, c.Ref.Call)
 	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, mended(out, &r.how))
 	end := r.how.atEnd
-	if out.Status == tool.StatusPending {
+	if out.Status == tool.StatusPending || othersWait(t, c) {
 		end = "keep"
 	}
 	return r.finish(ctx, end)
+}
+
+// open makes a transaction whose process is gone the runner's own.
+func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
+	if r.tx, err = rt.Open(ctx, id); errors.Is(err, revert.ErrBusy) {
+		err = &problem{code: exitUsage, what: "transaction " + id + " is in use", why: err.Error(), fix: r.how.hint("log", "--txn", id) + " tells of it"}
+	}
+	return err
+}
+
+// over says how a transaction takes no more calls.
+func over(t *revert.Txn) string {
+	if t.End == "" {
+		return "is being taken back"
+	}
+	return "is " + string(t.State())
+}
+
+// othersWait reports whether a transaction has a call that waits beside c. It is
+// not over before that has gone on.
+func othersWait(t *revert.Txn, c *revert.Call) bool {
+	return slices.ContainsFunc(t.Calls, func(o *revert.Call) bool { return o.Phase == revert.PhasePending && o.Ref != c.Ref })
 }
 
 // samePolicy refuses to take the workspace policy for the one that asked, where
@@ -124,7 +153,7 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 			}
 		}
 	}
-	if r.tx, err = rt.Open(ctx, id); err != nil {
+	if err := r.open(ctx, rt, id); err != nil {
 		return err
 	}
 	return r.finish(ctx, r.how.atEnd)
