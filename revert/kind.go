@@ -276,6 +276,11 @@ type Failed struct {
 	Stage  string `json:"stage,omitempty"`
 	Why    string `json:"why"`
 	Proof  string `json:"proof"` // taken_back, no_effect, probe, pure, not_started
+
+	// Of a call that was denied while it ran: what it asked for and did not get, and
+	// how that was decided.
+	Access   *Access         `json:"access,omitempty"`
+	Decision json.RawMessage `json:"decision,omitempty"`
 }
 
 // Spent reports whether the call may have had an effect before it ended without

@@ -91,6 +91,24 @@ func decodeInput(input any, limit int) (canon.Value, error) {
 	return v, nil
 }
 
+// Accesses returns the exact accesses that a call with this input asks for before
+// it runs. None means that it is asked for as a call of the tool. What it asks for
+// while it runs is not among them.
+func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
+	if t.t == nil {
+		return nil, fmt.Errorf("a tool that was never made touches nothing: %w", ErrInvalid)
+	}
+	value, err := decodeInput(input, len(input)) // whoever asks has it in memory already
+	if err == nil {
+		err = t.t.input.Validate(value)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	exact, _, err := t.t.accesses(value)
+	return exact, err
+}
+
 // accesses computes what one call will touch: each need whose parameters the
 // input fills in, and what the tool's own Access says.
 func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm.Set, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/verify"
@@ -38,6 +39,10 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 	out := l.outcome(i.permitted, status)
 	out.Stage, out.Changes = stage, viewChanges(i.live.Changes())
 	out.Error = &Problem{What: whatOf(status), Why: err.Error()}
+	body := &revert.Failed{Status: string(status), Stage: stage}
+	if status == StatusDenied {
+		refusedInside(i, err, &out, body)
+	}
 	p := l.prove(ctx, i, m)
 	if p != noProof && len(i.live.Changes()) > 0 {
 		results, tbErr := l.withdraw(ctx, i)
@@ -57,8 +62,23 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 		l.end(ctx, i, &out, &revert.Unknown{Status: string(StatusUnknown), Why: i.veil.text(err.Error())})
 		return out.withText().without(i.input)
 	}
-	l.end(ctx, i, &out, &revert.Failed{Status: string(status), Stage: stage, Why: i.veil.text(err.Error()), Proof: string(p)})
+	body.Why, body.Proof = i.veil.text(err.Error()), string(p)
+	l.end(ctx, i, &out, body)
 	return out.withText().without(i.input)
+}
+
+// refusedInside tells of an access that a running call asked for and did not get:
+// what was decided about that, and not what let the call begin.
+func refusedInside(i intended, err error, out *Outcome, body *revert.Failed) {
+	var d *line.DeniedError
+	if !errors.As(err, &d) {
+		return
+	}
+	decision := i.veil.decision(d.Decision)
+	out.Decision, out.Error.Fix = &decision, howToAllow(d, i.tool)
+	access := accessText(d.Access)
+	body.Access = &access
+	body.Decision, _ = canon.Marshal(decision) // plain data
 }
 
 // withdraw takes the changes of a failed call back. What only the call knew of

@@ -48,6 +48,33 @@ func TestNeedIsFilledInByAString(t *testing.T) {
 	}
 }
 
+// TestAccessesOfAnInput: what a call would be asked for can be told before it is
+// made, and of no input that it would not be made with.
+func TestAccessesOfAnInput(t *testing.T) {
+	t.Run("needs that the input fills in", func(t *testing.T) {
+		move, err := tool.FromSpec(tool.Spec{
+			Name: "move", Execute: does,
+			Input: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"from":{"type":"string"},"to":{"type":"string"}},"required":["from"]}`),
+			Needs: []perm.ResourceAccess{perm.Access(perm.Delete, "file://workspace/{from}"), perm.Access(perm.Write, "file://workspace/{to}"), perm.Access(perm.List, "file://workspace/**")},
+		})
+		require.NoError(t, err)
+		all, err := move.Accesses(json.RawMessage(`{"from":"a b","to":"c"}`))
+		require.NoError(t, err)
+		require.Equal(t, []perm.ResourceAccess{perm.Access(perm.Delete, "file://workspace/a%20b"), perm.Access(perm.Write, "file://workspace/c")}, all)
+		all, err = move.Accesses(json.RawMessage(`{"from":"a"}`))
+		require.NoError(t, err)
+		require.Equal(t, []perm.ResourceAccess{perm.Access(perm.Delete, "file://workspace/a")}, all)
+		for _, bad := range []string{`{}`, `{"from":"a","from":"b"}`, `{"from":7}`, `nonsense`, ``} {
+			_, err := move.Accesses(json.RawMessage(bad))
+			require.ErrorIs(t, err, tool.ErrInvalid, bad)
+		}
+		_, err = move.Accesses(json.RawMessage(`{"from":"../a"}`))
+		require.Error(t, err)
+	})
+	_, err := tool.Tool{}.Accesses(json.RawMessage(`{}`))
+	require.ErrorIs(t, err, tool.ErrInvalid)
+}
+
 // TestNoGoFunctionIsSandboxed: nothing would keep it to its accesses, so no
 // constructor takes the claim.
 func TestNoGoFunctionIsSandboxed(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
 )
 
 // explainFlags is what remit policy explain is told.
@@ -174,7 +175,11 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 		return nil, err
 	}
 	base.request.Txn = perm.TxnFacts{ID: t.ID}
-	a.tool(&base, c)
+	called := a.tool(&base, c)
+	if c.Denied != nil && !base.redacted {
+		// Only the one that was refused is on the record, and another may be next.
+		accesses = wouldTouch(called, c.Denied.Input, accesses)
+	}
 	if len(accesses) == 0 {
 		accesses = []revert.Access{{Action: string(perm.Call), Resource: "tool://" + c.Tool.Name}}
 	}
@@ -187,7 +192,35 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 		one.request.Access = perm.AccessFacts{Action: perm.Action(access.Action), Resource: r.Facts(), Method: access.Method}
 		asks = append(asks, one)
 	}
+	if c.Failed != nil && c.Failed.Access != nil {
+		inside, err := base.inside(c.Failed)
+		return append(asks, inside), err
+	}
 	return asks, nil
+}
+
+// wouldTouch are all accesses that a call of the tool has before it runs; those
+// that are known where that cannot be told.
+func wouldTouch(t tool.Tool, input json.RawMessage, known []revert.Access) (all []revert.Access) {
+	exact, err := t.Accesses(input)
+	if err != nil || len(exact) == 0 {
+		return known
+	}
+	for _, a := range exact {
+		all = append(all, revert.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	return all
+}
+
+// inside is what the policy was asked about a call that ran, and refused.
+func (r recordedAsk) inside(f *revert.Failed) (recordedAsk, error) {
+	resource, err := perm.ParseResource(f.Access.Resource)
+	if err != nil {
+		return r, err
+	}
+	r.request.Access = perm.AccessFacts{Action: perm.Action(f.Access.Action), Resource: resource.Facts(), Method: f.Access.Method, Dynamic: true}
+	r.stage, r.decision = f.Stage, &perm.DecisionRecord{}
+	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
 func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, err error) {
@@ -218,13 +251,13 @@ func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, er
 }
 
 // tool fills in what the tool of a call declares.
-func (a *app) tool(ask *recordedAsk, c *revert.Call) {
+func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 	ask.gone = true
 	for _, t := range a.builtin() {
 		if t.Name() != c.Tool.Name || c.Tool.Digest != "" && t.Digest() != c.Tool.Digest {
 			continue
 		}
-		ask.gone, ask.request.Tool = false, t.Facts()
+		called, ask.gone, ask.request.Tool = t, false, t.Facts()
 		if c.Started == nil {
 			ask.request.Call.EffectClass, ask.request.Call.Declared = string(t.Class()), t.Spec().EffectClass != ""
 		}
@@ -235,6 +268,7 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) {
 	if ask.request.Call.EffectClass == "" {
 		ask.request.Call.EffectClass = string(revert.Pivot)
 	}
+	return called
 }
 
 // whoAsked reads a session's principal, and the labels that it had.
@@ -268,8 +302,11 @@ func (p paint) explained(w io.Writer, x explained) {
 	if x.Decision.Effect == perm.Deny.String() {
 		effect = p.bad(x.Decision.Effect)
 	}
-	access := perm.ResourceAccess{Action: x.Access.Action, Resource: x.Access.Resource.Text, Method: x.Access.Method}
-	_, _ = fmt.Fprintf(w, "%s  %s: %s\n", effect, printable(x.Tool), printable(access.String()))
+	access, when := perm.ResourceAccess{Action: x.Access.Action, Resource: x.Access.Resource.Text, Method: x.Access.Method}, ""
+	if x.Access.Dynamic {
+		when = ", asked for while it ran"
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s: %s%s\n", effect, printable(x.Tool), printable(access.String()), when)
 	for _, r := range x.Decision.Reasons {
 		_, _ = fmt.Fprintf(w, "  %-8s %s\n", r.Set, printable(withPlace(r.Text, r.At)))
 	}

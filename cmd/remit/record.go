@@ -176,6 +176,7 @@ type callRecord struct {
 	Declared    bool                       `json:"declared"`
 	Confinement string                     `json:"confinement,omitempty"`
 	Access      []revert.Access            `json:"access"`
+	Refused     *refusedRecord             `json:"refused,omitempty"` // by what the call asked while it ran
 	Approval    *revert.Approval           `json:"approval"`
 	Expires     *time.Time                 `json:"expires,omitempty"`  // of one that waits: later answers do not count
 	Answered    *revert.Answered           `json:"answered,omitempty"` // of one that waits: the newest answer, which counts when it goes on
@@ -183,6 +184,12 @@ type callRecord struct {
 	Output      json.RawMessage            `json:"output"`
 	Verdicts    []revert.Verified          `json:"verdicts"`
 	Undo        *undoRecord                `json:"undo"`
+}
+
+// refusedRecord is what a call asked for while it ran, and did not get.
+type refusedRecord struct {
+	revert.Access
+	Decision *decision `json:"decision"`
 }
 
 // undoRecord is how a call was taken back.
@@ -257,6 +264,13 @@ func (r *callRecord) ended(c *revert.Call) {
 		r.Output = c.Done.Output
 	case c.Failed != nil:
 		r.Stage, r.Why = c.Failed.Stage, c.Failed.Why
+		if c.Failed.Access != nil {
+			r.Refused = &refusedRecord{*c.Failed.Access, nil}
+			var d perm.DecisionRecord
+			if json.Unmarshal(c.Failed.Decision, &d) == nil {
+				r.Refused.Decision = decisionOf(&d)
+			}
+		}
 	case c.Unknown != nil:
 		r.Why = c.Unknown.Why
 	}

@@ -148,7 +148,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 	row("redacted", strings.Join(c.Redacted, ", "))
 	row("effect", effectWords(c))
 	touches := "touches"
-	if c.Status == string(tool.StatusDenied) {
+	if c.Status == string(tool.StatusDenied) && c.Refused == nil {
 		touches = "refused"
 	}
 	for _, access := range c.Access {
@@ -173,6 +173,14 @@ func (p paint) record(w io.Writer, c callRecord) {
 			by += ", for calls to come: " + c.Approval.Grant
 		}
 		row("approved", by)
+	}
+	if c.Refused != nil {
+		row("refused", c.Refused.Action+" "+c.Refused.Resource)
+		if c.Refused.Decision != nil {
+			for _, r := range c.Refused.Decision.Reasons {
+				row("", withPlace("because "+r.Text, r.At))
+			}
+		}
 	}
 	row("why", once(c.Why))
 	if c.Decided != nil {
