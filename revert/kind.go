@@ -3,6 +3,7 @@ package revert
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -69,16 +70,24 @@ func (k Kind) Erasable() bool {
 // only bodies.
 type Body interface{ kind() Kind }
 
-// newBody returns an empty body to decode into.
-func newBody(k Kind) (Body, error) {
+// bodies has a body of each kind.
+var bodies = func() map[Kind]reflect.Type {
+	types := map[Kind]reflect.Type{}
 	for _, b := range []Body{
 		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
 	} {
-		if b.kind() == k {
-			return b, nil
-		}
+		types[b.kind()] = reflect.TypeOf(b).Elem()
+	}
+	return types
+}()
+
+// newBody returns an empty body to decode into.
+func newBody(k Kind) (Body, error) {
+	if t, ok := bodies[k]; ok {
+		b, _ := reflect.New(t).Interface().(Body) // as the list above is of bodies
+		return b, nil
 	}
 	return nil, fmt.Errorf("record kind %q is not known here: a newer remit wrote it", k)
 }
