@@ -270,7 +270,9 @@ func (f *fsck) stream(ctx context.Context, e Entry, r Record) {
 	}
 	for first, err := range f.journal.Entries(ctx, Query{Txn: r.Txn, Limit: 1}) {
 		switch {
-		case err != nil: // told where the entry itself is read
+		case err != nil && first.Pos != 0: // told where the entry itself is read
+		case err != nil:
+			f.problem(e.Pos, "the beginning of transaction %s cannot be read: %w", r.Txn, err)
 		case first.Header.Kind == KindBegun:
 			f.begun.add(r.Txn)
 		case first.Pos == e.Pos: // told once

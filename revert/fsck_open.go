@@ -32,7 +32,11 @@ func (f *fsck) unfinished(ctx context.Context) error {
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.open), func(a, b string) int { return cmp.Compare(f.open[a], f.open[b]) }) {
-		if t, err := Load(ctx, f.journal, id); err == nil && t.End == "" {
+		t, err := Load(ctx, f.journal, id)
+		switch {
+		case err != nil:
+			f.problem(f.open[id], "transaction %s is held for ended, and cannot be told any more: %w", id, err)
+		case t.End == "":
 			f.problem(f.open[id], "transaction %s has no end in its records, and is held for ended: nothing guards what it touched", id)
 		}
 	}
