@@ -3,144 +3,187 @@ package revert_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
-	"maps"
-	"testing"
 
-	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/remit-dev/remit/revert"
 )
 
-var errFault = errors.New("the journal does not answer")
+var errFault = errors.New("this operation failed")
 
-// faulty is a journal whose n-th operation fails, and no other.
-type faulty struct {
-	revert.Journal
-	left   int // operations before it
-	failed bool
+// faults fails the n-th of all operations that a process has on its journal and on
+// the world, and says where that was.
+type faults struct {
+	left int // operations before it; negative: none fails
+	how  fault
+	at   string // the operation that failed; empty: not yet
+	only string // counts no others, where it is set
+	log  []string
 }
 
-func (f *faulty) fails() bool {
-	f.left--
-	f.failed = f.failed || f.left == -1
-	return f.left == -1
+// fault is how an operation fails.
+type fault struct {
+	lost  bool // what it does is done, and only the answer is not there; what is read ends half-way
+	stuck bool // and nothing works from then on: a journal that cannot tell what it has stored does so
+}
+
+// hit counts an operation. What fails is not to be done, unless it is lost.
+func (f *faults) hit(op string) (fails, lost bool) {
+	if f.at != "" {
+		return f.how.stuck, false
+	}
+	f.log = append(f.log, op)
+	if f.only != "" && f.only != op {
+		return false, false
+	}
+	if f.left--; f.left != -1 {
+		return false, false
+	}
+	f.at = op
+	return true, f.how.lost
+}
+
+// try does something unless it fails, and returns what happened.
+func (f *faults) try(op string, do func() error) error {
+	fails, lost := f.hit(op)
+	if !fails {
+		return do()
+	}
+	if lost {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", op, errFault)
+}
+
+// faulty is a journal with faults.
+type faulty struct {
+	revert.Journal
+	*faults
 }
 
 func (f *faulty) Append(ctx context.Context, b revert.Batch) error {
-	if f.fails() {
-		return errFault
+	fails, lost := f.hit("append")
+	if fails && (!lost || !f.how.stuck) { // else it was stored, and the answer is lost
+		return fmt.Errorf("append: %w", errFault)
 	}
-	return f.Journal.Append(ctx, b)
+	err := f.Journal.Append(ctx, b)
+	if fails && err == nil {
+		err = fmt.Errorf("append: %w", errFault)
+	}
+	return err
 }
 
 func (f *faulty) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	if !f.fails() {
+	fails, lost := f.hit("read entries")
+	if !fails {
 		return f.Journal.Entries(ctx, q)
 	}
-	return func(yield func(revert.Entry, error) bool) { yield(revert.Entry{}, errFault) }
-}
-
-func (f *faulty) Unfinished(ctx context.Context) ([]revert.Ownership, error) {
-	if f.fails() {
-		return nil, errFault
-	}
-	return f.Journal.Unfinished(ctx)
-}
-
-func (f *faulty) Alive(ctx context.Context, owner string) (bool, error) {
-	if f.fails() {
-		return false, errFault
-	}
-	return f.Journal.Alive(ctx, owner)
-}
-
-func (f *faulty) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
-	if f.fails() {
-		return revert.Blob{}, errFault
-	}
-	return f.Journal.Keep(ctx, r)
-}
-
-// TestJournalThatFailsOnce: whatever is done to a transaction, a journal that
-// fails at any one operation is told to whoever asked, is never a complete
-// report, and the same done again comes to the same end as without the failure.
-func TestJournalThatFailsOnce(t *testing.T) {
-	ctx := context.Background()
-	for _, tt := range []struct {
-		name   string
-		commit bool
-		undone bool // was taken back before
-		do     func(p *process, id string) (revert.Report, error)
-		want   map[string]string
-	}{
-		{"revert of what is committed", true, false, func(p *process, id string) (revert.Report, error) { return p.reverter.Revert(ctx, id) }, before()},
-		{"revert of what an owner left", false, false, func(p *process, id string) (revert.Report, error) { return p.reverter.Revert(ctx, id) }, before()},
-		{"redo", true, true, func(p *process, id string) (revert.Report, error) { return p.reverter.Redo(ctx, id, "kim") }, after()},
-		{"preview", true, false, func(p *process, id string) (revert.Report, error) {
-			return p.reverter.Preview(ctx, id, revert.Undoing{})
-		}, after()},
-		{"recover", false, false, func(p *process, _ string) (revert.Report, error) {
-			found, err := p.reverter.Recover(ctx)
-			if err == nil && len(found.Failed) > 0 {
-				err = errFault // told of this one transaction; the others were gone on with
+	return func(yield func(revert.Entry, error) bool) {
+		for e, err := range f.Journal.Entries(ctx, q) {
+			if lost && !yield(e, err) {
+				return // with what it wanted to know
 			}
-			return revert.Report{}, err
-		}, after()},
-		{"revert of a call", true, false, func(p *process, id string) (revert.Report, error) {
-			t, err := revert.Load(ctx, p.journal, id)
-			if err != nil {
-				return revert.Report{}, err
-			}
-			return p.reverter.Undo(ctx, t.Calls[1].Ref.Call, revert.Undoing{})
-		}, map[string]string{"a": "7", "b": "2", "c": "8"}},
-		{"adopt", false, false, func(p *process, id string) (revert.Report, error) {
-			_, err := p.reverter.Adopt(ctx, id)
-			return revert.Report{}, err
-		}, after()},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for n := 0; ; n++ {
-				open, w := revert.MemoryStore(), &world{maps.Clone(before())}
-				first := newProcess(open, w, 1)
-				rec, err := first.begin(ctx)
-				require.NoError(t, err)
-				id := rec.Txn()
-				for _, c := range []callSpec{put(write{"a", 7}, write{"c", 8}), put(write{"a", 9}, write{"b", nil})} {
-					_, err := first.call(ctx, rec, c)
-					require.NoError(t, err)
-				}
-				if tt.commit {
-					require.NoError(t, first.commit(ctx, rec))
-				}
-				if tt.undone {
-					_, err := first.reverter.Revert(ctx, id)
-					require.NoError(t, err)
-				}
-				first.die(t)
-
-				f := &faulty{Journal: open(), left: n}
-				p := newProcess(func() revert.Journal { return f }, w, 2)
-				report, err := tt.do(p, id)
-				if !f.failed {
-					require.NoError(t, err)
-					require.Equal(t, tt.want, w.values)
-					require.Greater(t, n, 1, "the journal was hardly asked")
-					return
-				}
-				require.ErrorIs(t, err, errFault, "at operation %d", n)
-				require.False(t, report.State != "" && report.Complete(), "at operation %d: %+v", n, report)
-				p.die(t)
-
-				again := newProcess(open, w, 3)
-				_, err = again.reverter.Recover(ctx)
-				require.NoError(t, err, "at operation %d", n)
-				_, err = tt.do(again, id)
-				require.NoError(t, err, "at operation %d", n)
-				require.Equal(t, tt.want, w.values, "at operation %d", n)
-				again.die(t)
-			}
-		})
+			break
+		}
+		yield(revert.Entry{}, fmt.Errorf("read entries: %w", errFault))
 	}
+}
+
+func (f *faulty) Unfinished(ctx context.Context) (open []revert.Ownership, err error) {
+	return open, f.try("list what is unfinished", func() error { open, err = f.Journal.Unfinished(ctx); return err })
+}
+
+func (f *faulty) Alive(ctx context.Context, owner string) (alive bool, err error) {
+	return alive, f.try("ask for an owner", func() error { alive, err = f.Journal.Alive(ctx, owner); return err })
+}
+
+func (f *faulty) Head(ctx context.Context) (h revert.Head, err error) {
+	return h, f.try("read the head", func() error { h, err = f.Journal.Head(ctx); return err })
+}
+
+func (f *faulty) Hashes(ctx context.Context, at []int64) (h []tlog.Hash, err error) {
+	return h, f.try("read hashes", func() error { h, err = f.Journal.Hashes(ctx, at); return err })
+}
+
+func (f *faulty) Keep(ctx context.Context, r io.Reader) (b revert.Blob, err error) {
+	return b, f.try("keep", func() error { b, err = f.Journal.Keep(ctx, r); return err })
+}
+
+func (f *faulty) Collect(ctx context.Context, gone []revert.BlobRef) (c revert.Collected, err error) {
+	return c, f.try("collect", func() error { c, err = f.Journal.Collect(ctx, gone); return err })
+}
+
+func (f *faulty) Open(ctx context.Context, ref revert.BlobRef) (content io.ReadCloser, err error) {
+	err = f.try("open", func() error { content, err = f.Journal.Open(ctx, ref); return err })
+	if err != nil {
+		return nil, err
+	}
+	return &faultyContent{content, f.faults}, nil
+}
+
+// faultyContent is content with faults.
+type faultyContent struct {
+	io.ReadCloser
+	*faults
+}
+
+func (c *faultyContent) Read(p []byte) (n int, err error) {
+	return n, c.try("read content", func() error { n, err = c.ReadCloser.Read(p); return err })
+}
+
+func (c *faultyContent) Close() error { return c.try("close content", c.ReadCloser.Close) }
+
+// faultyTools stands for the tools of a program: a service that books once for
+// each key and gives back once for each, and a Verify that sees what is booked.
+type faultyTools struct {
+	*faults
+	till *till
+}
+
+type till struct{ booked, given map[string]bool }
+
+func newTill() *till { return &till{map[string]bool{}, map[string]bool{}} }
+
+func (f faultyTools) CanUndo(_ context.Context, c revert.Call) (ok bool, why string) {
+	if c.Class() != revert.Compensable {
+		return false, "its changes are all it did"
+	}
+	err := f.try("find a tool", func() error { return nil })
+	return err == nil, fmt.Sprint(err)
+}
+
+func (f faultyTools) Undo(_ context.Context, _ revert.Recorder, c revert.Call, _, key string) error {
+	return f.try("give back", func() error {
+		if key != revert.UndoKey(c.Started.Key) {
+			return errors.New("under another key")
+		}
+		f.till.given[c.Started.Key] = true
+		return nil
+	})
+}
+
+func (f faultyTools) Probe(_ context.Context, c revert.Call) (v revert.Verified, err error) {
+	return v, f.try("verify", func() error { v = f.look(c); return nil })
+}
+
+func (f faultyTools) Gone(_ context.Context, c revert.Call) revert.Verified {
+	if err := f.try("verify that it is gone", func() error { return nil }); err != nil {
+		return revert.Verified{Verdict: string(revert.CannotTell), Findings: []string{err.Error()}}
+	}
+	return f.look(c)
+}
+
+func (f faultyTools) look(c revert.Call) revert.Verified {
+	switch {
+	case c.Class() != revert.Compensable:
+		return revert.Verified{}
+	case f.till.booked[c.Started.Key] && !f.till.given[c.Started.Key]:
+		return revert.Verified{Verdict: string(revert.Applied)}
+	}
+	return revert.Verified{Verdict: string(revert.AbsentYet)}
 }

@@ -51,7 +51,7 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 		if err := context.Cause(ctx); err != nil {
 			return rec, err
 		}
-		alive, err := r.Journal.Alive(ctx, o.Owner)
+		alive, err := r.alive(ctx, o)
 		if err != nil {
 			return rec, err
 		}
@@ -73,9 +73,27 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 	return rec, failed
 }
 
+// alive reports whether somebody works on a transaction, or may. One that this
+// reverter took over, and nobody asked for, is still without an owner: an earlier
+// recovery did not come to its end.
+func (r *Reverter) alive(ctx context.Context, o Ownership) (bool, error) {
+	if took, given := r.took(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
+		return false, nil
+	}
+	return r.Journal.Alive(ctx, o.Owner)
+}
+
 func (r *Reverter) recoverTxn(ctx context.Context, id string) ([]Settled, error) {
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil {
+		return nil, err
+	}
+	leave, err := r.enter(t.subjects()[0])
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if t, err = Load(ctx, r.Journal, id); err != nil || t.End != "" { // as it is now that nobody else here works on it
 		return nil, err
 	}
 	var waiting []*Txn
@@ -159,7 +177,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if c.Redo != nil {
-		results, err := r.redoCall(ctx, w, rec, c, only, c.Redo.Reverting.By)
+		results, err := r.redoCall(ctx, w, rec, c, only, manner{by: c.Redo.Reverting.By})
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
 		return s, err
 	}

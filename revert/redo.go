@@ -113,9 +113,10 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		}
 	}
 	// Earlier transactions first: what lies on them began later.
+	m := manner{cause: CauseRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
 	for _, s := range ordered {
-		if err := r.redoCalls(ctx, s, only, rec, by, &rep); err != nil {
+		if err := r.redoCalls(ctx, s, only, rec, m, &rep); err != nil {
 			return rep, err
 		}
 	}
@@ -142,7 +143,7 @@ func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
 	return nil
 }
 
-func (r *Reverter) redoCalls(ctx context.Context, t *Txn, only string, rec Recorder, by string, rep *Report) error {
+func (r *Reverter) redoCalls(ctx context.Context, t *Txn, only string, rec Recorder, m manner, rep *Report) error {
 	w, err := r.Ways(ctx, t.Session)
 	if err != nil {
 		return err
@@ -151,10 +152,11 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, only string, rec Recor
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		results, err := r.redoCall(ctx, w, rec, c, only, by)
+		results, err := r.redoCall(ctx, w, rec, c, only, m)
 		if err != nil {
 			return err
 		}
+		m.keep(c, results)
 		for _, res := range results {
 			item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
 			if t.ID != rep.Txn {
@@ -168,12 +170,12 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, only string, rec Recor
 
 // redoCall takes the undo of one call back. The order of writes is that of
 // takeBackCall, and so is what a crash does to it.
-func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only, by string) ([]Result, error) {
+func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string, m manner) ([]Result, error) {
 	ctx = context.WithoutCancel(ctx)
-	if err := w.settleSteps(ctx, c.Redo); err != nil {
+	if err := w.settleTries(ctx, c); err != nil {
 		return nil, err
 	}
-	steps, blobs, err := r.plan(ctx, w, c.taken(only), manner{}, r.Journal)
+	steps, blobs, err := r.plan(ctx, w, c.taken(only), m, r.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +184,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 		id = c.Redo.Call
 	}
 	key := UndoKey(c.Undo.Reverting.Key)
-	reverting := &Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: by, Steps: steps}
+	reverting := &Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
 		return nil, err
 	}

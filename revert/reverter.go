@@ -31,8 +31,11 @@ type Reverter struct {
 
 	mu      sync.Mutex // never held across a wait
 	busy    map[string]bool
-	adopted map[string]bool // open transactions that this reverter took over
+	adopted map[string]adoption // unfinished transactions that this reverter took over
 }
+
+// adoption says what for.
+type adoption struct{ given bool } // to a caller who adds calls to it; else only to end it
 
 // Ways are the means of taking calls back.
 type Ways struct {
@@ -86,7 +89,11 @@ func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
 	}
-	return t, r.settleCalls(ctx, r.recorder(t).In(id), t)
+	if err := r.settleCalls(ctx, r.recorder(t).In(id), t); err != nil {
+		return nil, err
+	}
+	r.adoptedFor(id, adoption{given: true})
+	return t, nil
 }
 
 // RevertTo takes back what an open transaction of this opening did after a
@@ -204,7 +211,7 @@ func (r *Reverter) enter(txn string) (leave func(), err error) {
 // adopt makes this opening of the journal the owner of a transaction whose
 // owner is gone.
 func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
-	if r.took(t.ID) && t.Owner == r.Journal.Owner() {
+	if took, _ := r.took(t.ID); took && t.Owner == r.Journal.Owner() {
 		return t, nil
 	}
 	alive, err := r.Journal.Alive(ctx, t.Owner)
@@ -225,20 +232,26 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	if r.adopted == nil {
-		r.adopted = map[string]bool{}
-	}
-	r.adopted[t.ID] = true
-	r.mu.Unlock()
+	r.adoptedFor(t.ID, adoption{})
 	return Load(ctx, r.Journal, t.ID)
 }
 
-// took reports whether this reverter made the transaction its own.
-func (r *Reverter) took(txn string) bool {
+func (r *Reverter) adoptedFor(txn string, a adoption) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.adopted[txn]
+	if r.adopted == nil {
+		r.adopted = map[string]adoption{}
+	}
+	r.adopted[txn] = a
+}
+
+// took reports whether this reverter made the transaction its own, and gave it to
+// somebody who adds calls to it.
+func (r *Reverter) took(txn string) (took, given bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, took := r.adopted[txn]
+	return took, a.given
 }
 
 func (r *Reverter) recorder(t *Txn) Recorder { return NewRecorder(r.Journal, r.Host, t.Session) }

@@ -49,6 +49,7 @@ type Call struct {
 
 	at      []int64 // positions of Changes on the journal
 	earlier []*Undo // attempts before Undo, oldest first
+	tries   []*Undo // all attempts to take the call back or to bring it back, oldest first
 	outside bool    // the tool's own Revert has ended well, in whichever attempt
 }
 
@@ -345,6 +346,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
 		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b}
+		c.tries = append(c.tries, u)
 		if b.Cause == CauseRedo {
 			c.Redo = u
 		} else {

@@ -16,6 +16,20 @@ type manner struct {
 	force  bool              // what somebody else left is overwritten, once it is kept
 	frozen map[string]string // by resource: the call of unknown outcome that may have touched it
 	upon   map[string]string // by resource: what is known to lie on it
+	kept   map[string]string // by resource: the call before it that is not as it should be there, in words
+}
+
+// keep notes where a call is not as it should be, for those that come after it.
+func (m manner) keep(c *Call, results []Result) {
+	why := "a later call, " + c.Ref.Call + ", changed it and could not be taken back; that one has to go first"
+	if m.cause == CauseRedo {
+		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be brought back; that one has to come first"
+	}
+	for _, r := range results {
+		if !r.Outcome.Clean() {
+			m.kept[r.Resource] = why
+		}
+	}
 }
 
 // takeBackCall takes one call back. The order, "=>" being a barrier:
@@ -105,7 +119,7 @@ func (c *Call) verified() bool {
 // looked at is planned as failed, so that one bad resource does not keep the
 // others from being undone.
 func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]Step, []Blob) {
-	err := w.settleUndo(ctx, c)
+	err := w.settleTries(ctx, c)
 	if err == nil {
 		var steps []Step
 		var blobs []Blob
@@ -235,6 +249,12 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner,
 		if on, ok := m.upon[steps[i].Change.Resource]; ok && steps[i].Plan == Conflict {
 			steps[i].Why = on
 		}
+		// What lies below a version that stays does not go before it: that one could
+		// not go any more then, or would bring back what it had found. Nor is it gone
+		// already: who knows what the other one has left half done.
+		if why, ok := m.kept[steps[i].Change.Resource]; ok && steps[i].Plan.Clean() {
+			steps[i].Plan, steps[i].Why = Conflict, why
+		}
 		if holder, ok := m.frozen[steps[i].Change.Resource]; ok {
 			steps[i].Plan, steps[i].Why = UndoUnknown, "a later call, "+holder+", may have touched it and its outcome is unknown"
 		}
@@ -255,33 +275,40 @@ func (r *Reverter) applyStep(ctx context.Context, w Ways, s Step) Result {
 	return res
 }
 
-// settleUndo puts in order what an attempt left that has no end, or ended with
-// steps that went wrong.
-func (w Ways) settleUndo(ctx context.Context, c *Call) error {
-	if c.Undo == nil || c.Undone() {
-		return nil
-	}
-	return w.settleSteps(ctx, c.Undo)
-}
-
-func (w Ways) settleSteps(ctx context.Context, u *Undo) error {
-	if u == nil {
-		return nil
-	}
-	for i := len(u.Changes) - 1; i >= 0; i-- { // what the tool's Revert was doing
-		if err := w.settleChange(ctx, u.Changes[i]); err != nil {
-			return err
-		}
-	}
-	for _, s := range u.Reverting.Steps {
-		if s.Plan != Restored {
-			continue
-		}
-		if err := w.settleChange(ctx, s.Change); err != nil {
-			return err
+// settleTries puts in order what the attempts to take a call back, or to bring it
+// back, left that have no end or went wrong: newest first, and all of them, since
+// one that could not do this has left what was there before it.
+func (w Ways) settleTries(ctx context.Context, c *Call) error {
+	for _, u := range slices.Backward(c.tries) {
+		for _, ch := range u.unsettled() {
+			if err := w.settleChange(ctx, ch); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// unsettled lists what the attempt may have left half done, in the order in which
+// it is put in order: what the tool's Revert was doing, then its steps.
+func (u *Undo) unsettled() []Change {
+	clean := map[string]bool{}
+	if u.Reverted != nil {
+		for _, r := range u.Reverted.Results {
+			clean[r.Resource] = r.Outcome.Clean()
+		}
+		if u.Reverted.Complete {
+			return nil
+		}
+	}
+	open := slices.Clone(u.Changes)
+	slices.Reverse(open)
+	for _, s := range u.Reverting.Steps {
+		if s.Plan == Restored && !clean[s.Change.Resource] {
+			open = append(open, s.Change)
+		}
+	}
+	return open
 }
 
 func (w Ways) settleChange(ctx context.Context, c Change) error {

@@ -197,7 +197,7 @@ func reportOf(txn, undo string, items []Item) Report {
 // which version would be the right one.
 func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m manner) ([]Item, error) {
 	items, ways := []Item{}, map[string]Ways{}
-	m.frozen = map[string]string{}
+	m.frozen, m.kept = map[string]string{}, map[string]string{}
 	for _, c := range calls {
 		if err := context.Cause(ctx); err != nil {
 			return items, err
@@ -219,6 +219,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 		} else if results, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
 			return items, err
 		}
+		m.keep(c, results)
 		for _, res := range results {
 			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
@@ -244,7 +245,11 @@ func force(ctx context.Context, s Scheme, changes []Change, steps []Step, blobs 
 		}
 		last := &own[len(own)-1]
 		now, err := s.Settle(ctx, *last)
-		if err != nil || !now.Known() {
+		if err != nil {
+			steps[i].Why += "; it could not be overwritten: " + err.Error()
+			continue
+		}
+		if !now.Known() {
 			continue // it stays a conflict
 		}
 		last.Post = now

@@ -1,0 +1,361 @@
+package revert_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+func undo(id string, how revert.Undoing) request {
+	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Undo(ctx, l.ids[id], how)) }
+}
+
+func redo(id string) request {
+	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Redo(ctx, l.ids[id], "kim")) }
+}
+
+func preview(id string, how revert.Undoing) request {
+	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Preview(ctx, l.ids[id], how)) }
+}
+
+// adopt makes the transaction the process's own before it goes on.
+func adopt(then request) request {
+	return func(ctx context.Context, l *lab) asked {
+		if _, err := l.reverter.Adopt(ctx, l.ids["t"]); err != nil {
+			return asked{err: err}
+		}
+		return then(ctx, l)
+	}
+}
+
+// each asks for one after the other.
+func each(all ...request) request {
+	return func(ctx context.Context, l *lab) (a asked) {
+		for _, one := range all {
+			if a = one(ctx, l); a.err != nil {
+				return a
+			}
+		}
+		return a
+	}
+}
+
+func recovered(ctx context.Context, l *lab) asked {
+	found, err := l.reverter.Recover(ctx)
+	var a asked
+	for _, s := range found.Settled {
+		if a.items = append(a.items, s.Items...); s.As == revert.PhaseUnknown {
+			a.items = append(a.items, revert.Result{Resource: s.Call, Outcome: revert.UndoUnknown, Why: s.Why})
+		}
+	}
+	if a.err = err; err != nil {
+		return a
+	}
+	t, err := revert.Load(ctx, l.open(), l.ids["t"])
+	require.NoError(l.t, err)
+	require.Empty(l.t, t.InFlight(), "a recovery without an error leaves nothing")
+	return a
+}
+
+func scenarios() []scenario {
+	return append(append(undoings(), redoings()...), endings()...)
+}
+
+func undoings() []scenario {
+	committed := func(l *lab) { l.ids["t"] = l.worked() }
+	foreign := func(l *lab) {
+		committed(l)
+		l.shelf.values["a"] = "theirs"
+	}
+	all, forced := revert.Undoing{}, revert.Undoing{Force: "kim"}
+	cascade := revert.Undoing{Cascade: true}
+	others := each(undo("top", all), undo("middle", all))
+	second := func(do func(revert.Undoing) request) request {
+		return func(ctx context.Context, l *lab) asked {
+			return do(revert.Undoing{Calls: []string{l.ids["second"]}})(ctx, l)
+		}
+	}
+	return []scenario{
+		{name: "undo", prepare: committed, do: undo("t", all)},
+		{name: "undo of a call", prepare: committed, do: undo("second", all)},
+		{name: "undo by force", prepare: foreign, do: undo("t", forced)},
+		// What was taken along only because it lay on top is not asked for again.
+		{name: "undo of several", prepare: stacked, do: undo("t", cascade), finish: others},
+		{name: "undo of several, one of them begun", prepare: stackedAndBegun, do: undo("t", cascade), finish: others},
+		{name: "undo that another process began", prepare: begun(undo("t", all), 9), do: undo("t", all)},
+		{name: "undo that went wrong half-way", prepare: halfway(undo("t", all)), do: undo("t", all)},
+		{name: "undo after a redo that went wrong half-way", prepare: func(l *lab) {
+			l.ids["t"] = l.worked()
+			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
+			l.goesWrong(redo("t"), 0)
+		}, do: undo("t", all)},
+		{name: "undo after a redo that did not end", prepare: begunRedo, do: undo("t", all)},
+		{name: "undo of what a dead process left", prepare: left, do: undo("t", all), finish: each(decided, undo("t", all))},
+		{name: "preview", prepare: stacked, do: preview("t", cascade)},
+		{name: "preview by force", prepare: foreign, do: preview("t", forced)},
+		{name: "abort", alive: true, prepare: opened, do: aborted(all), then: undo("t", all)},
+		{name: "abort of a call", alive: true, prepare: opened, do: second(aborted), then: adopt(second(aborted))},
+		{name: "back to a savepoint", alive: true, prepare: opened, do: toSavepoint, then: adopt(toSavepoint)},
+		{
+			name: "back out of a nested transaction", alive: true, prepare: opened, do: outOfNest,
+			again: outOfNestOr(second(aborted)), then: adopt(outOfNestOr(second(aborted))),
+		},
+		{name: "one call", alive: true, prepare: opened, do: oneCall, then: adopt(oneCall)},
+	}
+}
+
+func redoings() []scenario {
+	undone := func(l *lab) {
+		l.ids["t"] = l.worked()
+		rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"])
+		require.NoError(l.t, err)
+		l.ids["undo"] = rep.Undo
+	}
+	return []scenario{
+		{name: "redo", prepare: undone, do: redo("t")},
+		{name: "redo of one undo", prepare: undone, do: redo("undo")},
+		{name: "redo that went wrong half-way", prepare: func(l *lab) {
+			undone(l)
+			l.goesWrong(redo("t"), 0)
+		}, do: redo("t")},
+		{name: "redo of several", prepare: func(l *lab) {
+			stacked(l)
+			rep, err := l.reverter.Undo(l.t.Context(), l.ids["t"], revert.Undoing{Cascade: true})
+			require.NoError(l.t, err)
+			l.ids["undo"] = rep.Undo
+		}, do: redo("undo")},
+		{name: "redo that another process began", prepare: begunRedo, do: redo("t")},
+		{name: "redo after an undo that did not end", prepare: begun(undo("t", revert.Undoing{}), 9), do: redo("t")},
+	}
+}
+
+func endings() []scenario {
+	return []scenario{
+		{name: "recover", prepare: left, do: recovered, finish: each(decided, undo("t", revert.Undoing{}))},
+		{name: "recover an undo", prepare: begun(undo("t", revert.Undoing{}), 9), do: recovered, finish: undo("t", revert.Undoing{})},
+		{name: "recover a redo", prepare: begunRedo, do: recovered, finish: redo("t")},
+		{name: "say what became of a call", prepare: doubtful, do: decide("doubtful")},
+		{name: "say what became of a call that was left", prepare: booked, do: decide("left")},
+		{name: "erase", prepare: redone, do: erase, finish: erase},
+		{name: "prune", prepare: redone, do: prune(revert.Retention{}), finish: prune(revert.Retention{})},
+		{name: "prune all but the newest", prepare: redone, do: prune(revert.Retention{Keep: time.Second, Last: 1})},
+		{name: "see what can be pruned", prepare: redone, do: prune(revert.Retention{Dry: true})},
+		{name: "check", prepare: checked, do: check},
+		{name: "list content", prepare: redone, do: func(ctx context.Context, l *lab) asked {
+			return asked{err: revert.Blobs(ctx, l.journal, 0, func(revert.BlobRef) error { return nil })}
+		}},
+		{name: "adopt", prepare: left, do: adopt(unknowns), finish: each(decided, aborted(revert.Undoing{}))},
+	}
+}
+
+// opened leaves a transaction open, with a savepoint and a nested transaction.
+func opened(l *lab) {
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.put(rec, write{"a", 7})
+	l.line(rec, "", &revert.Savepoint{Name: "here"}, &revert.Nested{ID: "n_1", Session: "s_1"}, &revert.Nested{ID: "n_2", In: "n_1", Session: "s_1"})
+	s := handled()
+	s.Nest = "n_2"
+	l.ids["second"] = l.start(rec, s, write{"b", 8}, write{"c", 9})
+	l.line(rec, l.ids["second"], done())
+}
+
+// stacked commits three transactions, each on top of the one before.
+func stacked(l *lab) {
+	for i, writes := range [][]write{{{"a", 7}, {"b", nil}}, {{"a", 8}, {"c", 9}}, {{"c", 10}}} {
+		rec := l.txn()
+		l.put(rec, writes...)
+		l.end(rec)
+		l.ids[[]string{"t", "middle", "top"}[i]] = rec.Txn()
+	}
+}
+
+// begun has a process die at one of the operations of what it is asked for.
+func begun(do request, at int) func(*lab) {
+	return func(l *lab) {
+		l.ids["t"] = l.worked()
+		l.dies(do, at)
+	}
+}
+
+func (l *lab) dies(do request, at int) {
+	l.next()
+	l.dieAt(at)
+	require.ErrorIs(l.t, do(l.t.Context(), l).err, errDead)
+	l.next()
+}
+
+// halfway has a process one of whose steps in the world goes wrong half-way, and which
+// is told so.
+func halfway(do request) func(*lab) {
+	return func(l *lab) {
+		l.ids["t"] = l.worked()
+		l.goesWrong(do, 1)
+	}
+}
+
+func (l *lab) goesWrong(do request, step int) {
+	l.next()
+	l.faults.left, l.faults.only = step, "put"
+	require.True(l.t, do(l.t.Context(), l).honest())
+	require.NotEmpty(l.t, l.shelf.lifted)
+}
+
+func stackedAndBegun(l *lab) {
+	stacked(l)
+	l.dies(undo("top", revert.Undoing{}), 2)
+}
+
+func begunRedo(l *lab) {
+	l.ids["t"] = l.worked()
+	_, err := l.reverter.Revert(l.t.Context(), l.ids["t"])
+	require.NoError(l.t, err)
+	l.dies(redo("t"), 4)
+}
+
+// left has calls in flight, of each sort that recovery tells apart.
+func left(l *lab) {
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.put(rec, write{"a", 7})
+	l.start(rec, handled())
+	l.start(rec, handled(), write{"a", 8}, write{"b", nil})
+	l.start(rec, &revert.Started{Class: revert.Pure, Confinement: "trusted"})
+	l.start(rec, bought())
+	paid := l.start(rec, bought())
+	l.till.booked["key-"+paid] = true
+}
+
+func aborted(how revert.Undoing) request {
+	return func(ctx context.Context, l *lab) asked {
+		rep, err := l.reverter.Abort(ctx, l.ids["t"], how)
+		if errors.Is(err, revert.ErrNotOwner) { // it has ended
+			return undo("t", how)(ctx, l)
+		}
+		return told(rep, err)
+	}
+}
+
+func toSavepoint(ctx context.Context, l *lab) asked {
+	return told(l.reverter.RevertTo(ctx, l.ids["t"], "here", "kim"))
+}
+
+func outOfNest(ctx context.Context, l *lab) asked {
+	return told(l.reverter.RevertNest(ctx, l.ids["t"], "n_1"))
+}
+
+// unknowns lists the calls of which nobody can tell what became of them.
+func unknowns(ctx context.Context, l *lab) (a asked) {
+	var t *revert.Txn
+	if t, a.err = revert.Load(ctx, l.journal, l.ids["t"]); a.err != nil {
+		return a
+	}
+	for _, c := range t.Calls {
+		if c.Phase == revert.PhaseUnknown {
+			a.items = append(a.items, revert.Result{Resource: c.Ref.Call, Outcome: revert.UndoUnknown})
+		}
+	}
+	return a
+}
+
+// decided has a person look what became of them.
+func decided(ctx context.Context, l *lab) asked {
+	a := unknowns(ctx, l)
+	for _, i := range a.items {
+		there := l.till.booked["key-"+i.Resource] && !l.till.given["key-"+i.Resource]
+		err := l.reverter.Decide(ctx, i.Resource, revert.Decided{Applied: there, By: "kim", Why: "looked"})
+		if err != nil && !errors.Is(err, revert.ErrNoDoubt) { // of those the versions tell
+			return asked{err: err}
+		}
+	}
+	return asked{}
+}
+
+// redone has what was taken back, brought back and taken back again, and more.
+func redone(l *lab) {
+	begunRedo(l)
+	for _, do := range []request{redo("t"), undo("t", revert.Undoing{})} {
+		require.NoError(l.t, do(l.t.Context(), l).err)
+	}
+	stacked(l)
+}
+
+// doubtful has a call whose end is unknown.
+func doubtful(l *lab) {
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.ids["doubtful"] = l.start(rec, bought())
+	l.line(rec, l.ids["doubtful"], &revert.Unknown{Status: "unknown", Why: "lost"})
+}
+
+// booked has one that a dead process left.
+func booked(l *lab) {
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.ids["left"] = l.start(rec, bought())
+	l.till.booked["key-"+l.ids["left"]] = true
+}
+
+func decide(id string) request {
+	return func(ctx context.Context, l *lab) asked {
+		err := l.reverter.Decide(ctx, l.ids[id], revert.Decided{Applied: true, By: "kim", Why: "looked"})
+		if errors.Is(err, revert.ErrNoDoubt) { // it was said, and only the answer was lost
+			err = nil
+		}
+		return asked{err: err}
+	}
+}
+
+func erase(ctx context.Context, l *lab) asked {
+	_, err := l.reverter.Erase(ctx, l.ids["second"], revert.Erased{By: "kim", Why: "asked for"})
+	return asked{err: err}
+}
+
+func prune(keep revert.Retention) request {
+	return func(ctx context.Context, l *lab) asked {
+		_, err := l.reverter.Prune(ctx, keep)
+		return asked{err: err}
+	}
+}
+
+// checked has a journal with something in each place that a check looks at.
+func checked(l *lab) {
+	l.ids["t"] = l.worked()
+	require.NoError(l.t, undo("t", revert.Undoing{})(l.t.Context(), l).err)
+	require.NoError(l.t, erase(l.t.Context(), l).err)
+	var err error
+	l.head, err = l.journal.Head(l.t.Context())
+	require.NoError(l.t, err)
+	opened(l)
+}
+
+func check(ctx context.Context, l *lab) asked {
+	found := ""
+	_, err := revert.Fsck(ctx, l.journal, revert.FsckOptions{Kept: l.head, Found: func(p revert.Problem) { found += p.What }})
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, found)
+	}
+	return asked{err: err}
+}
+
+// outOfNestOr asks for what an attempt has left, where that one ended.
+func outOfNestOr(rest request) request {
+	return func(ctx context.Context, l *lab) asked {
+		a := outOfNest(ctx, l)
+		if errors.Is(a.err, revert.ErrNotFound) {
+			return rest(ctx, l)
+		}
+		return a
+	}
+}
+
+func oneCall(ctx context.Context, l *lab) asked {
+	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
+	items, err := l.reverter.TakeBack(ctx, rec, l.ids["second"], "verify_failed")
+	return asked{items: items, err: err}
+}

@@ -1,0 +1,50 @@
+package revert_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestCheckThatCannotReadAll: what is wrong with a journal is not overlooked because
+// one operation of the check fails.
+func TestCheckThatCannotReadAll(t *testing.T) {
+	for name, spoil := range map[string]func(l *lab){
+		"no beginning": func(l *lab) {
+			rec := revert.NewRecorder(l.journal, l.host, "s_1")
+			l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &revert.Invalid{Why: "x"}}}})
+		},
+		"held for ended": func(l *lab) { l.must(l.txn(), revert.Write{End: true}) },
+		"held for open":  func(l *lab) { l.line(l.txn(), "", &revert.Committed{}) },
+		"works on what is not there": func(l *lab) {
+			rec := revert.NewRecorder(l.journal, l.host, "s_1").In("t_undo")
+			own := revert.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
+			l.must(rec, revert.Write{Take: revert.Take{To: own}, Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
+		},
+		"content that is not there": func(l *lab) {
+			rec := l.txn()
+			lost := revert.BlobRef{Digest: "sha256:" + strings.Repeat("a", 64), Size: 3}
+			id := l.start(rec, handled())
+			l.line(rec, id, &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: "a", Pre: "v:1", Blobs: []revert.BlobRef{lost}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.worked()
+			spoil(l)
+			l.faults.log = nil
+			_, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{})
+			require.ErrorIs(t, err, revert.ErrDamaged)
+			for n := range l.faults.log {
+				for _, how := range []fault{{}, {lost: true}} {
+					*l.faults = faults{left: n, how: how}
+					report, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{})
+					require.Error(t, err, "operation %d (%s), %+v: %+v", n, l.faults.at, how, report)
+				}
+			}
+		})
+	}
+}

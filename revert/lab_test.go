@@ -1,0 +1,167 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// lab is a journal and a world, and the process that works on them now.
+type lab struct {
+	t     *testing.T
+	open  func() revert.Journal
+	shelf *shelf
+	till  *till
+	lives uint64
+	*process
+	faults *faults
+	ids    map[string]string // what a scenario has named
+	head   revert.Head       // of the journal, at some moment
+}
+
+func newLab(t *testing.T) *lab {
+	l := &lab{t: t, open: revert.MemoryStore(), shelf: newShelf(), till: newTill(), ids: map[string]string{}}
+	l.next()
+	return l
+}
+
+// next goes on in another process, after the end of the one before.
+func (l *lab) next() {
+	if l.process != nil {
+		l.die(l.t)
+	}
+	l.lives++
+	f := &faults{left: -1}
+	l.faults = f
+	l.process = newProcess(func() revert.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
+	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}}
+	l.reverter.Ways = func(_ context.Context, session string) (w revert.Ways, err error) {
+		return w, f.try("find the ways", func() error {
+			w = revert.Ways{World: session, Schemes: schemes, Undoer: tools, Prober: tools}
+			return nil
+		})
+	}
+}
+
+func (l *lab) txn() revert.Recorder {
+	rec, err := l.begin(l.t.Context())
+	require.NoError(l.t, err)
+	return rec
+}
+
+func (l *lab) must(rec revert.Recorder, w revert.Write) {
+	w.Durable = true
+	require.NoError(l.t, rec.Write(l.t.Context(), w))
+}
+
+func (l *lab) line(rec revert.Recorder, call string, bodies ...revert.Body) {
+	var w revert.Write
+	for _, b := range bodies {
+		w.Lines = append(w.Lines, revert.Line{Call: call, Body: b})
+	}
+	l.must(rec, w)
+}
+
+// start begins a call, which claims and changes what writes say, and does not end it.
+func (l *lab) start(rec revert.Recorder, s *revert.Started, writes ...write) string {
+	l.calls++
+	id := fmt.Sprintf("c_%d_%d", l.lives, l.calls)
+	s.Sequence, s.Key, s.Declared, s.Input, s.Decision = l.calls, "key-"+id, true, json.RawMessage(`{}`), json.RawMessage(`{}`)
+	s.Tool.Name = "put"
+	l.line(rec, id, s)
+	shelf := faultyShelf{l.shelf, l.faults}
+	for i, x := range writes {
+		will, blobs, err := shelf.keepNow(l.t.Context(), x.key, l.journal)
+		require.NoError(l.t, err)
+		post := revert.Absent
+		if x.value != nil {
+			post = revert.Token(fmt.Sprint("v:", x.value))
+		}
+		ch := shelf.change(i+1, x.key, "write", l.shelf.token(x.key), post, will, nil)
+		var w way
+		require.NoError(l.t, json.Unmarshal(ch.Inverse, &w))
+		l.must(rec, revert.Write{Lines: []revert.Line{{Call: id, Body: &revert.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{x.key}})
+		l.shelf.set(x.key, post)
+	}
+	return id
+}
+
+func handled() *revert.Started {
+	return &revert.Started{Class: revert.Reversible, Confinement: "handles"}
+}
+
+func bought() *revert.Started {
+	return &revert.Started{Class: revert.Compensable, Confinement: "trusted", Reverts: true}
+}
+
+func done() *revert.Done { return &revert.Done{Output: json.RawMessage("null")} }
+
+// put is a whole call that changes values.
+func (l *lab) put(rec revert.Recorder, writes ...write) string {
+	id := l.start(rec, handled(), writes...)
+	l.line(rec, id, done())
+	return id
+}
+
+// pay is a whole call of a tool with a way back of its own.
+func (l *lab) pay(rec revert.Recorder) string {
+	id := l.start(rec, bought())
+	l.till.booked["key-"+id] = true
+	l.line(rec, id, done(), &revert.Verified{Phase: "call", Verdict: string(revert.Applied), OK: true})
+	return id
+}
+
+func (l *lab) end(rec revert.Recorder) { require.NoError(l.t, l.commit(l.t.Context(), rec)) }
+
+// bought makes a committed transaction that turns before into after, and pays.
+func (l *lab) worked() (txn string) {
+	rec := l.txn()
+	l.put(rec, write{"a", 7}, write{"c", 8})
+	l.pay(rec)
+	l.ids["second"] = l.put(rec, write{"a", 9}, write{"b", nil})
+	l.end(rec)
+	return rec.Txn()
+}
+
+// situation is what is left when all is over: what is in the world, and what the
+// journal says of each transaction.
+type situation struct {
+	Values     map[string]string
+	Lifted     map[string]string
+	Given      int
+	Txns       map[string]string
+	Unfinished int
+}
+
+func (l *lab) situation() situation {
+	ctx := l.t.Context()
+	s := situation{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Given: len(l.till.given), Txns: map[string]string{}}
+	for e, err := range l.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+		require.NoError(l.t, err)
+		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)
+		require.NoError(l.t, err)
+		if txn.Undoes+txn.Redoes != "" {
+			continue // how many it took is another matter
+		}
+		says := string(txn.State())
+		for _, c := range txn.Calls {
+			if c.Left() { // of what is gone it does not matter how it had ended
+				says += fmt.Sprintf(" %s:%s", c.Ref.Call, c.Phase)
+			}
+		}
+		s.Txns[txn.ID] = says
+	}
+	open, err := l.journal.Unfinished(ctx)
+	require.NoError(l.t, err)
+	s.Unfinished = len(open)
+	var found []revert.Problem
+	_, err = revert.Fsck(ctx, l.journal, revert.FsckOptions{Found: func(p revert.Problem) { found = append(found, p) }})
+	require.NoError(l.t, err, "%v", found)
+	return s
+}

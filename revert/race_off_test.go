@@ -1,0 +1,5 @@
+//go:build !race
+
+package revert_test
+
+const racing = false

@@ -1,0 +1,157 @@
+package revert_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// shelf is a store of values whose scheme works in steps, as that of files does:
+// what is there is kept with the journal, lifted off, and only then is the earlier
+// value put in its place. Whatever fails in between leaves the value lifted until
+// that very step is settled.
+type shelf struct {
+	world
+	lifted map[string]string // by stage
+	stages int
+}
+
+func newShelf() *shelf { return &shelf{world: world{before()}, lifted: map[string]string{}} }
+
+// faultyShelf is what one process has of a shelf.
+type faultyShelf struct {
+	*shelf
+	*faults
+}
+
+// way is the inverse of a change: where it lifts to, and what content it puts there.
+type way struct {
+	Stage string          `json:"stage"`
+	Will  *revert.BlobRef `json:"will,omitempty"` // content before the change; empty: there was nothing
+	Had   *revert.BlobRef `json:"had,omitempty"`  // of a counter-change: what it puts there
+}
+
+// keepNow keeps what is there, for a change that displaces it.
+func (s faultyShelf) keepNow(ctx context.Context, key string, keep revert.Keeper) (*revert.BlobRef, []revert.Blob, error) {
+	v, ok := s.values[key]
+	if !ok {
+		return nil, nil, nil
+	}
+	b, err := keep.Keep(ctx, strings.NewReader(v))
+	if err != nil {
+		return nil, nil, err
+	}
+	ref := b.Ref()
+	return &ref, []revert.Blob{b}, nil
+}
+
+func (s faultyShelf) change(n int, key, kind string, pre, post revert.Token, will, had *revert.BlobRef) revert.Change {
+	s.stages++
+	inverse, err := json.Marshal(way{fmt.Sprint("stage", s.stages), will, had})
+	if err != nil {
+		panic(err)
+	}
+	c := revert.Change{N: n, Scheme: "kv", Resource: key, Kind: kind, Pre: pre, Post: post, Inverse: inverse}
+	if will != nil {
+		c.Blobs = []revert.BlobRef{*will}
+	}
+	return c
+}
+
+func wayOf(c revert.Change) (w way) {
+	if err := json.Unmarshal(c.Inverse, &w); err != nil {
+		panic(err)
+	}
+	return w
+}
+
+func (s faultyShelf) Settle(_ context.Context, c revert.Change) (now revert.Token, err error) {
+	return now, s.try("settle", func() error {
+		stage := wayOf(c).Stage
+		if v, half := s.lifted[stage]; half {
+			delete(s.lifted, stage)
+			s.values[c.Resource] = v
+		}
+		now = s.token(c.Resource)
+		return nil
+	})
+}
+
+func (s faultyShelf) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+	if err := s.try("plan", func() error { return nil }); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range slices.Backward(changes) {
+		if slices.ContainsFunc(steps, func(st revert.Step) bool { return st.Change.Resource == c.Resource }) {
+			continue
+		}
+		first := changes[slices.IndexFunc(changes, func(o revert.Change) bool { return o.Resource == c.Resource })]
+		now := s.token(c.Resource)
+		step := revert.Step{Of: []int{c.N}, Change: revert.Change{Scheme: "kv", Resource: c.Resource, Pre: now}}
+		switch {
+		case now.Same(first.Pre):
+			step.Plan = revert.Already
+		case !now.Same(c.Post):
+			step.Plan, step.Why = revert.Conflict, "changed by somebody else"
+		default:
+			will, kept, err := s.keepNow(ctx, c.Resource, keep)
+			if err != nil {
+				return nil, nil, err
+			}
+			step.Plan, blobs = revert.Restored, append(blobs, kept...)
+			step.Change = s.change(0, c.Resource, "restore", now, first.Pre, will, wayOf(first).Will)
+		}
+		steps = append(steps, step)
+	}
+	return steps, blobs, nil
+}
+
+func (s faultyShelf) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+	key := step.Change.Resource
+	res := revert.Result{Resource: key, Outcome: revert.UndoFailed}
+	if now := s.token(key); !now.Same(step.Change.Pre) {
+		return revert.Result{Resource: key, Outcome: revert.Conflict, Now: now, Why: "changed meanwhile"}
+	}
+	w := wayOf(step.Change)
+	content, err := s.fetch(ctx, w.Had, keep)
+	if err != nil {
+		res.Why = err.Error()
+		return res
+	}
+	if v, there := s.values[key]; there {
+		s.lifted[w.Stage] = v
+		delete(s.values, key)
+	}
+	if err := s.try("put", func() error {
+		if w.Had != nil {
+			s.values[key] = content
+		}
+		return nil
+	}); err != nil {
+		res.Outcome, res.Why = revert.UndoUnknown, err.Error()
+		return res
+	}
+	delete(s.lifted, w.Stage)
+	res.Outcome, res.Now = revert.Restored, step.Change.Post
+	return res
+}
+
+func (s faultyShelf) fetch(ctx context.Context, ref *revert.BlobRef, keep revert.Keeper) (string, error) {
+	if ref == nil {
+		return "", nil
+	}
+	content, err := keep.Open(ctx, *ref)
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	_, err = io.Copy(&text, content)
+	return text.String(), errors.Join(err, content.Close())
+}
