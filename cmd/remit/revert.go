@@ -22,7 +22,7 @@ func (a *app) revertCommand() *cobra.Command {
 		Use: "revert TXN | CALL | --last", Short: "Take a transaction or a call back, also after it committed",
 		Long: "Takes a transaction back, or a call with the later ones of its transaction that changed the same files. What somebody\n" +
 			"changed since is left alone and listed: the exit code is then 6. --last is the newest transaction with something to\n" +
-			"take back.\n\n" +
+			"take back, or whose process is gone while it holds what it was going to change.\n\n" +
 			"--preview shows what would become of each file, and touches nothing. --cascade takes later transactions along as far as\n" +
 			"they changed the same files. --force-as NAME overwrites what somebody changed since, in the name of a person, and keeps\n" +
 			"it first: remit redo brings it back.\n\n" +
@@ -168,8 +168,8 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 	return fn(rt)
 }
 
-// lastTxn finds the newest transaction that something is left of, "" where
-// there is none. An undo transaction has nothing of its own.
+// lastTxn finds the newest transaction that something is left of, or that nobody
+// goes on with, "" where there is none. An undo transaction has nothing of its own.
 func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 	stop := errors.New("found")
 	err = eachTxn(ctx, j, func(id string) error {
@@ -178,8 +178,12 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 			return err
 		}
 		erased := func(c *revert.Call) bool { return c.Phase == revert.PhaseErased } // no way back is left
-		if t.Undoes+t.Redoes != "" || len(slices.DeleteFunc(t.Left(), erased)) == 0 {
-			return nil
+		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), erased)) > 0
+		if !is {
+			is, err = abandoned(ctx, j, t)
+		}
+		if err != nil || !is {
+			return err
 		}
 		found = id
 		return stop
@@ -188,6 +192,21 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 		err = nil
 	}
 	return found, err
+}
+
+// abandoned reports whether a transaction keeps others from what it may hold, though
+// its process is gone and nothing waits in it.
+func abandoned(ctx context.Context, j revert.Journal, t *revert.Txn) (bool, error) {
+	waits := func(c *revert.Call) bool { return c.Phase == revert.PhasePending }
+	holds := func(c *revert.Call) bool { return c.Started != nil && c.Class() != revert.Pure }
+	if t.End != "" || slices.ContainsFunc(t.Calls, waits) {
+		return false, nil
+	}
+	if t.Undoes+t.Redoes == "" && !slices.ContainsFunc(t.Calls, holds) {
+		return false, nil
+	}
+	alive, err := j.Alive(ctx, t.Owner)
+	return err == nil && !alive, err
 }
 
 func (p paint) report(w io.Writer, rep revert.Report, way way) {
