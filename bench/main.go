@@ -29,6 +29,7 @@ func suites() []suite {
 		{"write", writes},
 		{"durable", durables},
 		{"recover", recoveries},
+		{"spawn", spawns},
 	}
 }
 
@@ -40,7 +41,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover")
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/remit-dev/remit/internal/host"
+	_ "github.com/remit-dev/remit/internal/sandbox/first"
 )
 
 func main() {

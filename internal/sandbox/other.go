@@ -38,6 +38,3 @@ func (*Process) Changes(string) ([]Written, error) { return nil, ErrNoSandbox }
 
 // Open fails.
 func (*Process) Open(string, string) (*os.File, error) { return nil, ErrNoSandbox }
-
-// Discard removes a folder with everything in it.
-func Discard(dir string) error { return os.RemoveAll(dir) }

@@ -3,8 +3,8 @@
 package sandbox
 
 import (
-	"fmt"
-	"unsafe"
+	"encoding/binary"
+	"slices"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -64,72 +64,118 @@ func unknown() []uint32 {
 // What a later kernel adds is answered as if it were not there.
 const lastKnown = 470
 
+// shared are the calls that reach what is not a file and has no namespace of its
+// own, where the program has none.
+func shared() []uint32 {
+	return []uint32{
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+		unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+		unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY, unix.SYS_IOPRIO_SET,
+	}
+}
+
+// answers says of each system call that is not simply allowed what becomes of it:
+// one answer, or a look at its arguments.
+func answers(network, namespaces bool) map[uint32][]bpf.Instruction {
+	all := map[uint32][]bpf.Instruction{}
+	with := func(numbers []uint32, then ...bpf.Instruction) {
+		for _, nr := range numbers {
+			all[nr] = then
+		}
+	}
+	look := func(off uint32, then ...bpf.Instruction) []bpf.Instruction {
+		return append([]bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}, then...)
+	}
+	ret := func(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
+	with(append(refused(), refusedHere()...), ret(retEPERM))
+	with(unknown(), ret(retNoSys))
+	with([]uint32{unix.SYS_CLONE, unix.SYS_UNSHARE},
+		look(offArg0, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaceFlags, SkipFalse: 1}, ret(retEPERM), ret(retAllow))...)
+	// Typing into, or pasting to, a terminal that the program was left.
+	with([]uint32{unix.SYS_IOCTL}, look(offArg1,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCLINUX, SkipFalse: 1}, ret(retEPERM), ret(retAllow))...)
+	with([]uint32{unix.SYS_SOCKETPAIR}, look(offArg0, families(unix.AF_UNIX)...)...)
+	allowed := []uint32{unix.AF_UNIX}
+	if !namespaces { // a socket may lie anywhere, and Landlock does not look at it
+		allowed = nil
+		with(shared(), ret(retEPERM))
+	}
+	if network {
+		allowed = append(allowed, unix.AF_INET, unix.AF_INET6)
+	}
+	with([]uint32{unix.SYS_SOCKET}, look(offArg0, families(allowed...)...)...)
+	return all
+}
+
+// families refuses every kind of socket but those that are meant.
+func families(allowed ...uint32) (p []bpf.Instruction) {
+	for i, family := range allowed {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: family, SkipTrue: uint8(len(allowed) - i)}) //nolint:gosec // three at most
+	}
+	return append(p, bpf.RetConstant{Val: retNoFam}, bpf.RetConstant{Val: retAllow})
+}
+
+// span is a row of system calls that are treated alike.
+type span struct {
+	first uint32
+	then  []bpf.Instruction
+}
+
 // filter is the program that the kernel runs at each system call: everything that
 // is not refused is allowed, since other layers bound what a file, a signal or a
-// limit can do.
-func filter(network bool) []bpf.Instruction {
-	p := []bpf.Instruction{
+// limit can do. It searches by halves: the kernel runs it for every number when it
+// is loaded, and for many at each call.
+func filter(network, namespaces bool) []bpf.Instruction {
+	all := answers(network, namespaces)
+	allow := []bpf.Instruction{bpf.RetConstant{Val: retAllow}}
+	spans := []span{{0, allow}}
+	for nr := uint32(0); nr <= lastKnown; nr++ {
+		then, ok := all[nr]
+		if !ok {
+			then = allow
+		}
+		if !slices.Equal(then, spans[len(spans)-1].then) {
+			spans = append(spans, span{nr, then})
+		}
+	}
+	// Also x32, whose numbers begin far above.
+	spans = append(spans, span{lastKnown + 1, []bpf.Instruction{bpf.RetConstant{Val: retNoSys}}})
+	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
 		bpf.RetConstant{Val: retKill}, // another calling convention has other numbers
 		bpf.LoadAbsolute{Off: offNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: lastKnown, SkipTrue: 1},
-		bpf.RetConstant{Val: retNoSys}, // also x32, whose numbers begin far above
-	}
-	answer := func(numbers []uint32, with uint32) {
-		for _, nr := range numbers {
-			p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 1}, bpf.RetConstant{Val: with})
-		}
-	}
-	answer(append(refused(), refusedHere()...), retEPERM)
-	answer(unknown(), retNoSys)
-	look := func(nr uint32, off uint32, then ...bpf.Instruction) {
-		then = append([]bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}, then...)
-		then = append(then, bpf.LoadAbsolute{Off: offNumber, Size: 4}) // for whoever looks next
-		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: uint8(len(then))})
-		p = append(p, then...)
-	}
-	for _, nr := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
-		look(nr, offArg0,
-			bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaceFlags, SkipFalse: 1}, bpf.RetConstant{Val: retEPERM})
-	}
-	// Typing into, or pasting to, a terminal that the program was left.
-	look(unix.SYS_IOCTL, offArg1,
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipFalse: 1}, bpf.RetConstant{Val: retEPERM},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCLINUX, SkipFalse: 1}, bpf.RetConstant{Val: retEPERM})
-	for _, nr := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
-		look(nr, offArg0, families(network)...)
-	}
-	return append(p, bpf.RetConstant{Val: retAllow})
+	}, halves(spans)...)
 }
 
-// families refuses every kind of socket but those that are meant.
-func families(network bool) []bpf.Instruction {
-	allowed := []uint32{unix.AF_UNIX}
-	if network {
-		allowed = append(allowed, unix.AF_INET, unix.AF_INET6)
+func halves(spans []span) []bpf.Instruction {
+	if len(spans) == 1 {
+		return spans[0].then
 	}
-	var p []bpf.Instruction
-	for i, family := range allowed {
-		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: family, SkipTrue: uint8(len(allowed) - i)})
+	middle := len(spans) / 2
+	low, high := halves(spans[:middle]), halves(spans[middle:])
+	p := []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[middle].first, SkipFalse: 1},
+		bpf.Jump{Skip: uint32(len(low))}, //nolint:gosec // a few hundred
 	}
-	return append(p, bpf.RetConstant{Val: retNoFam})
+	if len(low) <= 255 {
+		p = []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[middle].first, SkipTrue: uint8(len(low))}}
+	}
+	return append(append(p, low...), high...)
 }
 
-// loadFilter puts the filter on this thread, and on what it starts.
-func loadFilter(network bool) error {
-	raw, err := bpf.Assemble(filter(network))
+// assembled is the filter as the kernel takes it.
+func assembled(network, namespaces bool) ([]byte, error) {
+	raw, err := bpf.Assemble(filter(network, namespaces))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	var code []byte
+	for _, r := range raw {
+		code = binary.NativeEndian.AppendUint16(code, r.Op)
+		code = append(code, r.Jt, r.Jf)
+		code = binary.NativeEndian.AppendUint32(code, r.K)
 	}
-	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]} //nolint:gosec // a few hundred
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return fmt.Errorf("seccomp: %w", errno)
-	}
-	return nil
+	return code, nil
 }

@@ -55,6 +55,15 @@ var ErrLevel = errors.New("the sandbox does not reach the level that is required
 // ErrNoSandbox is returned where no sandbox can be had at all.
 var ErrNoSandbox = errors.New("there is no sandbox here")
 
+// NoOverlayError is returned where a root cannot be seen through an overlay. The
+// program was not started; a caller that looks at the root before and after may
+// show it Direct instead.
+type NoOverlayError struct{ Root, Why string }
+
+func (e NoOverlayError) Error() string {
+	return "the root " + e.Root + " cannot be seen through an overlay: " + e.Why
+}
+
 // View is how a program sees a root.
 type View string
 
@@ -74,6 +83,9 @@ type Root struct {
 	Upper  string   // of an Overlay: an empty folder of the host for what is written; empty: in memory
 	Masked []string // names below the root, slash-separated, that the program does not see
 }
+
+// maxRoots is bounded by the descriptors that one message carries.
+const maxRoots = 64
 
 // Limits bound a run. A zero field takes its default.
 type Limits struct {
@@ -142,6 +154,9 @@ func (s Spec) check() error {
 		if strings.ContainsRune(text, 0) {
 			return errors.New("an argument or a variable holds a NUL")
 		}
+	}
+	if len(s.Roots) > maxRoots {
+		return fmt.Errorf("%d roots; a program sees at most %d", len(s.Roots), maxRoots)
 	}
 	for i, r := range s.Roots {
 		if err := r.check(); err != nil {

@@ -12,15 +12,22 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/shim"
 )
+
+// Main makes this program its own shim. It must be the first thing that main
+// does: in a process that was started as a shim it does not return.
+func Main() { shim.Main() }
 
 func (s Shim) path() (string, error) {
 	if s != "" {
 		return string(s), nil
 	}
-	if !shimmed.Load() {
+	if !shim.Ready() {
 		return "", fmt.Errorf("%w: this program does not call sandbox.Main first thing in main, and names no other shim", ErrNoSandbox)
 	}
 	return "/proc/self/exe", nil // also when the file was replaced meanwhile
@@ -30,6 +37,8 @@ func (s Shim) path() (string, error) {
 type Process struct {
 	shim    *os.Process
 	socket  *os.File
+	alone   bool // the shim is process 1 of a namespace: with it all others end
+	scratch string
 	reached Reached
 	uppers  map[string]*os.File // by root
 	order   []string            // the roots of uppers, as the shim numbers them
@@ -40,8 +49,9 @@ type Process struct {
 
 // Start runs a program in a sandbox. It returns when the program was started, or
 // with the reason why not: ErrLevel where less than spec.Require could be had,
-// ErrNoSandbox where nothing could. When ctx ends, the program and everything
-// that it started is killed.
+// a NoOverlayError where a root cannot be seen through an overlay, ErrNoSandbox
+// where nothing could be had. When ctx ends, the program and everything that it
+// started is killed.
 func Start(ctx context.Context, shim Shim, spec Spec, stdio Stdio) (*Process, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -53,12 +63,29 @@ func Start(ctx context.Context, shim Shim, spec Spec, stdio Stdio) (*Process, er
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p, err := spawn(path, spec, stdio)
+	p, err := start(ctx, path, spec, stdio, "")
+	var none namespaceError
+	if errors.As(err, &none) {
+		if spec.Require >= Strict {
+			return nil, fmt.Errorf("%w %s: %w", ErrLevel, spec.Require, none)
+		}
+		return start(ctx, path, spec, stdio, none.Error())
+	}
+	return p, err
+}
+
+// namespaceError says why there are none to be had.
+type namespaceError struct{ error }
+
+// start starts a shim and tells it what to do; without namespaces where there is
+// a reason for that.
+func start(ctx context.Context, path string, spec Spec, stdio Stdio, without string) (*Process, error) {
+	p, err := spawn(path, spec, stdio, without == "")
 	if err != nil {
 		return nil, err
 	}
 	p.stop = context.AfterFunc(ctx, p.Kill)
-	if err := p.begin(spec); err != nil {
+	if err := p.begin(spec, without); err != nil {
 		_ = p.Close()
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
@@ -69,12 +96,20 @@ func Start(ctx context.Context, shim Shim, spec Spec, stdio Stdio) (*Process, er
 }
 
 // begin tells the shim what to do and hears whether it did.
-func (p *Process) begin(spec Spec) error {
-	var m message
+func (p *Process) begin(spec Spec, without string) error {
+	order, err := spec.order(p.alone)
+	if err != nil {
+		return err
+	}
+	if !p.alone {
+		if err := p.bare(order, without); err != nil {
+			return err
+		}
+	}
+	var m shim.Message
 	var fds []int
-	err := send(int(p.socket.Fd()), spec.order(true))
-	if err == nil {
-		fds, err = receive(int(p.socket.Fd()), &m)
+	if err = shim.Send(int(p.socket.Fd()), order); err == nil {
+		fds, err = shim.Receive(int(p.socket.Fd()), &m)
 	}
 	p.order = spec.overlays()
 	for i, root := range p.order {
@@ -87,13 +122,64 @@ func (p *Process) begin(spec Spec) error {
 		return errors.New("the sandbox did not start: its shim ended without a word; does the binary call sandbox.Main?")
 	case err != nil:
 		return fmt.Errorf("the sandbox did not start: %w", err)
-	case m.Level:
-		return fmt.Errorf("%w %s: %s", ErrLevel, spec.Require, m.Failed)
-	case m.Began == nil:
-		return errors.New(m.Failed)
 	}
-	p.reached = *m.Began
+	return p.heard(spec, m)
+}
+
+// heard makes of the shim's first message what it means to the caller.
+func (p *Process) heard(spec Spec, m shim.Message) error {
+	switch m.Kind {
+	case shim.Began:
+		p.reached = Reached{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock}
+		return nil
+	case shim.TooLow:
+		return fmt.Errorf("%w %s: %s", ErrLevel, spec.Require, m.Why)
+	case shim.NoNamespaces:
+		return namespaceError{errors.New("namespaces: " + m.Why)}
+	case shim.NoOverlay:
+		return NoOverlayError{Root: m.Root, Why: m.Why}
+	case shim.Failed, shim.Ended:
+	}
+	return errors.New(m.Why)
+}
+
+// bare orders what can be had without namespaces.
+func (p *Process) bare(order *shim.Order, why string) (err error) {
+	if p.scratch, err = os.MkdirTemp("", "remit-sandbox-"); err != nil {
+		return err
+	}
+	order.Scratch = p.scratch
+	order.Missing = []string{why, "files: what lies outside cannot be read or written, but looked up, and its bits and times changed where its owner is the same"}
+	if !slices.ContainsFunc(order.Env, func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }) {
+		order.Env = append(slices.Clone(order.Env), "TMPDIR="+p.scratch)
+	}
 	return nil
+}
+
+// order is what the shim is told.
+func (s Spec) order(namespaces bool) (*shim.Order, error) {
+	l := s.Limits.withDefaults()
+	code, err := assembled(s.Network, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	o := &shim.Order{
+		Argv: s.Argv, Env: s.Env, Dir: s.Dir, System: s.System, Network: s.Network, Namespaces: namespaces, Filter: code, Require: int(s.Require), Without: s.without,
+		Limits: shim.Limits{
+			Processes: uint64(l.Processes), Files: uint64(l.Files), FileSize: uint64(l.FileSize), //nolint:gosec // positive
+			Data: uint64(l.Data), Scratch: uint64(l.Scratch), CPU: uint64((l.CPU + time.Second - 1) / time.Second), //nolint:gosec // positive
+		},
+	}
+	if s.System == nil {
+		o.System = System()
+	}
+	if s.Dir == "" {
+		o.Dir = "/"
+	}
+	for _, r := range s.Roots {
+		o.Roots = append(o.Roots, shim.Root{Dir: r.Dir, Upper: r.Upper, Dev: r.Dev, Ino: r.Ino, View: string(r.View), Masked: r.Masked})
+	}
+	return o, nil
 }
 
 func (s Spec) overlays() (roots []string) {
@@ -105,7 +191,7 @@ func (s Spec) overlays() (roots []string) {
 	return roots
 }
 
-func spawn(path string, spec Spec, stdio Stdio) (*Process, error) {
+func spawn(path string, spec Spec, stdio Stdio, alone bool) (*Process, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -124,15 +210,33 @@ func spawn(path string, spec Spec, stdio Stdio) (*Process, error) {
 			files[i] = null
 		}
 	}
-	sys, err := namespaces(spec.Network, spec.without)
+	sys := &syscall.SysProcAttr{}
+	if alone {
+		sys, err = namespaces(spec.Network, spec.without)
+	}
 	if err == nil {
-		var shim *os.Process
-		if shim, err = os.StartProcess(path, []string{shimName}, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: sys}); err == nil {
-			return &Process{shim: shim, socket: mine, uppers: map[string]*os.File{}}, nil
+		var started *os.Process
+		attr := &os.ProcAttr{Dir: "/", Env: shim.Environment(), Files: files, Sys: sys}
+		if started, err = os.StartProcess(path, []string{shim.Name}, attr); err == nil {
+			return &Process{shim: started, socket: mine, alone: alone, uppers: map[string]*os.File{}}, nil
 		}
 	}
 	_ = mine.Close()
+	if alone && isRefused(err) {
+		return nil, namespaceError{fmt.Errorf("namespaces: %w", err)}
+	}
 	return nil, fmt.Errorf("%w: %w", ErrNoSandbox, err)
+}
+
+// isRefused reports whether the kernel gives no namespaces: by a setting, by a
+// filter, by a limit, or because it has none.
+func isRefused(err error) bool {
+	for _, e := range []error{unix.EPERM, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // namespaces are what the shim is born into. Every user and group keeps its id:
@@ -194,20 +298,30 @@ func identity(file string) (maps []syscall.SysProcIDMap, err error) {
 func (p *Process) Reached() Reached { return p.reached }
 
 // Kill ends the program and everything that it started, at once.
-func (p *Process) Kill() { _ = p.shim.Kill() }
+func (p *Process) Kill() {
+	if p.alone {
+		_ = p.shim.Kill()
+		return
+	}
+	_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_RDWR) // the shim kills all, then ends
+}
 
 // Wait waits until the program and everything that it started is gone. An error
 // means that the sandbox was killed or died: how the program ended is then not
 // known, but nothing of it runs any more.
 func (p *Process) Wait() (Exit, error) {
-	var m message
-	_, err := receive(int(p.socket.Fd()), &m)
-	if err == nil && m.Ended != nil {
+	var m shim.Message
+	_, err := shim.Receive(int(p.socket.Fd()), &m)
+	if err == nil && m.Kind == shim.Ended {
 		p.ended, p.locked = true, map[string]uint32{}
 		for _, l := range m.Locked {
-			p.locked[p.order[l.Upper]+"\x00"+string(l.Name)] = l.Mode
+			p.locked[p.order[l.Upper]+"\x00"+l.Name] = l.Mode
 		}
-		return *m.Ended, nil
+		exit := Exit{Code: m.Exit.Code, Left: m.Exit.Left}
+		if m.Exit.Signal != 0 {
+			exit.Signal = syscall.Signal(m.Exit.Signal).String()
+		}
+		return exit, nil
 	}
 	_, _ = p.shim.Wait() // only then is process 1 gone, and all others before it
 	return Exit{Code: -1}, errors.New("the sandbox was ended before its program did")
@@ -232,6 +346,9 @@ func (p *Process) Close() error {
 	_ = p.socket.Close()
 	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ECHILD) {
 		err = nil
+	}
+	if p.scratch != "" {
+		err = errors.Join(err, Discard(p.scratch))
 	}
 	return err
 }

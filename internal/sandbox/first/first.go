@@ -1,12 +1,13 @@
-// Package first makes a program its own shim before anything else of it is
-// initialised.
+// Package first makes a program its own shim before most else of it is
+// initialised: a program with much in it would else initialise all of that for
+// every sandbox that it starts.
 package first
 
-import "github.com/remit-dev/remit/internal/sandbox"
+import "github.com/remit-dev/remit/internal/shim"
 
 var _ = begin()
 
 func begin() bool {
-	sandbox.Main()
+	shim.Main()
 	return true
 }

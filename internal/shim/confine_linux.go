@@ -1,10 +1,11 @@
 //go:build amd64 || arm64
 
-package sandbox
+package shim
 
 import (
+	"errors"
 	"fmt"
-	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,8 +20,10 @@ func dropCapabilities() error {
 	for c := uintptr(0); ; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
 			break // past the last one that the kernel knows
-		} else if err != nil {
+		} else if err != nil && hasCapability(unix.CAP_SETPCAP) {
 			return fmt.Errorf("bounding set: %w", err)
+		} else if err != nil {
+			break // no way to get one from there either: no_new_privs is set
 		}
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -37,23 +40,28 @@ func dropCapabilities() error {
 	return nil
 }
 
+func hasCapability(c uint) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var now [2]unix.CapUserData
+	return unix.Capget(&header, &now[0]) == nil && now[c/32].Effective&(1<<(c%32)) != 0
+}
+
 // limit bounds the program. Limits are the shim's own too, and it stays well
 // within them.
 func (s *stage) limit() error {
-	cpu := uint64((s.Limits.CPU + time.Second - 1) / time.Second) //nolint:gosec // positive
 	for _, l := range []struct {
 		name  string
 		which int
 		max   uint64
 	}{
 		{"core dumps", unix.RLIMIT_CORE, 0},
-		{"open files", unix.RLIMIT_NOFILE, uint64(s.Limits.Files)},   //nolint:gosec // positive
-		{"processes", unix.RLIMIT_NPROC, uint64(s.Limits.Processes)}, //nolint:gosec // positive
-		{"file size", unix.RLIMIT_FSIZE, uint64(s.Limits.FileSize)},  //nolint:gosec // positive
-		{"private memory", unix.RLIMIT_DATA, uint64(s.Limits.Data)},  //nolint:gosec // positive
+		{"open files", unix.RLIMIT_NOFILE, s.Limits.Files},
+		{"processes", unix.RLIMIT_NPROC, s.Limits.Processes},
+		{"file size", unix.RLIMIT_FSIZE, s.Limits.FileSize},
+		{"private memory", unix.RLIMIT_DATA, s.Limits.Data},
 		{"locked memory", unix.RLIMIT_MEMLOCK, 8 << 20},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 1 << 20},
-		{"processor time", unix.RLIMIT_CPU, cpu},
+		{"processor time", unix.RLIMIT_CPU, s.Limits.CPU},
 	} {
 		var had unix.Rlimit
 		if err := unix.Prlimit(0, l.which, nil, &had); err != nil {
@@ -63,6 +71,21 @@ func (s *stage) limit() error {
 		if err := unix.Prlimit(0, l.which, &unix.Rlimit{Cur: to, Max: to}, nil); err != nil {
 			return fmt.Errorf("limit of %s: %w", l.name, err)
 		}
+	}
+	return nil
+}
+
+// loadFilter puts the filter of system calls on this thread, and on what it
+// starts.
+func loadFilter(code []byte) error {
+	const one = int(unsafe.Sizeof(unix.SockFilter{}))
+	if len(code) == 0 || len(code)%one != 0 {
+		return errors.New("no filter")
+	}
+	prog := unix.SockFprog{Len: uint16(len(code) / one), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))} //nolint:gosec // a few hundred
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
 	}
 	return nil
 }

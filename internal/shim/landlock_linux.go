@@ -1,10 +1,11 @@
 //go:build amd64 || arm64
 
-package sandbox
+package shim
 
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -86,8 +87,8 @@ func (s *stage) rules() rules {
 	r := rules{fd: int(fd)}
 	write := llRead | llWrite | attr.Handled_access_fs&(unix.LANDLOCK_ACCESS_FS_REFER|unix.LANDLOCK_ACCESS_FS_TRUNCATE)
 	file := llFile | attr.Handled_access_fs&(unix.LANDLOCK_ACCESS_FS_TRUNCATE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV)
-	for path, access := range s.reachable(write, file) {
-		if r.err = allow(r.fd, path, access); r.err != nil {
+	for _, p := range s.reachable(write, file) {
+		if r.err = allow(r.fd, p); r.err != nil {
 			_ = unix.Close(r.fd)
 			return r
 		}
@@ -95,35 +96,59 @@ func (s *stage) rules() rules {
 	return r
 }
 
-// reachable says for each place of the sandbox what may be done there.
-func (s *stage) reachable(write, file uint64) map[string]uint64 {
-	at := map[string]uint64{"/dev/shm": write, "/tmp": write, "/var/tmp": write}
-	if s.Namespaces {
-		at["/"] = llRead
-	}
-	for _, dev := range devices() {
-		at["/dev/"+dev] = file
-	}
-	for _, r := range s.Roots {
-		at[string(r.Dir)] = llRead
-		if r.View != Read {
-			at[string(r.Dir)] = write
-		}
-	}
-	return at
+// place is somewhere that the program may do something.
+type place struct {
+	path   string
+	access uint64
+	maybe  bool // it need not be there
 }
 
-func allow(ruleset int, path string, access uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+// reachable says for each place of the sandbox what may be done there.
+func (s *stage) reachable(write, file uint64) (all []place) {
+	if s.Namespaces {
+		all = []place{{"/", llRead, false}, {"/dev/shm", write, false}, {"/tmp", write, false}, {"/var/tmp", write, false}}
+	} else {
+		for _, path := range s.System {
+			all = append(all, place{path, llRead, true})
+		}
+		all = append(all, place{s.Scratch, write, false})
+	}
+	for _, dev := range devices() {
+		all = append(all, place{"/dev/" + dev, file, false})
+	}
+	for i, r := range s.Roots {
+		path, access := r.Dir, uint64(llRead)
+		if r.View != Read {
+			access = write
+		}
+		if !s.Namespaces {
+			path = "/proc/self/fd/" + strconv.Itoa(s.folders[i]) // the one that was looked at
+		}
+		all = append(all, place{path, access, false})
+	}
+	return all
+}
+
+func allow(ruleset int, p place) error {
+	fd, err := unix.Open(p.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) && p.maybe {
+		return nil
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", p.path, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)} //nolint:gosec // a descriptor
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: p.access, Parent_fd: int32(fd)} //nolint:gosec // a descriptor
+	if p.maybe {                                                                         // a folder or a file
+		var is unix.Stat_t
+		if unix.Fstat(fd, &is) == nil && is.Mode&unix.S_IFMT != unix.S_IFDIR {
+			rule.Allowed_access &^= unix.LANDLOCK_ACCESS_FS_READ_DIR
+		}
+	}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
-		return fmt.Errorf("%s: %w", path, errno)
+		return fmt.Errorf("%s: %w", p.path, errno)
 	}
 	return nil
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// spawns holds running a program that does nothing, in a sandbox with one root
+// that it may write, against bubblewrap with the layers that it has in common
+// with that (all namespaces, the same folders, a root that is written directly,
+// since that version has no overlays; neither a filter of system calls nor
+// Landlock) and against plain exec. The shim is the remit command.
+func spawns(c clock) ([]row, error) {
+	dir, err := os.MkdirTemp("", "remit-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sandbox.Discard(dir) }() // a folder of the system's temporary ones
+	root, remit := filepath.Join(dir, "root"), filepath.Join(dir, "remit")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return nil, err
+	}
+	build := exec.Command("go", "build", "-o", remit, "./cmd/remit")
+	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building remit: %w\n%s", err, said)
+	}
+	all := []contestant{
+		{name: "plain exec", op: func(int) error { return exec.Command("/bin/true").Run() }},
+		{name: "sandbox", op: inSandbox(remit, root, dir)},
+	}
+	bwrap, missing := exec.LookPath("bwrap")
+	if missing == nil {
+		all = append(all, contestant{name: "bubblewrap", op: func(int) error { return exec.Command(bwrap, bubble(root)...).Run() }})
+	}
+	t, err := inTurns(c, all...)
+	if err != nil {
+		return nil, err
+	}
+	rows := []row{besides("spawn", "sandboxed program to plain exec", t, "sandbox", "plain exec")}
+	if missing != nil {
+		fmt.Fprintln(os.Stderr, "bench: bubblewrap is not installed (the distribution's package bubblewrap), so the sandbox is not held against it")
+		return rows, nil
+	}
+	return append(rows, most("spawn", "sandboxed program to bubblewrap", t, "sandbox", "bubblewrap", 1.3)), nil
+}
+
+var errExit = errors.New("the program ended otherwise than it should")
+
+// inSandbox runs the program at the strictest level.
+func inSandbox(shim, root, dir string) func(int) error {
+	var n atomic.Int64
+	return func(int) error {
+		upper := filepath.Join(dir, fmt.Sprint("upper-", n.Add(1)))
+		if err := os.Mkdir(upper, 0o700); err != nil {
+			return err
+		}
+		p, err := sandbox.Start(context.Background(), sandbox.Shim(shim), sandbox.Spec{
+			Argv: []string{"/bin/true"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: root, Require: sandbox.Strict,
+			Roots: []sandbox.Root{{Dir: root, View: sandbox.Overlay, Upper: upper}},
+		}, sandbox.Stdio{})
+		if err != nil {
+			return err
+		}
+		exit, err := p.Wait()
+		if err == nil && exit.Code != 0 {
+			err = errExit
+		}
+		return errors.Join(err, p.Close())
+	}
+}
+
+// bubble are bubblewrap's arguments: what the sandbox shows of this machine.
+func bubble(root string) []string {
+	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin"}
+	for _, path := range sandbox.System() {
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		if target, err := os.Readlink(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			args = append(args, "--symlink", target, path)
+			continue
+		}
+		args = append(args, "--ro-bind", path, path)
+	}
+	return append(args, "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--proc", "/proc", "--dev", "/dev",
+		"--bind", root, root, "--chdir", root, "/bin/true")
+}

@@ -1,0 +1,302 @@
+//go:build amd64 || arm64
+
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// While the sandbox is built, the host's file system is at host, and what will be
+// the program's is at inside. All that is written in memory lies on one file
+// system that nobody else sees, and has one bound.
+const (
+	host   = "/host"
+	inside = "/inside"
+	layers = "/layers" // upper folders in memory, and what hides masked names
+	procs  = inside + "/proc"
+)
+
+// build makes what the program will see and moves into it.
+func (s *stage) build() error {
+	if !s.Namespaces {
+		return s.look()
+	}
+	if s.leaveOut("mounts") {
+		return nil
+	}
+	// The right to mount is what a namespace is for. Some systems give it away
+	// without.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return refusal{NoNamespaces, "", fmt.Errorf("mounting: %w", err)}
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"a place to build", s.ground},
+		{"/tmp", s.scratch},
+		{"the system's programs", s.system},
+		{"/proc", s.proc},
+		{"/dev", s.dev},
+		{"the roots", s.roots},
+		{"moving in", enter},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("sandbox: %s: %w", step.what, err)
+		}
+	}
+	return nil
+}
+
+// ground makes the file system in memory and moves the host's below it.
+func (s *stage) ground() error {
+	at := "/tmp"
+	var is unix.Stat_t
+	if unix.Stat(at, &is) != nil {
+		at = "/usr"
+	}
+	options := "mode=0755,size=" + strconv.FormatUint(s.Limits.Scratch, 10)
+	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return err
+	}
+	for _, dir := range []string{host, inside, layers} {
+		if err := unix.Mkdir(at+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.PivotRoot(at, at+host); err != nil {
+		return err
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return err
+	}
+	return unix.Mount(inside, inside, "", unix.MS_BIND, "")
+}
+
+// system shows what a program needs to run, read-only, where it is.
+func (s *stage) system() error {
+	var made folders
+	for _, path := range s.System {
+		var is unix.Stat_t
+		err := unix.Lstat(host+path, &is)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+			continue
+		}
+		if err == nil {
+			err = made.above(inside + path)
+		}
+		if err == nil {
+			err = show(path, is)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func show(path string, is unix.Stat_t) error {
+	switch kind := is.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFLNK:
+		return copyLink(path)
+	case kind == unix.S_IFREG && is.Size < 1<<20:
+		return copyFile(path) // a fraction of what a mount costs
+	default:
+		return bind(path, kind == unix.S_IFDIR, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	}
+}
+
+func copyLink(path string) error {
+	buf := make([]byte, 4096) // no link is longer
+	n, err := unix.Readlink(host+path, buf)
+	if err != nil {
+		return err
+	}
+	return unix.Symlink(string(buf[:n]), inside+path)
+}
+
+func copyFile(path string) error {
+	from, err := unix.Open(host+path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(from) }()
+	to, err := unix.Open(inside+path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(to) }()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := unix.Read(from, buf)
+		if n <= 0 || err != nil {
+			return err
+		}
+		if m, err := unix.Write(to, buf[:n]); m != n { // memory takes all or fails
+			return errors.Join(errors.New("not written whole"), err)
+		}
+	}
+}
+
+// bind shows a folder or file of the host at its own path.
+func bind(path string, dir bool, attrs uint64) error {
+	if err := mountPoint(inside+path, dir); err != nil {
+		return err
+	}
+	if err := unix.Mount(host+path, inside+path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	if attrs == 0 {
+		return nil
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, inside+path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
+}
+
+func mountPoint(path string, dir bool) error {
+	if dir {
+		return ignore(unix.EEXIST, unix.Mkdir(path, 0o755))
+	}
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+func ignore(what unix.Errno, err error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
+}
+
+// folders remembers which folders were made.
+type folders map[string]bool
+
+// above makes the folders above a path.
+func (f *folders) above(path string) error {
+	if *f == nil {
+		*f = folders{}
+	}
+	for i := len(inside) + 1; i < len(path); i++ {
+		if path[i] != '/' || (*f)[path[:i]] {
+			continue
+		}
+		if err := ignore(unix.EEXIST, unix.Mkdir(path[:i], 0o755)); err != nil {
+			return err
+		}
+		(*f)[path[:i]] = true
+	}
+	return nil
+}
+
+// proc shows the sandbox's own processes, read-only: as the host's root user a
+// program could else write the kernel's settings, capabilities or not. In some
+// containers it cannot be had, since what their /proc hides would show in it.
+func (s *stage) proc() error {
+	if err := unix.Mkdir(procs, 0o555); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", procs, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		s.lack("proc", fmt.Errorf("a /proc of its own cannot be mounted, so there is none: %w", err))
+		return nil
+	}
+	// The limit of RLIMIT_NPROC does not hold for the root user. The namespace's
+	// own limit does, where the kernel has one (since Linux 6.14).
+	if err := writeText(procs+"/sys/kernel/pid_max", strconv.FormatUint(max(s.Limits.Processes, 301), 10)); err != nil && unix.Getuid() == 0 {
+		s.lack("limit of processes", err)
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, procs, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+func writeText(path, text string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	_, err = unix.Write(fd, []byte(text))
+	return err
+}
+
+// devices are the device nodes that a program sees: none has a memory.
+func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
+
+func (s *stage) dev() error {
+	if err := unix.Mkdir(inside+"/dev", 0o755); err != nil {
+		return err
+	}
+	for _, name := range devices() {
+		if err := bind("/dev/"+name, false, 0); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, link := range [][2]string{{"fd", ""}, {"stdin", "/0"}, {"stdout", "/1"}, {"stderr", "/2"}} {
+		if err := unix.Symlink("/proc/self/fd"+link[1], inside+"/dev/"+link[0]); err != nil {
+			return err
+		}
+	}
+	return open("/dev/shm")
+}
+
+// scratch makes what everybody may write in. The rest of what lies in memory is
+// read-only.
+func (s *stage) scratch() error {
+	for _, dir := range []string{"/run", "/var"} {
+		if err := unix.Mkdir(inside+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return errors.Join(open("/tmp"), open("/var/tmp"))
+}
+
+// open makes an empty folder that can be written.
+func open(path string) error {
+	at := inside + path
+	if err := unix.Mkdir(at, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Chmod(at, 0o1777); err != nil {
+		return err
+	}
+	return unix.Mount(at, at, "", unix.MS_BIND, "")
+}
+
+// enter makes inside the only file system that there is.
+func enter() error {
+	if err := unix.Chdir(inside); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return err
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return err
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// openFolder opens a folder, following no symbolic link.
+func openFolder(top, path string) (int, error) {
+	root, err := unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer func() { _ = unix.Close(root) }()
+	how := unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_IN_ROOT,
+	}
+	return unix.Openat2(root, strings.TrimPrefix(path, "/"), &how)
+}
+
+// descriptorPath is a path for what is open as fd, for calls that take no
+// descriptor. The host's /proc knows this process too.
+func descriptorPath(fd int) string { return host + "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -1,0 +1,165 @@
+//go:build amd64 || arm64
+
+package shim
+
+// Order is what the shim is told, first and only.
+type Order struct {
+	Argv, Env []string
+	Dir       string
+	System    []string // paths of the host that are shown read-only
+	Roots     []Root
+	Network   bool
+	// Namespaces says that the shim is process 1 of its own namespaces. Else it
+	// has nothing to build: the program sees the host, as far as Landlock lets it.
+	Namespaces bool
+	Scratch    string // without namespaces: the folder that stands in for /tmp
+	Limits     Limits
+	Filter     []byte   // the program of system calls, as the kernel takes it
+	Require    int      // the least level: 1 partial, 2 strict
+	Missing    []string // layers that the parent knows to be missing
+	Without    []string // layers left out, by tests
+}
+
+// Root is a folder that the program sees.
+type Root struct {
+	Dir, Upper string
+	Dev, Ino   uint64
+	View       string
+	Masked     []string
+}
+
+// The views of a root.
+const (
+	Read    = "read"
+	Overlay = "overlay"
+	Direct  = "direct"
+)
+
+// Limits bound the program; none is zero.
+type Limits struct {
+	Processes, Files, FileSize, Data, Scratch, CPU uint64 // CPU in seconds
+}
+
+// Message is what the shim says.
+type Message struct {
+	Kind     Kind
+	Why      string   // of a refusal
+	Root     string   // with NoOverlay
+	Missing  []string // with Began: layers that the run does not have
+	Landlock int      // with Began: version of the kernel's Landlock
+	Level    int      // with Began
+	Exit     Exit     // with Ended
+	Locked   []Locked // with Ended
+}
+
+// Kind is what a message is about.
+type Kind int
+
+// The kinds of messages. All but the last two are refusals: the program was not
+// started.
+const (
+	Failed       Kind = iota
+	TooLow            // the level that is required cannot be had
+	NoNamespaces      // the namespaces give no right to build anything
+	NoOverlay         // a root cannot be seen through an overlay
+	Began             // the program was started; with it comes a descriptor of each overlay's upper folder
+	Ended             // the program and everything that it started are gone
+)
+
+// Exit is how a program ended.
+type Exit struct {
+	Code   int // -1 when a signal ended it
+	Signal int
+	Left   int // processes that it left running
+}
+
+// Locked is what an ordinary user could not read in an upper folder, until the
+// shim changed its bits.
+type Locked struct {
+	Upper int // index of the overlay
+	Name  string
+	Mode  uint32 // what the bits were
+}
+
+// Pack writes an order.
+func (o *Order) Pack() []byte {
+	var p packer
+	p.list(o.Argv)
+	p.list(o.Env)
+	p.text(o.Dir)
+	p.list(o.System)
+	p.number(uint64(len(o.Roots)))
+	for _, r := range o.Roots {
+		p.text(r.Dir)
+		p.text(r.Upper)
+		p.number(r.Dev)
+		p.number(r.Ino)
+		p.text(r.View)
+		p.list(r.Masked)
+	}
+	p.flag(o.Network)
+	p.flag(o.Namespaces)
+	p.text(o.Scratch)
+	for _, v := range o.Limits.all() {
+		p.number(*v)
+	}
+	p.text(string(o.Filter))
+	p.number(uint64(o.Require)) //nolint:gosec // small
+	p.list(o.Missing)
+	p.list(o.Without)
+	return p.out
+}
+
+func (l *Limits) all() [6]*uint64 {
+	return [6]*uint64{&l.Processes, &l.Files, &l.FileSize, &l.Data, &l.Scratch, &l.CPU}
+}
+
+// Unpack reads what Pack wrote.
+func (o *Order) Unpack(in []byte) error {
+	u := unpacker{in: in}
+	o.Argv, o.Env, o.Dir, o.System = u.list(), u.list(), u.text(), u.list()
+	o.Roots = make([]Root, u.count())
+	for i := range o.Roots {
+		o.Roots[i] = Root{Dir: u.text(), Upper: u.text(), Dev: u.number(), Ino: u.number(), View: u.text(), Masked: u.list()}
+	}
+	o.Network, o.Namespaces, o.Scratch = u.flag(), u.flag(), u.text()
+	for _, v := range o.Limits.all() {
+		*v = u.number()
+	}
+	o.Filter, o.Require = []byte(u.text()), int(u.number()) //nolint:gosec // small
+	o.Missing, o.Without = u.list(), u.list()
+	return u.end()
+}
+
+// Pack writes a message.
+func (m *Message) Pack() []byte {
+	var p packer
+	p.number(uint64(m.Kind)) //nolint:gosec // small
+	p.text(m.Why)
+	p.text(m.Root)
+	p.list(m.Missing)
+	for _, n := range []int{m.Landlock, m.Level, m.Exit.Code + 1, m.Exit.Signal, m.Exit.Left} {
+		p.number(uint64(n)) //nolint:gosec // none is negative
+	}
+	p.number(uint64(len(m.Locked)))
+	for _, l := range m.Locked {
+		p.number(uint64(l.Upper)) //nolint:gosec // an index
+		p.text(l.Name)
+		p.number(uint64(l.Mode))
+	}
+	return p.out
+}
+
+// Unpack reads what Pack wrote.
+func (m *Message) Unpack(in []byte) error {
+	u := unpacker{in: in}
+	small := func() int { return int(u.number()) } //nolint:gosec // small
+	m.Kind, m.Why, m.Root, m.Missing = Kind(small()), u.text(), u.text(), u.list()
+	m.Landlock, m.Level = small(), small()
+	m.Exit = Exit{Code: small() - 1, Signal: small(), Left: small()}
+	m.Locked = make([]Locked, u.count())
+	for i := range m.Locked {
+		m.Locked[i] = Locked{Upper: small(), Name: u.text(), Mode: uint32(u.number())} //nolint:gosec // bits of a mode
+	}
+	return u.end()
+}

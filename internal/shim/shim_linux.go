@@ -1,0 +1,277 @@
+//go:build amd64 || arm64
+
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Name is what a shim is called when it is started: argv[0], alone.
+const Name = "remit-sandbox"
+
+// control is the shim's descriptor of the socket to its parent.
+const control = 3
+
+// ready says that this program can be started again as a shim. It is the one
+// variable of the package: a program either called Main or did not.
+var ready atomic.Bool
+
+// Ready reports whether this program called Main.
+func Ready() bool { return ready.Load() }
+
+// Environment is the shim's own: two processors are all that it can use, and what
+// the Go runtime would look up to find out how many there are takes time.
+func Environment() []string {
+	return []string{"GOMAXPROCS=2", "GODEBUG=containermaxprocs=0,updatemaxprocs=0"}
+}
+
+// Main makes this program its own shim: in a process that was started as a shim
+// it does not return.
+func Main() {
+	if len(os.Args) == 1 && os.Args[0] == Name {
+		os.Exit(run())
+	}
+	ready.Store(true)
+}
+
+// run is process 1 of the sandbox. It returns the exit code of the shim, which
+// tells nothing: what became of the program was said over the socket.
+func run() int {
+	runtime.LockOSThread() // the first thread stays what it is, see start
+	unix.CloseOnExec(control)
+	// What the parent's process had open must reach nobody, whatever its flags.
+	if err := unix.CloseRange(control+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return refuse(fmt.Errorf("descriptors: %w", err))
+	}
+	s := &stage{}
+	if _, err := Receive(control, &s.Order); err != nil {
+		return 1
+	}
+	s.missing = slices.Clone(s.Missing)
+	if err := s.build(); err != nil {
+		return refuse(err)
+	}
+	// What the program could read of this process, it could read of the host.
+	if !s.leaveOut("dumpable") {
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return refuse(fmt.Errorf("dumpable: %w", err))
+		}
+	}
+	began := make(chan started)
+	go func() {
+		// The thread that confines itself is not the first one, by which others
+		// see this process, and no other goroutine ever runs on it.
+		runtime.LockOSThread()
+		pid, err := s.start()
+		began <- started{pid, err}
+		if err == nil && s.Namespaces {
+			lifeline()
+		}
+		select {}
+	}()
+	child := <-began
+	if child.err != nil {
+		return refuse(child.err)
+	}
+	return s.finish(child.pid)
+}
+
+// finish waits for the program's end and says what it came to.
+func (s *stage) finish(pid int) int {
+	if s.Namespaces {
+		ignoreSignals()
+	} else {
+		pin, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			return 1
+		}
+		go func() {
+			var nothing Message
+			_, _ = Receive(control, &nothing) // the parent has nothing more to say
+			_ = unix.PidfdSendSignal(pin, unix.SIGKILL, nil, 0)
+		}()
+	}
+	m := Message{Kind: Ended, Exit: s.reap(pid)}
+	m.Locked = s.unlock()
+	if Send(control, &m) != nil {
+		return 1
+	}
+	if !s.Namespaces {
+		return 0
+	}
+	select {} // the parent looks at the overlays and ends this process
+}
+
+// lifeline ends the shim, and with it the sandbox, when its parent is gone.
+func lifeline() {
+	var nothing Message
+	if _, err := Receive(control, &nothing); err != nil { // the parent has nothing more to say
+		os.Exit(0)
+	}
+}
+
+// ignoreSignals: a program that signals its process 1 ends nothing by it, also
+// where Landlock does not keep it from doing so. A process that is started
+// inherits what is ignored, so this comes after the start.
+func ignoreSignals() {
+	ignore := [4]uint64{1} // struct sigaction of the kernel: SIG_IGN, no flags, no mask
+	for sig := uintptr(1); sig < 65; sig++ {
+		switch unix.Signal(sig) { //nolint:exhaustive // two have a meaning here
+		case unix.SIGCHLD, unix.SIGURG: // children would not be waited for; the Go runtime's own
+			continue
+		}
+		// What cannot be ignored is refused.
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+	}
+}
+
+func refuse(err error) int {
+	m := Message{Kind: Failed, Why: err.Error()}
+	if r := (refusal{}); errors.As(err, &r) {
+		m.Kind, m.Root, m.Why = r.kind, r.root, r.Error()
+	}
+	_ = Send(control, &m)
+	return 1
+}
+
+// refusal is a reason that the parent tells apart from others.
+type refusal struct {
+	kind Kind
+	root string
+	error
+}
+
+// stage is a sandbox being built.
+type stage struct {
+	Order
+	missing  []string // layers that could not be had
+	landlock int
+	folders  []int // without namespaces, a descriptor for each root
+	uppers   []int // a descriptor for each overlay's upper folder, in the order of the roots
+}
+
+func (s *stage) lack(layer string, why error) {
+	s.missing = append(s.missing, layer+": "+why.Error())
+}
+
+type started struct {
+	pid int
+	err error
+}
+
+// start confines this thread and starts the program from it.
+func (s *stage) start() (pid int, err error) {
+	if unix.Gettid() == unix.Getpid() {
+		return 0, errors.New("the first thread would be confined")
+	}
+	path, err := s.program()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.limit(); err != nil {
+		return 0, err
+	}
+	if err := s.confine(); err != nil {
+		return 0, err
+	}
+	level := s.level()
+	if level < s.Require {
+		return 0, refusal{TooLow, "", errors.New(strings.Join(s.missing, "; "))}
+	}
+	pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
+		Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Argv[0], err)
+	}
+	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level}, s.uppers...); err != nil {
+		return 0, err
+	}
+	// The program's output ends when the program's processes do, not the shim.
+	for fd := range 3 {
+		_ = unix.Close(fd)
+	}
+	return pid, nil
+}
+
+// confine takes from this thread what the program must not have.
+func (s *stage) confine() error {
+	rules := s.rules() // before the capabilities go, which opening everything may need
+	defer rules.close()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if !s.leaveOut("capabilities") {
+		if err := dropCapabilities(); err != nil {
+			return err
+		}
+	}
+	if !s.leaveOut("landlock") {
+		if err := rules.enforce(); err != nil {
+			s.landlock = 0
+			s.lack("landlock", err)
+		}
+	}
+	if !s.leaveOut("seccomp") {
+		if err := loadFilter(s.Filter); err != nil {
+			s.lack("seccomp", err)
+		}
+	}
+	return nil
+}
+
+// leaveOut reports whether a test wants to do without a layer.
+func (s *stage) leaveOut(layer string) bool {
+	if !slices.Contains(s.Without, layer) {
+		return false
+	}
+	s.missing = append(s.missing, layer+": left out")
+	return true
+}
+
+// level is 2 where nothing is missing. Without namespaces Landlock is all that
+// keeps the program from the host's files: with neither there is no sandbox.
+func (s *stage) level() int {
+	switch {
+	case len(s.missing) == 0:
+		return 2
+	case !s.Namespaces && s.landlock == 0:
+		return 0
+	}
+	return 1
+}
+
+// program finds the program as the sandbox sees it.
+func (s *stage) program() (string, error) {
+	name := s.Argv[0]
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	search := "/usr/local/bin:/usr/bin:/bin"
+	for _, v := range s.Env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			search = value
+		}
+	}
+	for dir := range strings.SplitSeq(search, ":") {
+		if !strings.HasPrefix(dir, "/") {
+			continue // the working folder is not searched
+		}
+		path := dir + "/" + name
+		var is unix.Stat_t
+		if unix.Stat(path, &is) == nil && is.Mode&unix.S_IFMT == unix.S_IFREG && unix.Access(path, unix.X_OK) == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in PATH of the sandbox (%s)", name, search)
+}
