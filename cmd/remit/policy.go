@@ -139,7 +139,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Load a policy and run its own tests",
 		Long: "Loads the policy of the given files and folders, says what is wrong with it and where, what could not be checked,\n" +
-			"and runs its *_test.rego. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good.",
+			"what makes decisions slow, and runs its *_test.rego. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good.",
 		Args: func(_ *cobra.Command, paths []string) error {
 			if len(paths) > 0 {
 				return nil
@@ -160,6 +160,7 @@ type checked struct {
 	Revision  string            `json:"revision"`
 	Problems  []rego.Problem    `json:"problems"`
 	Unchecked []rego.Note       `json:"unchecked"`
+	Slow      []rego.Note       `json:"slow"` // what makes decisions slower than they could be
 	Tests     []rego.TestResult `json:"tests"`
 	Uncovered []string          `json:"uncovered"`
 }
@@ -183,11 +184,11 @@ func (a *app) policyCheck(cmd *cobra.Command, paths []string, asJSON bool) error
 // check tells what is wrong with a policy apart from why it could not be
 // looked at.
 func check(cmd *cobra.Command, paths []string) (checked, error) {
-	c := checked{Problems: []rego.Problem{}, Unchecked: []rego.Note{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
+	c := checked{Problems: []rego.Problem{}, Unchecked: []rego.Note{}, Slow: []rego.Note{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
 	engine, err := loadPolicy(paths, true)
 	var report rego.TestReport
 	if err == nil {
-		c.Revision, c.Unchecked = engine.Revision(), listed(engine.Unchecked())
+		c.Revision, c.Unchecked, c.Slow = engine.Revision(), listed(engine.Unchecked()), listed(engine.Slow())
 		report, err = engine.Test(cmd.Context())
 	}
 	var bad *rego.LoadError
@@ -215,6 +216,17 @@ func (p paint) checked(w io.Writer, c checked) {
 	}
 	for _, n := range c.Unchecked {
 		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.doubt("·"), n.At, printable(n.Text))
+	}
+	said := rego.Note{}
+	for _, n := range c.Slow {
+		// A document that is read whole has many parts that differ: --json lists them.
+		if head, _, whole := strings.Cut(n.Text, " is read whole, and "); whole {
+			n.Text = head + " is read whole, with what differs from call to call"
+		}
+		if n != said {
+			_, _ = fmt.Fprintf(w, "%s %s: slower than it could be: %s\n", p.doubt("·"), n.At, printable(n.Text))
+		}
+		said = n
 	}
 	if len(c.Uncovered) > 0 {
 		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.doubt("·"), strings.Join(c.Uncovered, ", "))
