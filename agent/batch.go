@@ -57,5 +57,6 @@ func (tx *Txn) run(ctx context.Context, req tool.Request) (tool.Outcome, error) 
 		return tx.refused(req.Tool, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 	}
 	out := tx.line.Run(ctx, req)
+	tx.noticeHeld(out)
 	return out, out.Err()
 }

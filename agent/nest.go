@@ -180,7 +180,7 @@ func (tx *Txn) quiet(fn func() error) error {
 		return fmt.Errorf("transaction %s: %w: commit or revert it first", tx.ID(), ErrNestOpen)
 	}
 	err := fn()
-	if !tx.ended {
+	if !tx.ended && !tx.outbox.begun {
 		tx.nests.reopen()
 	}
 	return err

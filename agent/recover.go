@@ -51,7 +51,7 @@ func (rt *Runtime) giveUp(ctx context.Context, txn string) (rep revert.Report, d
 		return rep, false, nil
 	}
 	t, err := revert.Load(ctx, rt.journal, txn)
-	if err != nil || t.End != "" {
+	if err != nil || t.End != "" || t.Committing { // its owner had decided otherwise
 		return rep, false, err
 	}
 	for _, c := range t.Calls {

@@ -112,6 +112,9 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 		if c.Started != nil {
 			tx.counts.seq = max(tx.counts.seq, c.Started.Sequence)
 		}
+		if c.Held != nil {
+			tx.counts.seq = max(tx.counts.seq, c.Held.Sequence)
+		}
 	}
 	tx.counts.seq += len(t.Calls) // numbers that denied calls took are not reused
 	for _, m := range t.Savepoints {
@@ -120,6 +123,7 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if err := tx.renest(ctx, t); err != nil {
 		return nil, err
 	}
+	tx.reopenOutbox(t)
 	rt.live.add(tx)
 	return tx, nil
 }
@@ -152,6 +156,7 @@ func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
 		return in.Resume(ctx, call)
 	}
 	out := tx.line.Run(ctx, tool.Resume(c))
+	tx.noticeHeld(out)
 	return out, out.Err()
 }
 
@@ -167,7 +172,7 @@ func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Princip
 // recount rebuilds a session's labels and counts from the journal.
 func (rt *Runtime) recount(ctx context.Context, id string, t *tally) error {
 	kinds := []revert.Kind{
-		revert.KindLabelled, revert.KindStarted, revert.KindInvalid, revert.KindDenied,
+		revert.KindLabelled, revert.KindHeld, revert.KindDropped, revert.KindStarted, revert.KindInvalid, revert.KindDenied,
 		revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
 	}
 	erased := map[string]bool{}

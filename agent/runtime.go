@@ -75,7 +75,7 @@ func New(opts ...Option) (*Runtime, error) {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
 	rt.register.journal = rt.journal
-	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways}
+	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways, Dropped: rt.dropped}
 	return rt, nil
 }
 

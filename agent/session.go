@@ -19,6 +19,9 @@ var (
 	ErrEnded = errors.New("the transaction has ended")
 	// ErrPartial: a revert left something behind; its report lists it.
 	ErrPartial = errors.New("not everything was taken back")
+	// ErrNotReleased: the commit of a transaction has begun, and a call that it was
+	// to release did not end done; see Txn.Commit.
+	ErrNotReleased = errors.New("a held call was not released")
 	// ErrManaged: Update commits and reverts its transaction itself.
 	ErrManaged = errors.New("the transaction is managed by Update")
 )
@@ -80,8 +83,10 @@ func (s *Session) stands(ctx context.Context) error {
 
 // Update runs fn in a transaction: committed when fn returns nil, reverted when
 // it returns an error or panics, and left open when the error is
-// tool.ErrPending: Runtime.Open finds it again. The id is returned in either case. The error
-// joins fn's with what the revert left behind.
+// tool.ErrPending: Runtime.Open finds it again. It is reverted where a held call
+// could not be released, unless another one has been: then it is left open too, with
+// ErrNotReleased. The id is returned in each case. The error joins fn's with what
+// the revert left behind.
 func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx, err := s.Begin(ctx)
 	if err != nil {
@@ -112,7 +117,12 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 		_, back := tx.revert(ending)
 		return tx.ID(), errors.Join(err, back)
 	}
-	if err := tx.commit(ending); err != nil {
+	err = tx.commit(ending)
+	if errors.Is(err, ErrNotReleased) && tx.outbox.sent {
+		tx.managed = false // what was released cannot be unsent: somebody decides
+		return tx.ID(), err
+	}
+	if err != nil {
 		_, back := tx.revert(ending)
 		return tx.ID(), errors.Join(err, back)
 	}

@@ -134,14 +134,23 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *revert.Session)
 // sessions that it was handed on to.
 func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 	var to []string
-	q := revert.Query{Session: id, Kinds: []revert.Kind{revert.KindStarted, revert.KindHanded}}
+	held := map[string]bool{} // these took their use when they were held
+	q := revert.Query{Session: id, Kinds: []revert.Kind{revert.KindHeld, revert.KindStarted, revert.KindHanded}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
 			return n, err
 		}
-		if e.Header.Kind == revert.KindStarted {
+		switch e.Header.Kind {
+		case revert.KindHeld:
+			held[e.Header.Call] = true
 			n++
 			continue
+		case revert.KindStarted:
+			if !held[e.Header.Call] {
+				n++
+			}
+			continue
+		default:
 		}
 		rec, err := revert.Unseal(e)
 		if err != nil {

@@ -36,8 +36,11 @@ type counted struct {
 	tool   string
 	sums   map[string]canon.Amount
 	flying bool // of this process
+	queued bool // held until the commit: it counts as in flight until then
+	stands bool // its sums are reserved
 	start  time.Time
 	status tool.Status // empty: it has not ended
+	tried  tool.Status // of one that is queued: what releasing it came to, without effect
 	at     time.Time   // when
 	spent  bool        // its sums stay, whatever became of it
 }
@@ -112,12 +115,25 @@ func (t *tally) held(id string, now time.Time) perm.SessionFacts {
 func (t *tally) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, tc := &counted{tool: name, sums: amounts(sums), flying: true}, t.of(name)
+	tc := t.of(name)
+	c := t.calls[call]
+	if c == nil || !c.queued {
+		c = &counted{tool: name, sums: amounts(sums)}
+	}
 	tc.name(maps.Keys(c.sums))
+	t.unreserve(c) // one that was held sees the session without itself
 	before := t.held(id, t.host.Now())
+	t.calls[call], c.flying, c.stands = c, true, true
 	tc.reserve(c.sums, 1)
-	t.calls[call] = c
 	return before
+}
+
+// unreserve is called with the lock.
+func (t *tally) unreserve(c *counted) {
+	if c.stands {
+		t.tools[c.tool].reserve(c.sums, -1)
+		c.stands = false
+	}
 }
 
 // release counts a call as what it came to, in one step with its being in flight
@@ -129,11 +145,13 @@ func (t *tally) release(call string, s tool.Status) {
 	if !ok {
 		return
 	}
-	t.tools[c.tool].reserve(c.sums, -1)
 	c.flying = false
 	if s == tool.StatusPending {
 		t.drop(call) // it has not ended
 		return
+	}
+	if c.queued && (s == tool.StatusHeld || c.status == "") && s != tool.StatusUnknown {
+		return // it waits for the commit, or for the next one
 	}
 	if c.status != s {
 		c.spent = c.spent || !c.start.IsZero() || s == tool.StatusUnknown || s == tool.StatusVerifyFailed || s.OK()
@@ -160,6 +178,12 @@ func (t *tally) record(call string, at time.Time, body revert.Body) {
 	switch b := body.(type) {
 	case *revert.Labelled:
 		t.add(b.Labels)
+	case *revert.Held:
+		t.queue(call, b)
+		return
+	case *revert.Dropped:
+		t.unqueue(call)
+		return
 	case *revert.Started:
 		if c == nil {
 			c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts)}
@@ -173,6 +197,10 @@ func (t *tally) record(call string, at time.Time, body revert.Body) {
 	case *revert.Done:
 		c.end(tool.StatusDone, at, true)
 	case *revert.Failed:
+		if c != nil && c.queued {
+			c.requeue(tool.Status(b.Status), at, b.Spent())
+			return
+		}
 		c.end(tool.Status(b.Status), at, b.Spent())
 	case *revert.Unknown:
 		c.end(tool.StatusUnknown, at, true)
@@ -229,7 +257,7 @@ func (t *tally) settle() {
 	defer t.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(t.calls)) {
 		c := t.calls[id]
-		if c.flying {
+		if c.flying || (c.queued && c.status == "" && c.start.IsZero()) {
 			continue
 		}
 		if c.status == "" {
@@ -242,6 +270,7 @@ func (t *tally) settle() {
 // commit is called with the lock.
 func (t *tally) commit(call string) {
 	c := t.calls[call]
+	t.unreserve(c)
 	h := happened{at: c.at, call: call, tool: c.tool, status: c.status}
 	t.of(c.tool).add(h, c, t.host.Now())
 	t.drop(call)
@@ -254,6 +283,7 @@ func (t *tally) commit(call string) {
 
 // drop forgets a call, and a tool that nothing is known of but that call.
 func (t *tally) drop(call string) {
+	t.unreserve(t.calls[call])
 	name := t.calls[call].tool
 	delete(t.calls, call)
 	if t.tools[name].empty() {

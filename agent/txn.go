@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Txn struct {
 	ended   bool // under turn
 	going   bool // being taken back, under turn: nothing else can be done with it any more
 	marks   []string
+	outbox  outbox
 
 	nests nests  // open ones inside it
 	up    *Txn   // that it is in; nil: none
@@ -85,6 +87,8 @@ func (tx *Txn) usable() error {
 		return fmt.Errorf("transaction %s is being taken back and can only be reverted: %w", tx.ID(), ErrEnded)
 	case tx.line.Broken():
 		return fmt.Errorf("the journal does not hold all that transaction %s did, so it can only be reverted: %w", tx.ID(), ErrEnded)
+	case tx.root().outbox.begun:
+		return fmt.Errorf("the commit of transaction %s has begun, and it takes no more calls; commit it again, or revert it: %w", tx.ID(), ErrNotReleased)
 	}
 	return nil
 }
@@ -129,7 +133,13 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 }
 
 // Commit ends the transaction; its effects stay, and can still be taken back by
-// Session.Revert.
+// Session.Revert. Calls that were held are released first, one after the other in
+// the order in which they were held; Released tells what became of them. The first
+// one that does not end done stops the commit, with ErrNotReleased beside the error
+// of that call. The transaction is then open and takes no other call: committing
+// again goes on, with that call if it is known to have had no effect, or if its tool
+// is idempotent, and else past it; Revert lets go of what was not released and takes
+// back the rest, as far as it can be; Undo of the call takes it out of the queue.
 func (tx *Txn) Commit(ctx context.Context) error {
 	if tx.managed {
 		return ErrManaged
@@ -186,12 +196,15 @@ func (tx *Txn) commit(ctx context.Context) error {
 		return tx.join(ctx)
 	}
 	return tx.alone(ctx, func() error {
-		if err := tx.usable(); err != nil {
+		if err := tx.usable(); err != nil && !errors.Is(err, ErrNotReleased) {
 			return err
 		}
 		// Committed has a barrier: it is the point of no return, and whoever is
 		// told of it relies on it.
 		return tx.quiet(func() error {
+			if err := tx.release(ctx); err != nil {
+				return err
+			}
 			err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
 			if err == nil {
 				tx.end()

@@ -102,8 +102,11 @@ func (e *erasing) add(txn, call string, b *Erased, refs []BlobRef) {
 func (r *Reverter) addErased(ctx context.Context, e *erasing, t *Txn, c *Call) error {
 	b := &Erased{Tool: c.Tool, As: c.Phase, Left: c.Left(), Ended: c.Ended}
 	b.Status, b.Spent = c.lastWord()
-	if c.Started != nil {
+	switch {
+	case c.Started != nil:
 		b.Class, b.Counts = c.Class(), c.Started.Counts
+	case c.Held != nil:
+		b.Class = c.Class()
 	}
 	var refs []BlobRef
 	for _, ch := range c.Changes {
@@ -208,7 +211,7 @@ func (c *Call) lastWord() (status string, spent bool) {
 		return "unknown", true
 	case PhaseInvalid, PhaseDenied:
 		return string(c.Phase), false
-	case PhasePending, PhaseStarted, PhaseErased:
+	case PhasePending, PhaseHeld, PhaseDropped, PhaseStarted, PhaseErased:
 	}
 	return "", false
 }

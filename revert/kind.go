@@ -23,6 +23,8 @@ const (
 	KindDenied     Kind = "denied"      // a call was denied; its code was never entered
 	KindAsked      Kind = "asked"       // a call waits until somebody approves it
 	KindAnswered   Kind = "answered"    // somebody approved or refused an asked call
+	KindHeld       Kind = "held"        // a call waits until its transaction commits
+	KindDropped    Kind = "dropped"     // a held call will not be released
 	KindStarted    Kind = "started"     // a call may have effects from now on
 	KindChanged    Kind = "changed"     // one effect is about to happen
 	KindLanded     Kind = "landed"      // versions that changes really left, of a call without a result
@@ -38,6 +40,7 @@ const (
 	KindRevertedTo Kind = "reverted_to" // everything after a savepoint was taken back
 	KindReverting  Kind = "reverting"   // a call is about to be taken back
 	KindReverted   Kind = "reverted"    // what taking a call back came to
+	KindCommitting Kind = "committing"  // the transaction is to commit: its held calls are released from now on
 	KindCommitted  Kind = "committed"   // the transaction ended, its effects stay
 	KindAborting   Kind = "aborting"    // the transaction is being taken back
 	KindAborted    Kind = "aborted"     // the transaction ended, taken back as far as listed
@@ -48,9 +51,9 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged,
+		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindNested, KindNestEnded, KindRevertedTo,
-		KindReverting, KindReverted, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy,
+		KindReverting, KindReverted, KindCommitting, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy,
 	}
 }
 
@@ -58,7 +61,7 @@ func Kinds() []Kind {
 // erased. What binds a session or a transaction, such as labels, never does.
 func (k Kind) Erasable() bool {
 	switch k {
-	case KindInvalid, KindDenied, KindAsked, KindAnswered, KindStarted, KindChanged, KindLanded, KindNoted,
+	case KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindChanged, KindLanded, KindNoted,
 		KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindReverting, KindReverted:
 		return true
 	default:
@@ -74,9 +77,9 @@ type Body interface{ kind() Kind }
 var bodies = func() map[Kind]reflect.Type {
 	types := map[Kind]reflect.Type{}
 	for _, b := range []Body{
-		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
-		&Reverted{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
+		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
 	} {
 		types[b.kind()] = reflect.TypeOf(b).Elem()
 	}
@@ -423,6 +426,8 @@ func (*Invalid) kind() Kind    { return KindInvalid }
 func (*Denied) kind() Kind     { return KindDenied }
 func (*Asked) kind() Kind      { return KindAsked }
 func (*Answered) kind() Kind   { return KindAnswered }
+func (*Held) kind() Kind       { return KindHeld }
+func (*Dropped) kind() Kind    { return KindDropped }
 func (*Started) kind() Kind    { return KindStarted }
 func (*Changed) kind() Kind    { return KindChanged }
 func (*Landed) kind() Kind     { return KindLanded }
@@ -438,6 +443,7 @@ func (*NestEnded) kind() Kind  { return KindNestEnded }
 func (*RevertedTo) kind() Kind { return KindRevertedTo }
 func (*Reverting) kind() Kind  { return KindReverting }
 func (*Reverted) kind() Kind   { return KindReverted }
+func (*Committing) kind() Kind { return KindCommitting }
 func (*Committed) kind() Kind  { return KindCommitted }
 func (*Aborting) kind() Kind   { return KindAborting }
 func (*Aborted) kind() Kind    { return KindAborted }

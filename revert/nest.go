@@ -45,10 +45,7 @@ func (t *Txn) nested(id string) (*Nest, bool) {
 
 // inNest reports whether a call is in a nested transaction, or in one inside it.
 func (t *Txn) inNest(c *Call, id string) bool {
-	if c.Started == nil {
-		return false
-	}
-	for at := c.Started.Nest; at != ""; {
+	for at := c.nest(); at != ""; {
 		if at == id {
 			return true
 		}
@@ -73,9 +70,14 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 		return Report{}, fmt.Errorf("nested transaction %s of transaction %s: %w", nest, id, ErrNotFound)
 	}
 	rec := r.recorder(t).In(t.ID)
-	left := slices.DeleteFunc(t.Left(), func(c *Call) bool { return !t.inNest(c, nest) })
-	items, err := r.takeBack(ctx, rec, left, manner{cause: "nest"})
-	rep := Report{Txn: id, State: Open, Items: items}
+	outside := func(c *Call) bool { return !t.inNest(c, nest) }
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), outside), Dropped{Cause: "nest"})
+	rep := Report{Txn: id, State: Open, Items: dropped}
+	if err != nil {
+		return rep, err
+	}
+	items, err := r.takeBack(ctx, rec, slices.DeleteFunc(t.Left(), outside), manner{cause: "nest"})
+	rep.Items = append(rep.Items, items...)
 	if err != nil {
 		return rep, err
 	}
@@ -87,6 +89,18 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 	}
 	w.Durable = true
 	return rep, rec.Write(ctx, w)
+}
+
+// nest names the nested transaction that a call is in.
+func (c *Call) nest() string {
+	switch {
+	case c.Held != nil:
+		return c.Held.Nest
+	case c.Started != nil:
+		return c.Started.Nest
+	default:
+		return ""
+	}
 }
 
 // within reports whether a nested transaction is another one, or inside it.

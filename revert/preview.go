@@ -34,6 +34,13 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	m := how.manner("undo")
 	m.upon, m.frozen = s.upon, map[string]string{}
 	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}, Dependents: s.dependents(t, how)}
+	if t.End == "" {
+		for _, c := range t.Queue() {
+			if !c.Left() && (len(how.Calls) == 0 || slices.Contains(how.Calls, c.Ref.Call)) {
+				rep.add(t, c, c.droppedResult())
+			}
+		}
+	}
 	var known []*Call
 	for _, c := range s.calls {
 		if c.Phase == PhaseErased {

@@ -16,6 +16,7 @@ func (b *Answered) prose() []*string { return []*string{&b.By, &b.Why} }
 func (b *Failed) prose() []*string   { return []*string{&b.Why} }
 func (b *Unknown) prose() []*string  { return []*string{&b.Why} }
 func (b *Decided) prose() []*string  { return []*string{&b.By, &b.Why} }
+func (b *Dropped) prose() []*string  { return []*string{&b.By} }
 func (b *Aborting) prose() []*string { return []*string{&b.Why} }
 
 func (b *Verified) prose() []*string {

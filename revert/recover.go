@@ -188,7 +188,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	if err != nil {
 		return s, err
 	}
-	if untouched && c.Confined() {
+	if untouched && c.Confined() && !c.doubt {
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died before it had an effect", Proof: "no_effect"})
 	}
 	if c.Class() == Pure && len(c.Changes) == 0 {
@@ -206,6 +206,8 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
 	case finding == Partial && !c.Confined():
 		return r.found(ctx, rec, c, s, looked)
+	case c.doubt: // what one attempt came to says nothing of the one before
+		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "it was released before, and " + why})
 	case c.Confined():
 		return r.withdraw(ctx, w, rec, c, s)
 	default:

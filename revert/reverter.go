@@ -28,6 +28,9 @@ type Reverter struct {
 	// Ways finds what is needed to take back the calls of one session: it may
 	// be one of another process, on other roots.
 	Ways func(ctx context.Context, session string) (Ways, error)
+	// Dropped, unless nil, is told each held call that will not be released, by
+	// its session.
+	Dropped func(session, call string)
 
 	mu      sync.Mutex // never held across a wait
 	busy    map[string]bool
@@ -105,12 +108,21 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 		return Report{}, err
 	}
 	at, ok := t.mark(savepoint)
-	if !ok {
+	switch {
+	case !ok:
 		return Report{}, fmt.Errorf("savepoint %q of transaction %s: %w", savepoint, id, ErrNotFound)
+	case t.Committing:
+		return Report{}, fmt.Errorf("transaction %s has begun to commit, and can only be taken back whole: %w", id, ErrNotOwner)
 	}
 	rec := r.recorder(t).In(t.ID)
-	left := slices.DeleteFunc(t.Left(), func(c *Call) bool { return t.index(c) < at })
-	items, err := r.takeBack(ctx, rec, left, manner{cause: "savepoint", by: by})
+	before := func(c *Call) bool { return t.index(c) < at }
+	// What is held goes first: it must not be released after what it came with is gone.
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), before), Dropped{Cause: "savepoint", By: by})
+	if err != nil {
+		return Report{Txn: id, Items: dropped}, err
+	}
+	items, err := r.takeBack(ctx, rec, slices.DeleteFunc(t.Left(), before), manner{cause: "savepoint", by: by})
+	items = append(dropped, items...)
 	if err != nil {
 		return Report{Txn: id, Items: items}, err
 	}
@@ -144,8 +156,13 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, erro
 		return Report{Txn: t.ID}, err
 	}
 	if len(how.Calls) > 0 {
+		unnamed := func(c *Call) bool { return !slices.Contains(how.Calls, c.Ref.Call) }
+		dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), unnamed), how.drop("undo"))
+		if err != nil {
+			return Report{Txn: t.ID, Items: dropped}, err
+		}
 		items, err := r.takeBack(ctx, rec, t.only(how.Calls), how.manner("undo"))
-		return Report{Txn: t.ID, State: Open, Items: items}, err
+		return Report{Txn: t.ID, State: Open, Items: append(dropped, items...)}, err
 	}
 	// Aborting needs no barrier of its own: the first reverting record makes it
 	// durable, and without one nothing was done.
@@ -154,7 +171,12 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, erro
 			return Report{Txn: t.ID}, err
 		}
 	}
+	dropped, err := r.drop(ctx, t, t.Queue(), how.drop("abort"))
+	if err != nil {
+		return Report{Txn: t.ID, Items: dropped}, err
+	}
 	items, err := r.takeBack(ctx, rec, t.Left(), how.manner("abort"))
+	items = append(dropped, items...)
 	if err != nil {
 		return Report{Txn: t.ID, Items: items}, err
 	}
@@ -175,7 +197,7 @@ func (c *Call) unclear() bool {
 		return !c.Confined()
 	case PhaseStarted:
 		return true // its end could not be written
-	case PhaseInvalid, PhaseDenied, PhasePending, PhaseDone, PhaseFailed, PhaseErased:
+	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped, PhaseDone, PhaseFailed, PhaseErased:
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package revert
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,8 @@ const (
 	PhaseInvalid Phase = "invalid"
 	PhaseDenied  Phase = "denied"
 	PhasePending Phase = "pending" // waits for an answer
+	PhaseHeld    Phase = "held"    // waits until its transaction commits
+	PhaseDropped Phase = "dropped" // was held, and never ran
 	PhaseStarted Phase = "started" // no end recorded: in flight, or its process died
 	PhaseDone    Phase = "done"
 	PhaseFailed  Phase = "failed"
@@ -38,6 +41,8 @@ type Call struct {
 	Denied   *Denied
 	Asked    *Asked
 	Answered *Answered // the newest
+	Held     *Held     // set: it is released by the commit, or was
+	Dropped  *Dropped  // it was held, and will not be released
 	Done     *Done
 	Failed   *Failed
 	Unknown  *Unknown
@@ -51,6 +56,7 @@ type Call struct {
 	earlier []*Undo // attempts before Undo, oldest first
 	tries   []*Undo // all attempts to take the call back or to bring it back, oldest first
 	outside bool    // the tool's own Revert has ended well, in whichever attempt
+	doubt   bool    // it was released before, and nobody knows what became of that
 }
 
 // Undo is one taking back of a call.
@@ -68,10 +74,14 @@ func (c *Call) Class() EffectClass {
 	if c.Erased != nil && c.Erased.Class != "" {
 		return c.Erased.Class
 	}
-	if c.Started == nil {
+	switch {
+	case c.Started != nil:
+		return c.Started.Class.OrPivot()
+	case c.Held != nil:
+		return c.Held.Class.OrPivot()
+	default:
 		return Pure
 	}
-	return c.Started.Class.OrPivot()
 }
 
 // Confined reports whether the call could act only through handles or inside a
@@ -89,7 +99,7 @@ func (c *Call) Undone() bool {
 // cannot be called reverted while one of its calls is left.
 func (c *Call) Left() bool {
 	switch c.Phase {
-	case PhaseInvalid, PhaseDenied, PhasePending:
+	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped:
 		return false
 	case PhaseFailed:
 		return c.Undo != nil && !c.Undone()
@@ -142,6 +152,7 @@ type Txn struct {
 	Savepoints []Mark
 	Nests      []Nest   // in the order in which they began
 	UndoneBy   []string // undo transactions, oldest first
+	Committing bool     // its commit has begun: it takes no more calls, and releases those that are held
 	Aborting   bool
 	End        Kind   // committed, aborted, or empty while open
 	complete   bool   // of an abort
@@ -293,20 +304,26 @@ func (t *Txn) apply(e Entry, r Record) error {
 		t.Owner = b.To
 	case *Savepoint:
 		t.Savepoints = append(t.Savepoints, Mark{Name: b.Name, At: len(t.Calls)})
+		return t.takesMore(r)
 	case *Nested:
-		return t.nest(b)
+		return cmp.Or(t.takesMore(r), t.nest(b))
 	case *NestEnded:
 		return t.endNest(b)
 	case *Aborting:
 		t.Aborting = true
+	case *Committing:
+		return t.beginCommit()
 	case *Committed:
 		t.End = KindCommitted
+		return t.nothingHeld()
 	case *Aborted:
 		t.End, t.complete = KindAborted, b.Complete
+		return t.nothingHeld()
 	case *UndoneBy:
 		t.UndoneBy = append(t.UndoneBy, b.Txn)
 	case *RevertedTo:
 		t.dropMarks(b.Name)
+		return t.takesMore(r)
 	case *Reverting, *Reverted:
 		return t.applyUndo(e, r)
 	case *Erased:

@@ -25,7 +25,10 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 		return c.decide(b)
 	}
 	if c.Phase == PhasePending {
-		return c.proceed(r)
+		return t.proceed(c, r)
+	}
+	if c.Held != nil && c.Phase != PhaseStarted {
+		return t.applyHeld(c, r)
 	}
 	if c.Phase != PhaseStarted {
 		return fmt.Errorf("%s of call %s, which ended as %s", r.Kind, r.Call, c.Phase)
@@ -40,7 +43,7 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 // first one counts.
 func (c *Call) decide(b *Decided) error {
 	switch {
-	case c.Decided != nil:
+	case c.Decided != nil, c.Held != nil && c.Phase != PhaseUnknown: // it was released again meanwhile
 		return nil
 	case c.Phase != PhaseUnknown:
 		return fmt.Errorf("decided what became of call %s, which is %s", c.Ref.Call, c.Phase)
@@ -54,9 +57,13 @@ func (c *Call) decide(b *Decided) error {
 	return nil
 }
 
-// proceed ends the waiting of a pending call: it starts, once, or is denied.
-func (c *Call) proceed(r Record) error {
+// proceed ends the waiting of a pending call: it starts, once, or is held until
+// the commit, or denied.
+func (t *Txn) proceed(c *Call, r Record) error {
 	switch b := r.Body.(type) {
+	case *Held:
+		c.Phase, c.Held, c.Began = PhaseHeld, b, r.At
+		return t.takesMore(r)
 	case *Started:
 		c.Phase, c.Started, c.Began = PhaseStarted, b, r.At
 	case *Denied:
@@ -74,6 +81,8 @@ func (t *Txn) beginCall(r Record) error {
 		c.Phase, c.Started, c.Tool = PhaseStarted, b, b.Tool
 	case *Asked:
 		c.Phase, c.Asked, c.Tool = PhasePending, b, b.Tool
+	case *Held:
+		c.Phase, c.Held, c.Tool = PhaseHeld, b, b.Tool
 	case *Denied:
 		c.Phase, c.Denied, c.Tool, c.Ended = PhaseDenied, b, b.Tool, r.At
 	case *Invalid:
@@ -86,7 +95,7 @@ func (t *Txn) beginCall(r Record) error {
 	}
 	t.Calls = append(t.Calls, c)
 	t.byID[r.Call] = c
-	return nil
+	return t.takesMore(r)
 }
 
 func (c *Call) apply(r Record) error {

@@ -17,7 +17,7 @@ func (t *Txn) applyGone(e Entry) error {
 	t.gone[h.Call] = e.Pos
 	c, seen := t.byID[h.Call]
 	switch h.Kind {
-	case KindStarted, KindAsked, KindDenied, KindInvalid:
+	case KindStarted, KindAsked, KindHeld, KindDenied, KindInvalid:
 		if !seen {
 			c = &Call{Ref: CallRef{Txn: t.ID, Call: h.Call}, Session: h.Session, Began: h.At, Phase: PhaseErased}
 			t.Calls = append(t.Calls, c)

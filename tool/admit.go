@@ -30,6 +30,9 @@ type admitted struct {
 	program []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
 	preview string             // the same for whoever is asked
 
+	released *revert.Held // the call was held, and its transaction commits now
+	doubt    bool         // it was released before, and nobody knows what became of that
+
 	sums    map[string]json.Number // what the call adds to sums of its session
 	counted perm.SessionFacts      // the session before this call
 }

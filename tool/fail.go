@@ -44,6 +44,9 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 		refusedInside(i, err, &out, body)
 	}
 	p := l.prove(ctx, i, m)
+	if i.doubt && p != provenProbe {
+		p = noProof // what this attempt came to says nothing of the one before
+	}
 	if p != noProof && len(i.live.Changes()) > 0 {
 		results, tbErr := l.withdraw(ctx, i)
 		out.Undo, out.TakenBack = results, revert.TakenBack(results)

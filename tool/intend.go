@@ -24,7 +24,7 @@ type intended struct {
 // change, since nothing can happen before that.
 func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 	started, err := l.startedRecord(p)
-	if err == nil && barrierBeforeExecute(p.tool) {
+	if err == nil && (barrierBeforeExecute(p.tool) || p.released != nil) {
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
 			started = nil
@@ -59,6 +59,10 @@ func barrierBeforeExecute(t Tool) bool {
 }
 
 func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
+	if p.released != nil {
+		started := p.released.Started
+		return &started, nil
+	}
 	decision, err := canon.Marshal(p.veil.decision(p.decision))
 	if err != nil {
 		return nil, err

@@ -62,7 +62,8 @@ type Memory interface {
 type Facts interface {
 	Session() perm.SessionFacts
 	Labels() []string
-	// Reserve counts a call as in flight and its sums as added; it returns the facts without it.
+	// Reserve counts a call as in flight and its sums as added, unless it was held and so counted before;
+	// it returns the facts without it.
 	Reserve(call, tool string, sums map[string]json.Number) perm.SessionFacts
 	Release(call string, s Status) // the call is in flight no more, and counts as what it came to
 	Txn() perm.TxnFacts
@@ -173,6 +174,15 @@ func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 	if err != nil {
 		return *l.denied(ctx, permitted, &line.DeniedError{Access: permitted.asked()[0], Stage: "grant", Why: err.Error()})
 	}
+	if permitted.held {
+		return *l.hold(ctx, permitted, back)
+	}
+	return l.run(ctx, permitted, back)
+}
+
+// run takes a permitted call, or one that was held and is released, through the
+// other steps.
+func (l *Line) run(ctx context.Context, permitted permitted, back func()) Outcome {
 	intended, end := l.intend(ctx, permitted)
 	if end != nil {
 		back() // it did not start

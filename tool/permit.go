@@ -22,12 +22,13 @@ type permitted struct {
 	key      string
 	decision perm.Decision
 	approval *revert.Approval
+	held     bool // the call waits for the commit
 }
 
 // counts reports whether the call raises a counter of its session, which no crash
 // may forget: a sum, or the number of calls of a budget.
 func (p permitted) counts() bool {
-	return len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0
+	return len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0 || p.released != nil
 }
 
 // permit is step 2: each exact access is checked against the session's grant
@@ -38,10 +39,10 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
 	asked := a.asked()
 	decision, err := l.decide(ctx, a, asked, false)
-	p.decision = decision
+	p.decision, p.held = decision, holds(decision)
 	waits := decision.Effect() == perm.Ask && l.p.Approver == nil && l.p.Wait
 	if err == nil {
-		err = l.unkept(a, asked[0], decision, waits)
+		err = l.unkept(a, asked[0], decision, waits, p.held)
 	}
 	if err == nil && decision.Effect() == perm.Ask {
 		p.approval = l.recalled(ctx, a, asked, decision)
@@ -87,8 +88,8 @@ func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 }
 
 // decide asks for each access and returns the strictest answer, with the
-// reasons of all that gave it. Anything but allow and ask is a DeniedError; an
-// ask stands for all accesses of the call together.
+// reasons of all that gave it. A denial is a DeniedError; an ask stands for all
+// accesses of the call together, and so does a hold, also beside an ask.
 func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	answers := make([]perm.Decision, 0, len(asked))
 	for i, access := range asked {
@@ -124,9 +125,9 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	switch {
 	case err != nil:
 		return deny("policy", perm.Decision{}, "the policy could not decide: "+err.Error())
-	case d.Effect() == perm.Hold || holds(d):
-		return deny("policy", d, "the policy holds the call until commit, which this tool cannot wait for: "+reasonText(d))
-	case d.Effect() != perm.Allow && d.Effect() != perm.Ask:
+	case holds(d) && a.cannotWait(dynamic) != "":
+		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
+	case d.Effect() == perm.Deny:
 		return deny("policy", d, reasonText(d)+unmatched(a.tool, access, d))
 	}
 	for _, limit := range d.Limits() {
@@ -140,12 +141,6 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 		return deny("policy", d, unmet)
 	}
 	return d, nil
-}
-
-// holds reports whether an ask stands beside a hold: it would have to be held
-// after it is approved.
-func holds(d perm.Decision) bool {
-	return slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == "hold" })
 }
 
 // ask asks the engine; a panic of it is an error like any other.
@@ -227,9 +222,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 	for _, d := range ds {
 		details.Limits = append(details.Limits, d.Limits()...)
 		one := d.Details()
-		if d.Effect() == out.Effect() {
-			details.Reasons = merged(details.Reasons, one.Reasons)
-		}
+		details.Reasons = merged(details.Reasons, weighing(d, out.Effect()))
 		details.Hints, details.Masks = merged(details.Hints, one.Hints), merged(details.Masks, one.Masks)
 		details.Requires = merged(details.Requires, one.Requires)
 	}

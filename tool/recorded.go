@@ -27,8 +27,8 @@ func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
 			Error: &Problem{What: "the call id was used before", Why: why, Fix: "give each call an id of its own"},
 		}.withText()
 	}
-	if c.Started != nil {
-		out.EffectClass = c.Started.Class.OrPivot()
+	if c.Started != nil || c.Held != nil {
+		out.EffectClass = c.Class()
 	}
 	out.recall(c, l.needsVerdict(t))
 	out.Input = recordedInput(c)
@@ -52,7 +52,7 @@ func (l *Line) otherCall(c *revert.Call, req Request) string {
 		return err.Error()
 	}
 	given := string(canon.Sum("remit/input/v1", v.Canonical()))
-	for _, known := range []string{digestOf(c.Started), digestOf(c.Denied), digestOf(c.Asked)} {
+	for _, known := range []string{digestOf(c.Started), digestOf(c.Held), digestOf(c.Denied), digestOf(c.Asked)} {
 		if known == given {
 			return ""
 		}
@@ -63,6 +63,10 @@ func (l *Line) otherCall(c *revert.Call, req Request) string {
 func digestOf(record any) string {
 	switch r := record.(type) {
 	case *revert.Started:
+		if r != nil {
+			return r.InputDigest
+		}
+	case *revert.Held:
 		if r != nil {
 			return r.InputDigest
 		}
@@ -82,6 +86,8 @@ func recordedInput(c *revert.Call) []byte {
 	switch {
 	case c.Started != nil:
 		return c.Started.Input
+	case c.Held != nil:
+		return c.Held.Input
 	case c.Denied != nil:
 		return c.Denied.Input
 	case c.Asked != nil:
@@ -102,6 +108,13 @@ func (l *Line) needsVerdict(t Tool) bool {
 
 // recall fills in how the call ended.
 func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
+	if c.Held != nil {
+		o.Decision = decisionRecord(c.Held.Decision)
+		if c.Queued() || c.Dropped != nil {
+			o.recallHeld(c)
+			return
+		}
+	}
 	switch c.Phase {
 	case revert.PhaseInvalid:
 		o.Status, o.Error = StatusInvalid, &Problem{What: "the call is not valid", Why: c.Invalid.Why}
@@ -112,14 +125,17 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 		o.Status, o.Decision = StatusPending, decisionRecord(c.Asked.Decision)
 		o.Error = &Problem{What: "the call waits for approval", Why: recordedReasons(o.Decision)}
 	case revert.PhaseFailed:
-		o.Status, o.Stage, o.Decision = Status(c.Failed.Status), c.Failed.Stage, decisionRecord(c.Started.Decision)
+		o.Status, o.Stage = Status(c.Failed.Status), c.Failed.Stage
+		if c.Started != nil { // else it was held, and could not be released
+			o.Decision = decisionRecord(c.Started.Decision)
+		}
 		o.Error = &Problem{What: whatOf(o.Status), Why: c.Failed.Why}
 	case revert.PhaseDone:
 		o.recallDone(c, needsVerdict)
 	case revert.PhaseUnknown:
 		o.Status, o.Decision = StatusUnknown, decisionRecord(c.Started.Decision)
 		o.Error = &Problem{What: "the effect of the call cannot be told", Why: c.Unknown.Why}
-	case revert.PhaseErased: // told before
+	case revert.PhaseErased, revert.PhaseHeld, revert.PhaseDropped: // told before
 		o.Status = StatusUnknown
 	case revert.PhaseStarted:
 		o.Status, o.Decision = StatusUnknown, decisionRecord(c.Started.Decision)

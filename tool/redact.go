@@ -220,7 +220,7 @@ func (v *veil) outcome(o Outcome) Outcome {
 
 // kept says why a call cannot be let run whose arguments are not kept: taking it
 // back, or letting it go on later, would work with what is not what was given.
-func (v *veil) kept(t Tool, waits bool) string {
+func (v *veil) kept(t Tool, waits, held bool) string {
 	hides := v.hides()
 	if t.t.spec.Revert != nil && len(hides) > 0 {
 		return fmt.Sprintf("the policy redacts %s, and the tool's own Revert would need it to take the call back", strings.Join(hides, ", "))
@@ -228,12 +228,15 @@ func (v *veil) kept(t Tool, waits bool) string {
 	if waits && v.hidesInput() {
 		return fmt.Sprintf("the policy redacts %s, so the call cannot be kept until somebody approves it", strings.Join(hides, ", "))
 	}
+	if held && v.hidesInput() {
+		return fmt.Sprintf("the policy redacts %s, so the call cannot be kept until its transaction commits", strings.Join(hides, ", "))
+	}
 	return ""
 }
 
 // unkept is the denial that kept gives the reason of.
-func (l *Line) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits bool) error {
-	if why := a.veil.kept(a.tool, waits); why != "" {
+func (l *Line) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits, held bool) error {
+	if why := a.veil.kept(a.tool, waits, held); why != "" {
 		return &line.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
 	}
 	return nil

@@ -13,6 +13,9 @@ func (l *Line) outcome(p permitted, s Status) Outcome {
 	}
 	record := p.veil.decision(p.decision)
 	out.Decision = &record
+	if p.released != nil {
+		out.Decision = decisionRecord(p.released.Decision)
+	}
 	return out
 }
 
@@ -35,7 +38,7 @@ func (o Outcome) withText() *Outcome {
 			o.Text = string(o.Output)
 		}
 	case StatusHeld:
-		o.Text = "Queued: it runs when the transaction commits."
+		o.Text = "Queued: it runs when the transaction commits. Its result is not known yet. Do not repeat the call."
 	case StatusPending:
 		o.Text = "Waiting for approval. Do not repeat the call."
 	case StatusInvalid:

@@ -1,0 +1,173 @@
+package revert
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Held is a call that waits until its transaction commits: the write-ahead record
+// that it will start with, durable before anybody is told that it is queued.
+type Held struct {
+	Started
+	// Idempotent: the tool says that one operation key has one effect, so that a
+	// release of unknown outcome may be sent again under the same one.
+	Idempotent bool `json:"idempotent,omitempty"`
+}
+
+// Dropped says that a held call will not be released.
+type Dropped struct {
+	Cause string `json:"cause"`        // abort, savepoint, nest, undo
+	By    string `json:"by,omitempty"` // who asked for it; empty: the runtime itself
+}
+
+// Committing begins a commit that has calls to release. The transaction takes no
+// other call from then on; until it is Committed it can still be taken back, as far
+// as what was released can.
+type Committing struct{}
+
+// Queued reports whether the commit is to release the call: it was not released
+// yet; or was, without any effect; or with an outcome that nobody knows, and its
+// tool says that the same key has no second effect.
+func (c *Call) Queued() bool {
+	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && len(c.Changes) == 0)
+}
+
+// waits reports whether a held call has had no effect, and nobody has dropped it.
+func (c *Call) waits() bool {
+	return c.Held != nil && c.Dropped == nil && (c.Phase == PhaseHeld || c.Phase == PhaseFailed)
+}
+
+// forgotten reports whether a call waits that no commit passes over. One of which a
+// person said that it had no effect may have been said so while the commit, which
+// knew it as unknown, went on.
+func (c *Call) forgotten() bool { return c.waits() && c.Decided == nil }
+
+// Queue lists the calls that the commit is to release, in the order in which it
+// does: that in which they were held.
+func (t *Txn) Queue() []*Call {
+	var queue []*Call
+	for _, c := range t.Calls {
+		if t.End == "" && c.Queued() {
+			queue = append(queue, c)
+		}
+	}
+	slices.SortStableFunc(queue, func(a, b *Call) int { return cmp.Compare(a.Held.Sequence, b.Held.Sequence) })
+	return queue
+}
+
+// applyHeld folds a record of a held call that is not running.
+func (t *Txn) applyHeld(c *Call, r Record) error {
+	_, again := r.Body.(*Started)
+	// A person may say that a call was applied at the moment in which it is sent
+	// again: the tool has one effect for both.
+	if again = again && c.Decided != nil && c.Held.Idempotent; !c.Queued() && !again {
+		return fmt.Errorf("%s of call %s, which was held and ended as %s", r.Kind, r.Call, c.Phase)
+	}
+	switch b := r.Body.(type) {
+	case *Dropped:
+		c.Dropped = b
+		if c.Phase == PhaseHeld {
+			c.Phase, c.Ended = PhaseDropped, r.At
+		}
+		return nil
+	case *Started:
+		return cmp.Or(t.mayRelease(c), c.release(b, r))
+	case *Failed: // it could not even be started
+		if b.Proof != "not_started" || c.Phase == PhaseUnknown {
+			return fmt.Errorf("failed by %s of call %s, which was not released", b.Proof, r.Call)
+		}
+		c.Phase, c.Failed, c.Ended = PhaseFailed, b, r.At
+		return t.mayRelease(c)
+	default:
+		return fmt.Errorf("%s of call %s, which waits for the commit", r.Kind, r.Call)
+	}
+}
+
+// mayRelease refuses what no commit does: to release a call before it has begun,
+// or before another that was held earlier.
+func (t *Txn) mayRelease(c *Call) error {
+	if !t.Committing || t.Aborting {
+		return fmt.Errorf("call %s was released, and transaction %s was not committing", c.Ref.Call, t.ID)
+	}
+	for _, other := range t.Calls {
+		if other != c && other.forgotten() && other.Held.Sequence < c.Held.Sequence {
+			return fmt.Errorf("call %s was released before call %s, which was held earlier", c.Ref.Call, other.Ref.Call)
+		}
+	}
+	return nil
+}
+
+// release starts a held call, or starts it again: what an attempt without effect
+// left on the record is not of this one.
+func (c *Call) release(b *Started, r Record) error {
+	if b.Key != c.Held.Key {
+		return fmt.Errorf("call %s was released under another operation key than it was held with", r.Call)
+	}
+	fresh := Call{Ref: c.Ref, Session: c.Session, Tool: c.Tool, Asked: c.Asked, Answered: c.Answered, Held: c.Held, Notes: c.Notes}
+	fresh.Phase, fresh.Started, fresh.Began = PhaseStarted, b, r.At
+	fresh.doubt = c.doubt || c.Phase == PhaseUnknown
+	*c = fresh
+	return nil
+}
+
+// beginCommit folds the beginning of a commit that has calls to release.
+func (t *Txn) beginCommit() error {
+	if t.Committing || t.Aborting {
+		return fmt.Errorf("transaction %s began to commit a second time, or while it was taken back", t.ID)
+	}
+	t.Committing = true
+	return nil
+}
+
+// takesMore refuses what cannot come after a commit has begun.
+func (t *Txn) takesMore(r Record) error {
+	if t.Committing {
+		return fmt.Errorf("%s after transaction %s began to commit", r.Kind, t.ID)
+	}
+	return nil
+}
+
+// nothingHeld refuses the end of a transaction that has lost sight of a call.
+func (t *Txn) nothingHeld() error {
+	for _, c := range t.Calls {
+		if c.forgotten() {
+			return fmt.Errorf("transaction %s ended, and call %s was neither released nor dropped", t.ID, c.Ref.Call)
+		}
+	}
+	return nil
+}
+
+func (u Undoing) drop(cause string) Dropped {
+	return Dropped{Cause: cause, By: cmp.Or(u.Force, u.By)}
+}
+
+// drop lets held calls go that will not be released: nothing has happened, so there
+// is nothing to take back. It is durable before what they came with is taken back:
+// no later commit may release them without it.
+func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why Dropped) ([]Item, error) {
+	items := []Item{}
+	for _, c := range calls {
+		// In the stream of the call's own session, whose counts it gives back.
+		rec := NewRecorder(r.Journal, r.Host, c.Session).In(t.ID)
+		if err := rec.Write(ctx, Write{Lines: []Line{{Call: c.Ref.Call, Body: &why}}, Durable: true}); err != nil {
+			return items, fmt.Errorf("call %s could not be dropped: %w", c.Ref.Call, err)
+		}
+		if r.Dropped != nil {
+			r.Dropped(c.Session, c.Ref.Call)
+		}
+		if !c.Left() { // else it is an item of its own: nobody knows what became of it
+			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: c.droppedResult()})
+		}
+	}
+	return items, nil
+}
+
+func (c *Call) droppedResult() Result {
+	why := "it was held until the commit and never ran"
+	if c.Phase == PhaseFailed {
+		why = "it was held until the commit, and has had no effect"
+	}
+	return Result{Resource: c.toolResource(), Outcome: Already, Why: why}
+}

@@ -1,0 +1,211 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+const setHold = "hold"
+
+// holds reports whether the policy wants a call to wait for the commit, also
+// where somebody has to approve it before.
+func holds(d perm.Decision) bool {
+	return d.Effect() == perm.Hold || slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == setHold })
+}
+
+// weighing are the reasons of one answer that count for a call with this effect:
+// of a milder answer only why the call is held.
+func weighing(d perm.Decision, effect perm.Effect) []perm.Reason {
+	reasons := d.Reasons()
+	switch {
+	case d.Effect() == effect:
+		return reasons
+	case d.Effect() != perm.Hold || effect == perm.Deny:
+		return nil
+	}
+	if len(reasons) == 0 {
+		reasons = []perm.Reason{{Text: "the policy holds it until the commit"}}
+	}
+	for i := range reasons {
+		reasons[i].Set = setHold
+	}
+	return reasons
+}
+
+// cannotWait says why a call cannot be held, "" where it can be, or where its
+// transaction commits already.
+func (a admitted) cannotWait(dynamic bool) string {
+	class := a.tool.Class()
+	switch {
+	case a.released != nil:
+		return ""
+	case dynamic:
+		return "a call that runs cannot wait for it"
+	case class != revert.Deferrable && class != revert.Pivot:
+		return "only deferrable and pivot calls can wait for it, this one is " + string(class)
+	}
+	return ""
+}
+
+// hold ends a call that waits for the commit, for now. Its record is all that
+// releasing it needs, and is durable before anybody is told that the call is queued.
+func (l *Line) hold(ctx context.Context, p permitted, back func()) *Outcome {
+	started, err := l.startedRecord(p)
+	if err == nil {
+		body := &revert.Held{Started: *started, Idempotent: p.tool.t.spec.Hints.Idempotent}
+		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
+		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
+	}
+	if err != nil {
+		// It may be on the journal all the same: nothing may be committed any more.
+		back()
+		l.broken.Store(true)
+		out := l.outcome(p, StatusFailed)
+		out.Error = &Problem{What: "the call was not queued", Why: "the journal could not take its record: " + err.Error()}
+		return out.withText()
+	}
+	return l.outcome(p, StatusHeld).withText()
+}
+
+// Release runs a call that was held, now that its transaction commits. The policy
+// is not asked again: it decided on these very bytes, by the counts and labels of
+// that moment, and somebody approved them where it asked. What may have changed
+// since is looked at: the tool, what the call touches, and whether the session's
+// grant still stands. A call that cannot be started has had no effect.
+func (l *Line) Release(ctx context.Context, c *revert.Call) Outcome {
+	p := permitted{admitted: admitted{
+		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &veil{input: c.Held.Input, pointers: c.Held.Redacted},
+		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown,
+	}, seq: c.Held.Sequence, key: c.Held.Key, approval: c.Held.Approval}
+	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
+	status := StatusUnknown
+	defer func() { l.p.Facts.Release(p.id, status) }()
+	out := p.veil.outcome(l.release(ctx, p))
+	status = out.Status
+	if out.requeued() {
+		out.Text += " It is still queued: committing again sends it."
+		out.Error.Fix = "commit again once that is mended, or take the call out of the queue: remit revert " + out.Call
+	}
+	return out
+}
+
+// requeued reports whether a release is known to have had no effect: the call is
+// then where it was before.
+func (o Outcome) requeued() bool {
+	switch o.Status {
+	case StatusDenied, StatusFailed, StatusCancelled, StatusTimeout:
+		return true
+	case StatusDone, StatusHeld, StatusPending, StatusInvalid, StatusVerifyFailed, StatusUnknown:
+	}
+	return false
+}
+
+func (l *Line) release(ctx context.Context, p permitted) Outcome {
+	stage, err := l.readmit(&p.admitted)
+	if err == nil {
+		stage, err = "grant", l.stillGranted(ctx, p)
+	}
+	if err != nil {
+		return *l.unreleased(ctx, p, stage, err)
+	}
+	return l.run(ctx, p, func() {})
+}
+
+// readmit finds the tool of a held call again, and computes again what the call
+// touches: another tool, or one that would touch something else, was not asked
+// about.
+func (l *Line) readmit(a *admitted) (stage string, err error) {
+	ref := a.released.Tool
+	t, ok := l.p.Tools.Get(ref.Name)
+	if !ok {
+		return "tool", fmt.Errorf("there is no tool %s here: release it in the program that has it", ref.Name)
+	}
+	if t.Digest() != ref.Digest {
+		return "tool", fmt.Errorf("the declaration of tool %s is not the one that was decided about: it is %s, and was %s", ref.Name, t.Digest(), ref.Digest)
+	}
+	a.tool = t
+	value, err := decodeInput(a.input, l.p.Limits.Input)
+	if err == nil {
+		err = t.t.input.Validate(value)
+	}
+	if err == nil {
+		a.exact, a.bound, err = t.t.accesses(value)
+	}
+	if err != nil {
+		return "tool", err
+	}
+	now := make([]revert.Access, 0, len(a.exact))
+	for _, access := range a.exact {
+		now = append(now, accessText(access))
+	}
+	if !slices.Equal(now, a.released.Access) {
+		return "tool", fmt.Errorf("tool %s would touch something else than what was decided about", ref.Name)
+	}
+	return "", nil
+}
+
+func (l *Line) stillGranted(ctx context.Context, p permitted) error {
+	if err := l.p.Grant.Check(ctx); err != nil {
+		return err
+	}
+	for _, access := range p.asked() {
+		if !l.p.Grant.Allows(access) {
+			return fmt.Errorf("the session is no longer granted to %s", access)
+		}
+	}
+	return nil
+}
+
+// unreleased ends a release before the call could start. The call stays in the
+// queue, and its record says why.
+func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why error) *Outcome {
+	out := Outcome{
+		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.released.Tool.Name, Status: StatusFailed, EffectClass: p.released.Class.OrPivot(),
+		Changes: []Change{}, Decision: decisionRecord(p.released.Decision),
+	}
+	out.Error = &Problem{What: "the held call was not released", Why: why.Error()}
+	if stage == "grant" {
+		out.Status, out.Stage = StatusDenied, stage
+		out.Error.What = "the held call was denied by " + stage
+	}
+	if p.doubt { // it may have been sent before
+		out.Status, out.Stage = StatusUnknown, ""
+		return out.withText()
+	}
+	body := &revert.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.veil.text(why.Error()), Proof: "not_started"}
+	w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
+	if err := l.p.Recorder.Write(context.WithoutCancel(ctx), w); err != nil {
+		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
+		l.broken.Store(true)
+	}
+	return out.withText()
+}
+
+// recallHeld fills in the outcome of a call that is in the queue, or was dropped
+// from it.
+func (o *Outcome) recallHeld(c *revert.Call) {
+	switch {
+	case c.Phase == revert.PhaseUnknown:
+		o.Status, o.Error = StatusUnknown, &Problem{What: "the effect of the call cannot be told", Why: c.Unknown.Why}
+	case c.Dropped != nil:
+		o.Status = StatusCancelled
+		o.Error = &Problem{What: "the call was held, and taken out of the queue", Why: droppedWhy(c.Dropped)}
+	default:
+		o.Status = StatusHeld
+	}
+}
+
+func droppedWhy(d *revert.Dropped) string {
+	why := map[string]string{
+		"abort": "its transaction was taken back", "savepoint": "what came after a savepoint was taken back",
+		"nest": "the transaction inside another that it was in was taken back", "undo": "it was taken back itself",
+	}[d.Cause]
+	if d.By != "" {
+		why += " by " + d.By
+	}
+	return why
+}
