@@ -232,6 +232,7 @@ func TestRevertDropsHeldCalls(t *testing.T) {
 	require.Len(t, preview.Items, 2)
 	require.Equal(t, one.Call, preview.Items[0].Call)
 	require.Equal(t, revert.Already, preview.Items[0].Outcome)
+	require.Equal(t, revert.DoesDrop, preview.Items[0].Does)
 	require.Contains(t, preview.Items[0].Why, "never ran")
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err)

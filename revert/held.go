@@ -158,16 +158,17 @@ func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why Dropped)
 			r.Dropped(c.Session, c.Ref.Call)
 		}
 		if !c.Left() { // else it is an item of its own: nobody knows what became of it
-			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: c.droppedResult()})
+			items = append(items, c.droppedItem())
 		}
 	}
 	return items, nil
 }
 
-func (c *Call) droppedResult() Result {
+func (c *Call) droppedItem() Item {
 	why := "it was held until the commit and never ran"
 	if c.Phase == PhaseFailed {
 		why = "it was held until the commit, and has had no effect"
 	}
-	return Result{Resource: c.toolResource(), Outcome: Already, Why: why}
+	res := Result{Resource: c.toolResource(), Outcome: Already, Why: why}
+	return Item{Call: c.Ref.Call, Tool: c.Tool.Name, Does: DoesDrop, Result: res}
 }

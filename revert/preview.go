@@ -37,7 +37,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	if t.End == "" {
 		for _, c := range t.Queue() {
 			if !c.Left() && (len(how.Calls) == 0 || slices.Contains(how.Calls, c.Ref.Call)) {
-				rep.add(t, c, c.droppedResult())
+				rep.Items = append(rep.Items, c.droppedItem())
 			}
 		}
 	}

@@ -24,6 +24,9 @@ type Recovery struct {
 	// OwnerGone lists the unfinished transactions whose owner is gone, oldest
 	// first. They stay open, with their claims, until somebody reverts them.
 	OwnerGone []string `json:"owner_gone"`
+	// Committing are those of them whose commit had begun: what they hold is
+	// released when it goes on, and dropped when they are reverted.
+	Committing []string `json:"committing,omitempty"`
 	// Failed lists what could not be settled here, such as a call whose tool
 	// another program has; the rest was.
 	Failed []Unsettled `json:"failed,omitempty"`
@@ -60,7 +63,10 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 			continue
 		}
 		rec.OwnerGone = append(rec.OwnerGone, o.Txn)
-		settled, err := r.recoverTxn(ctx, o.Txn)
+		settled, committing, err := r.recoverTxn(ctx, o.Txn)
+		if committing {
+			rec.Committing = append(rec.Committing, o.Txn)
+		}
 		rec.Settled = append(rec.Settled, settled...)
 		if err != nil && !errors.Is(err, ErrNotOwner) && !errors.Is(err, ErrBusy) {
 			rec.Failed = append(rec.Failed, Unsettled{Txn: o.Txn, Why: err.Error()})
@@ -83,44 +89,44 @@ func (r *Reverter) alive(ctx context.Context, o Ownership) (bool, error) {
 	return r.Journal.Alive(ctx, o.Owner)
 }
 
-func (r *Reverter) recoverTxn(ctx context.Context, id string) ([]Settled, error) {
+func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled, committing bool, err error) {
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	committing = t.Committing && !t.Aborting
 	leave, err := r.enter(t.subjects()[0])
 	if err != nil {
-		return nil, err
+		return nil, committing, err
 	}
 	defer leave()
 	if t, err = Load(ctx, r.Journal, id); err != nil || t.End != "" { // as it is now that nobody else here works on it
-		return nil, err
+		return nil, committing, err
 	}
 	var waiting []*Txn
 	for _, about := range t.subjects() {
 		subject, err := Load(ctx, r.Journal, about)
 		if err != nil {
-			return nil, err
+			return nil, committing, err
 		}
 		if len(subject.InFlight()) > 0 {
 			waiting = append(waiting, subject)
 		}
 	}
 	if len(waiting) == 0 {
-		return nil, nil
+		return nil, committing, nil
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
-		return nil, err
+		return nil, committing, err
 	}
-	var settled []Settled
 	for _, subject := range waiting {
 		some, err := r.settle(ctx, r.recorder(t).In(t.ID), subject)
 		settled = append(settled, some...)
 		if err != nil {
-			return settled, err
+			return settled, committing, err
 		}
 	}
-	return settled, nil
+	return settled, committing, nil
 }
 
 // subjects are the transactions whose calls t works on: itself, or those that it

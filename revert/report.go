@@ -17,9 +17,13 @@ type Item struct {
 	Txn  string `json:"txn,omitempty"` // of the call, where it is another than the report's
 	Call string `json:"call"`
 	Tool string `json:"tool"`
-	Does string `json:"does,omitempty"` // only of a preview: the kind of change that restores it, such as delete
+	Does string `json:"does,omitempty"` // DoesDrop; else only of a preview: the kind of change that restores it, such as delete
 	Result
 }
+
+// DoesDrop is what an Item does about a call that was held: it takes it out of the
+// queue. The outcome is Already: nothing of the call has happened.
+const DoesDrop = "drop"
 
 // Dependent is a call that changed a resource after one that is to be taken back.
 type Dependent struct {

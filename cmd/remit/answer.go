@@ -13,8 +13,9 @@ import (
 // may be missing are there where they have something to say.
 type answer struct {
 	Line        int                `json:"line"`
-	Call        string             `json:"call"` // empty: the line was no call
-	Txn         string             `json:"txn"`  // empty: the line was no call
+	Released    bool               `json:"released,omitempty"` // the call was held at this line, and the commit ran it
+	Call        string             `json:"call"`               // empty: the line was no call
+	Txn         string             `json:"txn"`                // empty: the line was no call
 	Tool        string             `json:"tool"`
 	Status      tool.Status        `json:"status"`
 	Stage       string             `json:"stage,omitempty"`
@@ -26,7 +27,7 @@ type answer struct {
 	TakenBack   string             `json:"taken_back,omitempty"`
 	Undo        []revert.Result    `json:"undo,omitempty"`
 	Error       *tool.Problem      `json:"error"`
-	Text        string             `json:"text,omitempty"` // what to tell the model, of everything but a success
+	Text        string             `json:"text,omitempty"` // what to tell the model, of everything that has no output
 }
 
 // decision is what was decided, and by which lines of which policy.
@@ -47,7 +48,7 @@ func answerOf(n int, o tool.Outcome) answer {
 		Decision: decisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
 		TakenBack: o.TakenBack, Undo: o.Undo, Error: o.Error,
 	}
-	if !o.Status.OK() {
+	if !o.Status.OK() || o.Status == tool.StatusHeld {
 		a.Text = o.Text
 	}
 	if a.Changes == nil {
@@ -77,7 +78,10 @@ type summary struct {
 	Denied    int             `json:"denied"`
 	Failed    int             `json:"failed"`
 	Unknown   int             `json:"unknown"`
+	Held      int             `json:"held,omitempty"` // calls that still wait for the commit
 	NotUndone []revert.Item   `json:"not_undone"`
+
+	Committing bool `json:"committing,omitempty"` // only of an open one: its commit has begun, and stopped
 }
 
 func newSummary() summary { return summary{NotUndone: []revert.Item{}} }
@@ -86,8 +90,10 @@ func newSummary() summary { return summary{NotUndone: []revert.Item{}} }
 func (s *summary) count(o tool.Outcome) {
 	s.Calls++
 	switch o.Status {
-	case tool.StatusDone, tool.StatusHeld:
+	case tool.StatusDone:
 		s.Done++
+	case tool.StatusHeld:
+		s.Held++
 	case tool.StatusDenied:
 		s.Denied++
 	case tool.StatusInvalid, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout:
@@ -108,6 +114,7 @@ func (s *summary) count(o tool.Outcome) {
 // teller tells what happens, to a person or to a program.
 type teller interface {
 	call(n int, c call, o tool.Outcome)
+	released(n int, c call, o tool.Outcome)
 	mark(n int, name string)
 	back(n int, name string, r revert.Report)
 	end(s summary)
@@ -130,6 +137,12 @@ func newJSON(w io.Writer) jsonTeller {
 }
 
 func (t jsonTeller) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
+
+func (t jsonTeller) released(n int, _ call, o tool.Outcome) {
+	a := answerOf(n, o)
+	a.Released = true
+	t.write(a)
+}
 
 func (t jsonTeller) mark(n int, name string) {
 	t.write(struct {

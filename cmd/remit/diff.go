@@ -78,7 +78,8 @@ type diffRecord struct {
 	State   revert.TxnState `json:"state"`
 	Changes []deltaRecord   `json:"changes"`
 	Unseen  []unseenRecord  `json:"unseen"`
-	Erased  []string        `json:"erased"` // calls whose records are gone
+	Held    []unseenRecord  `json:"held,omitempty"` // wait for the commit
+	Erased  []string        `json:"erased"`         // calls whose records are gone
 }
 
 type deltaRecord struct {
@@ -141,6 +142,9 @@ func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
 	for _, u := range d.Unseen {
 		rec.Unseen = append(rec.Unseen, unseenRecord{u.Call, u.Tool, u.Class})
 	}
+	for _, u := range d.Held {
+		rec.Held = append(rec.Held, unseenRecord{u.Call, u.Tool, u.Class})
+	}
 	newJSON(a.out).write(rec)
 	return nil
 }
@@ -163,6 +167,9 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 	}
 	for _, u := range d.Unseen {
 		_, _ = fmt.Fprintf(a.out, "call %s of %s: what a %s call does outside files is not shown\n", u.Call, printable(u.Tool), u.Class)
+	}
+	for _, u := range d.Held {
+		_, _ = fmt.Fprintf(a.out, "call %s of %s: held until the commit, nothing of it has happened\n", u.Call, printable(u.Tool))
 	}
 	for _, c := range d.Erased {
 		_, _ = fmt.Fprintf(a.out, "call %s: its records were erased\n", c)

@@ -89,6 +89,9 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 			_, _ = fmt.Fprintf(w, " as far as %s took it", r.Only)
 		}
 	}
+	if r.Committing {
+		_, _ = fmt.Fprint(w, "  its commit has begun")
+	}
 	if len(r.UndoneBy) > 0 {
 		_, _ = fmt.Fprintf(w, "  taken back by %s", strings.Join(r.UndoneBy, ", "))
 	}
@@ -98,8 +101,15 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 	_, _ = fmt.Fprintln(w)
 	for _, c := range r.Calls {
 		words := changeWords(c.Changes)
-		if !tool.Status(c.Status).OK() {
+		if c.Status == string(tool.StatusHeld) {
+			words = p.doubt("held until the commit")
+		} else if c.Status == string(revert.PhaseDropped) {
+			words = p.faint("held, and dropped: it never ran")
+		} else if !tool.Status(c.Status).OK() {
 			words = strings.TrimRight(p.bad(strings.ReplaceAll(c.Status, "_", " "))+"  "+words, " ")
+		}
+		if c.Queued && c.Status != string(tool.StatusHeld) {
+			words += p.faint("  (still queued)")
 		}
 		if c.Undone != "" {
 			words += p.faint("  (taken back: " + strings.ReplaceAll(c.Undone, "_", " ") + ")")

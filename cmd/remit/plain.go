@@ -19,10 +19,16 @@ type plainTeller struct {
 	paint paint
 	where *place
 	tools tool.Registry
-	left  *bool // something was done that can be taken back
+
+	commit func(txn string) string // the command that commits what was left open
+	left   *bool                   // something was done that can be taken back
 }
 
-func (t plainTeller) call(n int, c call, o tool.Outcome) {
+func (t plainTeller) call(n int, c call, o tool.Outcome) { t.ended(n, c, o, "") }
+
+func (t plainTeller) released(n int, c call, o tool.Outcome) { t.ended(n, c, o, "released  ") }
+
+func (t plainTeller) ended(n int, c call, o tool.Outcome, how string) {
 	if o.Input != nil {
 		c.args = o.Input // without what the policy redacts
 	}
@@ -30,9 +36,11 @@ func (t plainTeller) call(n int, c call, o tool.Outcome) {
 	switch {
 	case o.Status.OK() && len(o.Changes) > 0:
 		*t.left = true
-		words = changeWords(o.Changes)
+		words = how + changeWords(o.Changes)
+	case o.Status == tool.StatusHeld:
+		words = t.paint.doubt("held until the commit") + "  " + t.args(c)
 	case o.Status.OK():
-		words = t.args(c)
+		words = how + t.args(c)
 	case o.Call == "" && o.Error != nil:
 		words = t.paint.bad(o.Error.What)
 	default:
@@ -78,7 +86,7 @@ func (t plainTeller) end(s summary) {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{s.Done, "done"}, {s.Denied, "denied"}, {s.Failed, "failed"}, {s.Unknown, "unknown"}} {
+	}{{s.Done, "done"}, {s.Denied, "denied"}, {s.Failed, "failed"}, {s.Unknown, "unknown"}, {s.Held, "held"}} {
 		if part.n > 0 {
 			_, _ = fmt.Fprintf(t.w, ", %d %s", part.n, part.what)
 		}
@@ -88,10 +96,16 @@ func (t plainTeller) end(s summary) {
 		_, _ = fmt.Fprintln(t.w, t.paint.bad("not taken back: ")+count(len(s.NotUndone), "change"))
 		t.leftovers(results(s.NotUndone))
 	}
-	if *t.left && (s.State == revert.CommittedState || s.State == revert.Open) {
+	switch {
+	case s.Committing:
+		_, _ = fmt.Fprintln(t.w, t.paint.faint("its commit has begun, and takes no more calls; go on: "+t.commit(s.Txn)))
+	case s.State == revert.Open && s.Held > 0:
+		_, _ = fmt.Fprintln(t.w, t.paint.faint("send what is held: "+t.commit(s.Txn)))
+	}
+	if (*t.left || s.Held > 0 || s.Committing) && (s.State == revert.CommittedState || s.State == revert.Open) {
 		_, _ = fmt.Fprintln(t.w, t.paint.faint("take it back: "+t.where.hint("revert", s.Txn)))
 		if s.State == revert.Open {
-			_, _ = fmt.Fprintln(t.w, t.paint.faint("commit it: "+t.where.hint("resume", s.Txn, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(t.w, t.paint.faint("commit it: "+t.commit(s.Txn)))
 		}
 	}
 	*t.left = false
@@ -137,10 +151,12 @@ func (t plainTeller) markOf(s tool.Status) string { return t.paint.mark(s) }
 // mark is the sign of an outcome.
 func (p paint) mark(s tool.Status) string {
 	switch s {
-	case tool.StatusDone, tool.StatusHeld:
+	case tool.StatusDone:
 		return p.good("✓")
-	case tool.StatusPending:
+	case tool.StatusPending, tool.StatusHeld:
 		return p.doubt("…")
+	case tool.Status(revert.PhaseDropped):
+		return p.faint("·")
 	case tool.StatusUnknown:
 		return p.bad("?")
 	case tool.StatusInvalid, tool.StatusDenied, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout:

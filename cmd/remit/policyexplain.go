@@ -232,6 +232,10 @@ func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, er
 		s := c.Started
 		ask.request.Call.Args, ask.redacted, accesses, raw = s.Input, len(s.Redacted) > 0, s.Access, s.Decision
 		ask.request.Call.EffectClass, ask.request.Call.Declared = string(s.Class.OrPivot()), s.Declared
+	case c.Held != nil:
+		s := c.Held
+		ask.request.Call.Args, ask.redacted, accesses, raw = s.Input, len(s.Redacted) > 0, s.Access, s.Decision
+		ask.request.Call.EffectClass, ask.request.Call.Declared = string(s.Class.OrPivot()), s.Declared
 	case c.Denied != nil:
 		ask.request.Call.Args, ask.stage, raw = c.Denied.Input, c.Denied.Stage, c.Denied.Decision
 		ask.redacted = strings.Contains(string(c.Denied.Input), `"(hidden)"`)
@@ -258,7 +262,7 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 			continue
 		}
 		called, ask.gone, ask.request.Tool = t, false, t.Facts()
-		if c.Started == nil {
+		if c.Started == nil && c.Held == nil {
 			ask.request.Call.EffectClass, ask.request.Call.Declared = string(t.Class()), t.Spec().EffectClass != ""
 		}
 	}

@@ -17,15 +17,17 @@ type txnRecord struct {
 	Txn       string          `json:"txn"`
 	State     revert.TxnState `json:"state"`
 	OwnerGone bool            `json:"owner_gone"` // only of an open one: its process ended
-	Principal string          `json:"principal"`
-	Session   string          `json:"session"`
-	Began     time.Time       `json:"began"`
-	Undoes    string          `json:"undoes,omitempty"` // the transaction that this one takes back
-	Redoes    string          `json:"redoes,omitempty"` // the transaction that this one brings back
-	Only      string          `json:"only,omitempty"`   // with redoes: what this undo took back
-	UndoneBy  []string        `json:"undone_by"`
-	RedoneBy  []string        `json:"redone_by"`
-	Calls     []callLine      `json:"calls"`
+	// Committing: only of an open one: its commit has begun.
+	Committing bool       `json:"committing,omitempty"`
+	Principal  string     `json:"principal"`
+	Session    string     `json:"session"`
+	Began      time.Time  `json:"began"`
+	Undoes     string     `json:"undoes,omitempty"` // the transaction that this one takes back
+	Redoes     string     `json:"redoes,omitempty"` // the transaction that this one brings back
+	Only       string     `json:"only,omitempty"`   // with redoes: what this undo took back
+	UndoneBy   []string   `json:"undone_by"`
+	RedoneBy   []string   `json:"redone_by"`
+	Calls      []callLine `json:"calls"`
 }
 
 // callLine is a call in the list of its transaction.
@@ -35,6 +37,7 @@ type callLine struct {
 	Status  string        `json:"status"` // of the outcome, or in_flight
 	Changes []tool.Change `json:"changes"`
 	Undone  string        `json:"undone,omitempty"` // all, some, none, or in_flight
+	Queued  bool          `json:"queued,omitempty"` // the commit will release it
 	Erased  *erasedRecord `json:"erased,omitempty"` // nothing else is left of it
 }
 
@@ -63,6 +66,7 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 	r := txnRecord{
 		Txn: t.ID, State: t.State(), Session: t.Session, Began: t.Began,
 		Undoes: t.Undoes, Redoes: t.Redoes, Only: t.Only, UndoneBy: []string{}, RedoneBy: []string{}, Calls: []callLine{},
+		Committing: t.End == "" && t.Committing,
 	}
 	for _, id := range t.UndoneBy {
 		by, err := revert.Load(ctx, j, id)
@@ -86,9 +90,16 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 		return nil, r, err
 	}
 	for _, c := range t.Calls {
-		r.Calls = append(r.Calls, callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c), erasedOf(c)})
+		r.Calls = append(r.Calls, lineOf(t, c))
 	}
 	return t, r, nil
+}
+
+func lineOf(t *revert.Txn, c *revert.Call) callLine {
+	return callLine{
+		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: undoneOf(c),
+		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c),
+	}
 }
 
 func principalOf(ctx context.Context, j revert.Journal, session string) (string, error) {
@@ -124,7 +135,7 @@ func statusOf(c *revert.Call) string {
 		}
 	case revert.PhaseFailed:
 		return cmp.Or(c.Failed.Status, string(c.Phase))
-	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhasePending, revert.PhaseUnknown:
+	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhasePending, revert.PhaseHeld, revert.PhaseDropped, revert.PhaseUnknown:
 	}
 	return string(c.Phase)
 }
@@ -159,6 +170,7 @@ func tokenOf(t revert.Token) *revert.Token {
 type callRecord struct {
 	callLine
 	Decided     *revert.Decided            `json:"decided,omitempty"` // what a person said became of it
+	Dropped     *revert.Dropped            `json:"dropped,omitempty"` // it was held, and will not be released
 	Txn         string                     `json:"txn"`
 	Session     string                     `json:"session"`
 	Principal   string                     `json:"principal"`
@@ -202,10 +214,10 @@ type undoRecord struct {
 	Results  []revert.Result `json:"results"` // empty while in flight
 }
 
-func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord, error) {
+func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Registry) (callRecord, error) {
 	r := callRecord{
-		callLine: callLine{c.Ref.Call, c.Tool.Name, statusOf(c), changesOf(c.Changes), undoneOf(c), erasedOf(c)},
-		Txn:      c.Ref.Txn, Session: c.Session, Principal: principal, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
+		callLine: lineOf(t, c), Dropped: c.Dropped,
+		Txn: c.Ref.Txn, Session: c.Session, Principal: principal, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
 		Began: c.Began, Access: []revert.Access{}, Notes: c.Notes, Verdicts: listed(c.Verified),
 		Input: json.RawMessage("null"), Output: json.RawMessage("null"),
 	}
@@ -216,6 +228,8 @@ func recordOf(c *revert.Call, principal string, tools tool.Registry) (callRecord
 	switch {
 	case c.Started != nil:
 		decided = r.started(c.Started)
+	case c.Held != nil:
+		decided = r.started(&c.Held.Started)
 	case c.Denied != nil:
 		d := c.Denied
 		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +81,9 @@ func (p paint) recovery(w io.Writer, rec revert.Recovery, where *place) {
 	}
 	for _, id := range rec.OwnerGone {
 		_, _ = fmt.Fprintf(w, "%s %s\n", id, p.state(revert.Open, true))
+		if slices.Contains(rec.Committing, id) {
+			_, _ = fmt.Fprintln(w, p.faint("its commit had begun; go on with it: "+where.hint("resume", id, "--at-end", "commit")))
+		}
 		_, _ = fmt.Fprintln(w, p.faint("take it back: "+where.hint("revert", id)))
 	}
 }

@@ -22,7 +22,11 @@ func (a *app) resumeCommand() *cobra.Command {
 		Use: "resume CALL | TXN", Short: "Let a call that waited for approval go on, or end what was left open",
 		Long: "Asks the policy again about the call as it was recorded. Approved, and still what was asked, it runs once; otherwise it\n" +
 			"is denied, or goes on waiting. Its transaction stays open for what else there is to do, unless --at-end says how it ends.\n" +
-			"The id of a transaction that its process left open, with --at-end, ends that. Exit codes are those of remit run.",
+			"The id of a transaction that its process left open, with --at-end, ends that.\n\n" +
+			"A commit releases the calls that are held, in the order in which they were held; the policy was asked about them when they\n" +
+			"were. One that stopped goes on so: a call that is known to have had no effect is sent again; one of unknown outcome is\n" +
+			"not, unless its tool says that the same key has one effect (remit settle says what became of it). To go on without a\n" +
+			"call, take it out of the queue: remit revert CALL. Exit codes are those of remit run.",
 		Args: wantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -86,6 +90,8 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 	if err := r.open(ctx, rt, t.ID); err != nil {
 		return err
 	}
+	r.queue(t)
+	r.sum.Calls, r.sum.Held = len(r.held), len(r.held)
 	out, _ := r.tx.Resume(ctx, c.Ref.Call)
 	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, mended(out, &r.how))
 	end := r.how.atEnd
@@ -145,7 +151,11 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		return &problem{code: exitUsage, what: "transaction " + id + " is not left open", why: "it is " + string(t.State()), fix: r.how.hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
-		r.sum.count(tool.Outcome{Status: tool.Status(statusOf(c))})
+		if status := tool.Status(statusOf(c)); c.Queued() { // what an earlier attempt came to does not count
+			r.sum.count(tool.Outcome{Status: tool.StatusHeld})
+		} else if c.Phase != revert.PhaseDropped {
+			r.sum.count(tool.Outcome{Status: status})
+		}
 		if c.Phase == revert.PhasePending && r.how.atEnd == "commit" {
 			return &problem{
 				code: exitUsage, what: "call " + c.Ref.Call + " of transaction " + id + " still waits",
@@ -156,5 +166,6 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 	if err := r.open(ctx, rt, id); err != nil {
 		return err
 	}
+	r.queue(t)
 	return r.finish(ctx, r.how.atEnd)
 }

@@ -178,7 +178,7 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 			return err
 		}
 		erased := func(c *revert.Call) bool { return c.Phase == revert.PhaseErased } // no way back is left
-		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), erased)) > 0
+		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), erased))+len(t.Queue()) > 0
 		if !is {
 			is, err = abandoned(ctx, j, t)
 		}
@@ -262,6 +262,12 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 	}
 	if preview && i.Outcome == revert.Restored {
 		word = restoring(i.Does)
+	}
+	if i.Does == revert.DoesDrop {
+		word, whose = "dropped", "  "+i.Why
+		if preview {
+			word = "drop"
+		}
 	}
 	if i.Forced {
 		whose = "  over what somebody else left"

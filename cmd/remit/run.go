@@ -224,5 +224,5 @@ func (a *app) teller(f *runFlags, tools tool.Registry) teller {
 	if f.json {
 		return newJSON(a.out)
 	}
-	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, tools: tools, left: new(bool)}
+	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, commit: f.commitIt, tools: tools, left: new(bool)}
 }

@@ -24,7 +24,8 @@ type runner struct {
 	tx    *agent.Txn // nil: none is open
 	marks []string   // its savepoints
 	sum   summary    // of the transaction, open or to come
-	told  bool       // a transaction ended and nothing came after it
+	held  map[string]heldCall
+	told  bool // a transaction ended and nothing came after it
 }
 
 // script runs the lines, and ends what they leave open. What went wrong with a
@@ -177,6 +178,9 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 func (r *runner) answer(n int, c call, o tool.Outcome) {
 	r.sum.count(o)
 	r.code = worst(r.code, callCode(o))
+	if o.Status == tool.StatusHeld {
+		r.hold(n, c, o.Call)
+	}
 	r.tell.call(n, c, o)
 }
 
@@ -205,6 +209,12 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	for r.marks[len(r.marks)-1] != name {
 		r.marks = r.marks[:len(r.marks)-1]
 	}
+	for _, i := range rep.Items {
+		if _, held := r.held[i.Call]; held { // it is out of the queue
+			delete(r.held, i.Call)
+			r.sum.Held--
+		}
+	}
 	if !rep.Complete() {
 		r.code = worst(r.code, exitPartial)
 		r.sum.NotUndone = append(r.sum.NotUndone, rep.NotUndone()...)
@@ -226,22 +236,27 @@ func (r *runner) finish(ctx context.Context, how string) error {
 	}
 	defer r.doing("ending the transaction")()
 	err := r.endBy(ctx, how)
-	r.sum.Txn, r.sum.State = r.tx.ID(), r.state(ctx)
+	r.sum.Txn = r.tx.ID()
+	r.sum.State, r.sum.Committing = r.state(ctx)
 	r.tell.end(r.sum)
-	r.tx, r.marks, r.sum, r.told = nil, nil, newSummary(), true
+	r.tx, r.marks, r.held, r.sum, r.told = nil, nil, nil, newSummary(), true
 	return err
 }
 
 func (r *runner) endBy(ctx context.Context, how string) error {
 	switch how {
 	case "commit":
-		return r.tx.Commit(ctx)
+		stopped, err := r.commit(ctx)
+		if stopped && r.how.atomic {
+			return r.endBy(ctx, "revert")
+		}
+		return err
 	case "revert":
 		rep, err := r.tx.Revert(ctx)
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
 			return err
 		}
-		r.sum.NotUndone = rep.NotUndone()
+		r.sum.NotUndone, r.sum.Held = rep.NotUndone(), 0
 		if !rep.Complete() {
 			r.code = worst(r.code, exitPartial)
 		}
@@ -251,10 +266,10 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 
 // state is what the journal says. One that cannot be read has not told anybody
 // that the transaction ended.
-func (r *runner) state(ctx context.Context) revert.TxnState {
+func (r *runner) state(ctx context.Context) (s revert.TxnState, committing bool) {
 	t, err := revert.Load(ctx, r.journal, r.tx.ID())
 	if err != nil {
-		return revert.Open
+		return revert.Open, false
 	}
-	return t.State()
+	return t.State(), t.End == "" && t.Committing
 }

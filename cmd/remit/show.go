@@ -66,7 +66,7 @@ func (a *app) callsOf(ctx context.Context, j revert.Journal, id string) ([]callR
 	}
 	var out []callRecord
 	for _, c := range found {
-		r, err := recordOf(c, principal, tools)
+		r, err := recordOf(t, c, principal, tools)
 		if err != nil {
 			return nil, err
 		}
@@ -183,6 +183,12 @@ func (p paint) record(w io.Writer, c callRecord) {
 		}
 	}
 	row("why", once(c.Why))
+	if c.Queued {
+		row("queued", "the commit of "+c.Txn+" releases it")
+	}
+	if c.Dropped != nil {
+		row("dropped", strings.TrimSuffix("cause: "+c.Dropped.Cause+", by "+c.Dropped.By, ", by "))
+	}
 	if c.Decided != nil {
 		row("settled", map[bool]string{true: "applied", false: "absent"}[c.Decided.Applied]+" by "+c.Decided.By+": "+c.Decided.Why)
 	}

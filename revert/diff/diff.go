@@ -36,6 +36,7 @@ type Diff struct {
 	State  revert.TxnState // of the transaction
 	Deltas []Delta         // by the time of their first change
 	Unseen []Unseen        // what no difference of resources can show
+	Held   []Unseen        // calls that wait for the commit: nothing of them has happened yet
 	Erased []string        // calls whose records are gone
 }
 
@@ -74,7 +75,7 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 		effects, d.Erased, err = s.undone(ctx, t, d.Call)
 	} else {
 		effects, err = s.done(ctx, t, calls)
-		d.Unseen, d.Erased = unseen(calls), erased(calls)
+		d.Unseen, d.Held, d.Erased = unseen(calls), held(t, calls), erased(calls)
 	}
 	if err != nil {
 		return d, err
@@ -224,6 +225,16 @@ func unseen(calls []*revert.Call) []Unseen {
 	var out []Unseen
 	for _, c := range calls {
 		if c.Phase != revert.PhaseErased && c.Left() && !c.Confined() && c.Class() != revert.Pure {
+			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
+		}
+	}
+	return out
+}
+
+func held(t *revert.Txn, calls []*revert.Call) []Unseen {
+	var out []Unseen
+	for _, c := range t.Queue() {
+		if slices.Contains(calls, c) && !c.Left() {
 			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
 		}
 	}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// heldCall is a call of the script that waits for the commit.
+type heldCall struct {
+	line int
+	call call
+}
+
+// hold remembers where a held call stands in the script.
+func (r *runner) hold(line int, c call, id string) {
+	if r.held == nil {
+		r.held = map[string]heldCall{}
+	}
+	r.held[id] = heldCall{line, c}
+}
+
+// commit commits, and tells what became of each held call. Where one was not
+// released the transaction stays open: that is told by its code and its summary.
+func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
+	err = r.tx.Commit(ctx)
+	for _, o := range r.tx.Released() {
+		h := r.held[o.Call]
+		o = mended(o, &r.how)
+		if o.Error != nil && !o.Status.OK() {
+			o.Error.Fix = r.unstuck(o)
+		}
+		r.sum.release(o)
+		r.code = worst(r.code, callCode(o))
+		r.tell.released(h.line, h.call, o)
+	}
+	if errors.Is(err, agent.ErrNotReleased) {
+		r.code = worst(r.code, notReleasedCode(err))
+		return true, nil
+	}
+	if err == nil {
+		r.code = worst(r.code, r.passedOver(ctx))
+	}
+	return false, err
+}
+
+// notReleasedCode is the code for a release that did not even come to an outcome.
+func notReleasedCode(err error) exitCode {
+	var outcome *tool.CallError
+	if errors.As(err, &outcome) {
+		return exitOK // told with its outcome
+	}
+	return exitInternal
+}
+
+// passedOver is the code of a commit that leaves a release of unknown outcome
+// behind.
+func (r *runner) passedOver(ctx context.Context) exitCode {
+	t, err := revert.Load(ctx, r.journal, r.tx.ID())
+	if err != nil {
+		return exitInternal
+	}
+	for _, c := range t.Calls {
+		if c.Held != nil && c.Phase == revert.PhaseUnknown {
+			return exitUnknown
+		}
+	}
+	return exitOK
+}
+
+// commitIt is the command that commits what was left open, asking the same policy
+// of what a released call asks for while it runs.
+func (f *runFlags) commitIt(txn string) string { return f.again(txn) + " --at-end commit" }
+
+// unstuck says what to do about a call that was not released.
+func (r *runner) unstuck(o tool.Outcome) string {
+	where := &r.how.place
+	again := r.how.commitIt(o.Txn)
+	switch o.Status {
+	case tool.StatusUnknown:
+		return "say what became of it: " + where.hint("settle", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again
+	case tool.StatusVerifyFailed:
+		return "look at what it did; it is not sent again, and this goes on with the rest: " + again
+	default:
+		return "once that is mended: " + again + "; or go on without it: " + where.hint("revert", o.Call) + " first"
+	}
+}
+
+// queue takes over what the queue of a transaction that was left open holds.
+func (r *runner) queue(t *revert.Txn) {
+	for i, c := range t.Queue() {
+		r.hold(i+1, call{tool: c.Tool.Name, args: c.Held.Input}, c.Ref.Call)
+	}
+}
+
+// release counts an answer of a call that was counted as held.
+func (s *summary) release(o tool.Outcome) {
+	s.Held--
+	s.Calls--
+	s.count(o)
+}
