@@ -96,16 +96,14 @@ func (t plainTeller) end(s summary) {
 		_, _ = fmt.Fprintln(t.w, t.paint.bad("not taken back: ")+count(len(s.NotUndone), "change"))
 		t.leftovers(results(s.NotUndone))
 	}
-	switch {
-	case s.Committing:
-		_, _ = fmt.Fprintln(t.w, t.paint.faint("its commit has begun, and takes no more calls; go on: "+t.commit(s.Txn)))
-	case s.State == revert.Open && s.Held > 0:
-		_, _ = fmt.Fprintln(t.w, t.paint.faint("send what is held: "+t.commit(s.Txn)))
+	commit := "commit it: "
+	if s.Committing {
+		commit = "its commit has begun; go on with it: "
 	}
 	if (*t.left || s.Held > 0 || s.Committing) && (s.State == revert.CommittedState || s.State == revert.Open) {
 		_, _ = fmt.Fprintln(t.w, t.paint.faint("take it back: "+t.where.hint("revert", s.Txn)))
 		if s.State == revert.Open {
-			_, _ = fmt.Fprintln(t.w, t.paint.faint("commit it: "+t.commit(s.Txn)))
+			_, _ = fmt.Fprintln(t.w, t.paint.faint(commit+t.commit(s.Txn)))
 		}
 	}
 	*t.left = false
