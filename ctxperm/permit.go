@@ -47,6 +47,15 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	return Permit{op: op, accesses: slices.Clone(accesses)}, nil
 }
 
+// PermitOf makes a permit for accesses that were decided in another way: as what a
+// program wants to change. Only this module can.
+func PermitOf(k line.Key, op *line.Op, accesses ...perm.ResourceAccess) Permit {
+	if !k.Valid() {
+		return Permit{}
+	}
+	return Permit{op: op, accesses: slices.Clone(accesses)}
+}
+
 // End ends the operation. A call does not end before its operations have, so
 // every permit must be ended, once or more often. An ended permit is refused.
 func (p Permit) End() { p.op.Leave() }

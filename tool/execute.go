@@ -139,7 +139,7 @@ func causeStatus(err, cause error) (status Status, stage string) {
 		return StatusFailed, ""
 	case errors.Is(err, ErrDenied):
 		return StatusDenied, deniedStage(err)
-	case errors.Is(cause, ErrTimeout) && errors.Is(err, ErrTimeout), errors.Is(err, context.DeadlineExceeded) && cause != nil:
+	case errors.Is(err, ErrTimeout), errors.Is(err, context.DeadlineExceeded) && cause != nil:
 		return StatusTimeout, ""
 	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
 		return StatusCancelled, ""

@@ -25,6 +25,10 @@ type alteration struct {
 	was   *state       // already read, with its content in blob; nil: read it now
 	blob  *revert.Blob // content of was; nil where that is no file
 	build builder
+
+	img     *image // instead of build: what is to be
+	removes bool   // it is to be nothing
+	twin    string // another name of what is there
 }
 
 // intent is an alteration whose change is known and not yet recorded.
@@ -86,15 +90,22 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, mad
 	if err != nil {
 		return nil, err
 	}
+	return f.intent(a, img)
+}
+
+// intent is what it takes to make something of what is there; nil where it is the
+// same.
+func (f *Files) intent(a *alteration, img image) (*intent, error) {
 	pre, post := a.was.Token(), img.Token()
 	if !pre.Known() || !post.Known() {
 		return nil, invalid(a.path, "it has more attributes than can be recorded")
 	}
-	if pre.Same(post) {
+	if pre.Same(post) && (a.img == nil || !retimes(*a.was, img)) {
 		return nil, nil
 	}
 	stage := newStage(f.site.host)
-	c, err := change(a.text, stage, a.was.record(a.blob), img.record(), pre, post)
+	was, will := a.was.record(a.blob).with(a.twin), img.record().with(img.twin)
+	c, err := change(a.text, stage, was, will, pre, post)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +137,12 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []rev
 	return errors.Join(err, f.syncAll(ctx, owed))
 }
 
-// syncAll makes the names in directories durable. One that is gone has its
-// parent among the others.
+// syncAll makes the names in directories durable. One that is gone, or that is
+// something else by now, has its parent among the others.
 func (f *Files) syncAll(ctx context.Context, dirs []string) error {
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		if err := f.site.syncIn(ctx, dir); err != nil && !missing(err) {
+		if err := f.site.syncIn(ctx, dir); err != nil && !missing(err) && !errors.Is(err, disk.ErrType) && !elsewhere(err) {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func chains(changes []revert.Change) (current, broken []chain, idle []revert.Cha
 	for _, c := range changes {
 		i, seen := at[c.Resource]
 		switch {
-		case c.Pre.Same(c.Post):
+		case c.Pre.Same(c.Post) && c.Kind != kindTouch:
 			idle = append(idle, c)
 		case !seen:
 			at[c.Resource] = len(current)

@@ -18,6 +18,7 @@ type image struct {
 	Version
 	mtime time.Time // zero: whatever the write makes it
 	open  func() (io.ReadCloser, error)
+	twin  string // a file that it should be another name of, if that is just like it
 }
 
 // chunk is how much is written between two scheduling points.
@@ -51,7 +52,12 @@ func (w *swap) prepare(ctx context.Context, img image) error {
 	var err error
 	switch img.Type {
 	case typeFile:
-		err = w.draftFile(ctx, img)
+		if img.twin != "" {
+			err = w.draftTwin(ctx, img)
+		}
+		if img.twin == "" || errors.Is(err, errNoTwin) {
+			err = w.draftFile(ctx, img)
+		}
 	case typeDir:
 		err = w.draftDir(ctx, img)
 	case typeLink:

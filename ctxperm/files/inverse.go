@@ -26,6 +26,7 @@ const (
 	kindWrite  = "write"
 	kindDelete = "delete"
 	kindMkdir  = "mkdir"
+	kindTouch  = "touch" // nothing but the time of a file
 )
 
 // inverse is Change.Inverse: the stage name, by which recovery finds what was
@@ -46,6 +47,15 @@ type record struct {
 	Kept    *revert.BlobRef `json:"kept,omitempty"`
 	Target  []byte          `json:"target,omitempty"`
 	Xattrs  [][2]string     `json:"xattrs,omitempty"`
+	Twin    []byte          `json:"twin,omitempty"` // path of a name that it shares a file with
+}
+
+// with notes another name of the file.
+func (r *record) with(twin string) *record {
+	if r != nil && twin != "" {
+		r.Twin = []byte(twin)
+	}
+	return r
 }
 
 // mtime has no limit of years, unlike the JSON form of time.Time.
@@ -95,6 +105,13 @@ func (r *record) version() (Version, error) {
 	return v, err
 }
 
+func (r *record) twin() string {
+	if r == nil {
+		return ""
+	}
+	return string(r.Twin)
+}
+
 func (r *record) time() time.Time {
 	if r == nil || r.Mtime == nil {
 		return time.Time{}
@@ -109,6 +126,7 @@ func (r *record) image(ctx context.Context, keep revert.Keeper) (image, error) {
 		return image{}, err
 	}
 	img := image{Version: v, mtime: r.time()}
+	img.twin = r.twin()
 	if v.Type != typeFile {
 		return img, nil
 	}
@@ -167,6 +185,8 @@ func change(resource, stage string, was, will *record, pre, post revert.Token) (
 	switch {
 	case will == nil:
 		c.Kind = kindDelete
+	case was != nil && pre.Same(post):
+		c.Kind = kindTouch
 	case was != nil:
 		c.Kind = kindWrite
 	case will.Type == typeDir:

@@ -264,7 +264,11 @@ func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*reve
 	if again.Type != typeFile {
 		blob = nil
 	}
-	c, err := change(p.resource, newStage(s.host), again.record(blob), p.was, again.Token(), p.pre())
+	left, err := readInverse(p.changes[len(p.changes)-1])
+	if err != nil {
+		return nil, err
+	}
+	c, err := change(p.resource, newStage(s.host), again.record(blob).with(left.Will.twin()), p.was, again.Token(), p.pre())
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,14 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -48,22 +51,23 @@ func (w *swap) run(ctx context.Context, img image) error {
 	}
 }
 
-// remake gives a directory other bits in place, since its entries could not
-// follow it into another one. Where more than the bits is to change, or where
-// there is no directory yet, it is replaced: only an empty one can be. What
-// somebody does to the bits between look and change is lost.
+// remake gives a directory other bits or attributes in place, since its entries
+// could not follow it into another one. Where there is none yet, one is put there.
+// What somebody does to the bits between look and change is lost; a death between
+// two attributes leaves a version that nobody knows, and so a conflict.
 func (w *swap) remake(ctx context.Context, img image) error {
 	now, err := w.look(ctx, w.target, hashing)
 	if err != nil {
 		return err
 	}
-	bits := now.Version
-	bits.Perm = img.Perm
-	if now.Type != typeDir || !bits.Token().Same(w.post) {
+	if now.Type != typeDir {
 		return w.replace(ctx, img)
 	}
 	if !now.Token().Same(w.pre) {
 		return conflict(w.target, "it was changed")
+	}
+	if err := w.reattribute(ctx, now.Xattrs, img.Xattrs); err != nil {
+		return err
 	}
 	if err := w.host.Point(ctx, "files.chmod"); err != nil {
 		return err
@@ -72,6 +76,28 @@ func (w *swap) remake(ctx context.Context, img image) error {
 		return err
 	}
 	return w.syncIn(ctx, w.target)
+}
+
+// reattribute gives a directory other attributes.
+func (w *swap) reattribute(ctx context.Context, was, will map[string][]byte) error {
+	if err := w.host.Point(ctx, "files.dress"); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if _, ok := will[key]; !ok {
+			if err := w.root.RemoveXattr(w.target, key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(will)) {
+		if value, ok := was[key]; !ok || !bytes.Equal(value, will[key]) {
+			if err := w.root.SetXattr(w.target, key, will[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // finally makes the name durable, which may be left to whoever does many swaps.

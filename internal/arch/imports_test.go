@@ -36,6 +36,7 @@ var layers = [][]string{
 
 // siblings are the imports inside one row that are meant: importer, then imported.
 var siblings = [][2]string{
+	{"ctxperm/process", "ctxperm/files"}, // what a program changes are files
 	{"internal/host", "internal/disk"},
 	{"internal/host/hosttest", "internal/disk"},
 	{"internal/sandbox", "internal/shim"},

@@ -111,7 +111,7 @@ func look(upper *os.File, name string) (Written, error) {
 	case Link:
 		w.Target, err = readlink(pin)
 	case File, Folder:
-		w.Xattrs, w.Replaced, err = xattrs(pin)
+		err = w.attributes(pin)
 	case Deleted, Other:
 	}
 	if err != nil {
@@ -154,16 +154,16 @@ func readlink(pin *os.File) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// xattrs reads the attributes of a file or folder, without those with which the
-// overlay keeps its books.
-func xattrs(pin *os.File) (user map[string][]byte, replaced bool, err error) {
+// attributes reads those of a file or folder, and what the overlay notes in some of
+// its own.
+func (w *Written) attributes(pin *os.File) error {
 	at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd()) // an attribute needs a path, or a file open for reading
 	names, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(at, buf) })
 	if err != nil {
 		if errors.Is(err, unix.ENOTSUP) {
-			return nil, false, nil
+			return nil
 		}
-		return nil, false, err
+		return err
 	}
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		key := string(name)
@@ -172,22 +172,30 @@ func xattrs(pin *os.File) (user map[string][]byte, replaced bool, err error) {
 		}
 		value, err := sized(func(buf []byte) (int, error) { return unix.Getxattr(at, key, buf) })
 		if err != nil {
-			return nil, false, err
+			return err
 		}
-		if rest, ours := strings.CutPrefix(key, "user.overlay."); ours {
-			replaced = replaced || rest == "opaque" && string(value) == "y"
-			if rest, theirs := strings.CutPrefix(rest, "overlay."); theirs { // written by the program, under another name
-				key = "user.overlay." + rest
-			} else {
+		if rest, books := strings.CutPrefix(key, "user.overlay."); books {
+			w.Replaced = w.Replaced || rest == "opaque" && string(value) == "y"
+			w.Copied = w.Copied || rest == "origin"
+			if key = w.escaped(rest); key == "" {
 				continue
 			}
 		}
-		if user == nil {
-			user = map[string][]byte{}
+		if w.Xattrs == nil {
+			w.Xattrs = map[string][]byte{}
 		}
-		user[key] = value
+		w.Xattrs[key] = value
 	}
-	return user, replaced, nil
+	return nil
+}
+
+// escaped is what the program called an attribute that the overlay had to give
+// another name; "" for those of the overlay itself.
+func (*Written) escaped(rest string) string {
+	if rest, theirs := strings.CutPrefix(rest, "overlay."); theirs {
+		return "user.overlay." + rest
+	}
+	return ""
 }
 
 // sized calls get with a buffer that is large enough.

@@ -58,6 +58,9 @@ func words(w Written) string {
 	case w.Replaced:
 		text += " replaced"
 	}
+	if w.Copied && w.Kind == File {
+		text += " copied"
+	}
 	for k, v := range w.Xattrs {
 		text += fmt.Sprintf(" %s=%s", k, v)
 	}
@@ -70,19 +73,19 @@ func TestChanges(t *testing.T) {
 	needStrict(t)
 	for _, tt := range []struct{ name, script, want string }{
 		{"nothing", "cat a d/x > /dev/null; ls -R > /dev/null", ". folder"},
-		{"write", "printf new > a", ". folder; a file 644 3"},
+		{"write", "printf new > a", ". folder; a file 644 3 copied"},
 		{"create", "printf 1 > n; mkdir -p p/q; printf 22 > p/q/r", ". folder; n file 644 1; p folder; p/q folder; p/q/r file 644 2"},
 		{"delete", "rm a link; rm -r d", ". folder; a deleted; d deleted; link deleted"},
 		{"replace a folder", "rm -r d; mkdir d; printf z > d/z", ". folder; d folder replaced; d/z file 644 1"},
 		{"replace a file by a folder", "rm a; mkdir a", ". folder; a folder replaced"},
 		{"replace a folder by a link", "rm -r d; ln -s b d", ". folder; d link -> b"},
-		{"mode", "chmod 700 a; chmod 000 b", ". folder; a file 700 1; b file 0 1"},
+		{"mode", "chmod 700 a; chmod 000 b", ". folder; a file 700 1 copied; b file 0 1 copied"},
 		{"mode of a folder", "chmod 700 d/e", ". folder; d folder; d/e folder"},
-		{"move", "mv a z", ". folder; a deleted; z file 644 1"},
+		{"move", "mv a z", ". folder; a deleted; z file 644 1 copied"},
 		{"move a folder", "mv d/e e", ". folder; d folder; d/e deleted; e folder; e/y file 644 5"},
 		{"odd names", "printf x > \"$(printf 'new\\nline')\"; printf x > \"$(printf 'inv\\377alid')\"", ". folder; inv\xffalid file 644 1; new\nline file 644 1"},
 		{"pipe", "mkfifo p", ". folder; p other"},
-		{"append", "printf more >> d/e/y", ". folder; d folder; d/e folder; d/e/y file 644 9"},
+		{"append", "printf more >> d/e/y", ". folder; d folder; d/e folder; d/e/y file 644 9 copied"},
 		{"put back", "cp -p a k; rm a; mv k a", ". folder; a file 644 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

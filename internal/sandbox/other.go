@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 )
 
 // Main does nothing here: there is no sandbox to be the shim of.
@@ -38,3 +39,9 @@ func (*Process) Changes(string) ([]Written, error) { return nil, ErrNoSandbox }
 
 // Open fails.
 func (*Process) Open(string, string) (*os.File, error) { return nil, ErrNoSandbox }
+
+// Lasting reports whether a folder can take what is written in an overlay.
+func Lasting(string) bool { return false }
+
+// Now fails: no program runs here that a change could be held against.
+func Now() (time.Time, error) { return time.Time{}, ErrNoSandbox }

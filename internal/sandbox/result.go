@@ -43,6 +43,7 @@ type Written struct {
 	Size     int64
 	Target   string            // of a link
 	Xattrs   map[string][]byte // in "user."
+	Copied   bool              // it began as what the root has by this name or, where it was moved, by another
 	Replaced bool              // a folder of which nothing that the root has below it is left
 	Ino      uint64            // with Links > 1: other names of the same file have the same
 	Links    uint64

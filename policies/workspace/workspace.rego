@@ -29,6 +29,12 @@ allow contains "a confined call that can be taken back may run, each access of i
 	input.tool.confinement in {"sandbox", "handles"}
 }
 
+allow contains "a program may run in the sandbox, and each path that it changes is asked for" if {
+	input.access.action == "execute"
+	input.call.effect_class == "reversible"
+	input.tool.confinement == "sandbox"
+}
+
 ask contains "the tool is not confined, so that it can be taken back is only its author's word" if {
 	not input.access.action in {"read", "list"}
 	input.call.effect_class == "reversible"
@@ -82,5 +88,5 @@ hint contains allowed if {
 
 allowed := concat("", [
 	"allowed are reading and listing files of the workspace, ",
-	"writing and deleting them with tools whose effect class is reversible, and calls of pure tools",
+	"writing and deleting them with tools whose effect class is reversible, programs in the sandbox, and calls of pure tools",
 ])

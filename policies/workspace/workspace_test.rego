@@ -74,6 +74,16 @@ test_other_actions if {
 	})
 }
 
+test_programs if {
+	program := {"access": {"action": "execute", "resource": {"kind": "exec", "program": "make"}}}
+	runs(object.union(tool("reversible", true, "sandbox"), program))
+	asks(object.union(tool("pivot", true, "sandbox"), program))
+	refused(object.union(tool("reversible", true, "handles"), program))
+	refused(object.union(tool("pure", true, "sandbox"), program))
+	refused(object.union(tool("reversible", true, "sandbox"), {"access": {"action": "connect", "resource": {"kind": "exec", "program": "make"}}}))
+	asks(object.union(tool("reversible", true, "trusted"), program))
+}
+
 test_git if {
 	every path in [".git", ".git/config", "sub/.git/hooks/pre-commit", ".GIT/config", ".Git", ".git./config", ".git /x"] {
 		every action in ["read", "list", "write", "delete"] {

@@ -24,6 +24,12 @@ type Sight struct {
 	open func(ctx context.Context) (io.ReadCloser, error)
 }
 
+// From returns the sight with what reads its content.
+func (s Sight) From(open func(ctx context.Context) (io.ReadCloser, error)) Sight {
+	s.open = open
+	return s
+}
+
 // Exists reports whether there was something.
 func (s Sight) Exists() bool { return s.Type != "" }
 

@@ -1,0 +1,198 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+// Wanted is what a program left at one path, beside the root and not in it.
+type Wanted struct {
+	Version // the zero Version: it is gone; the digest of content is filled in
+
+	Path     string
+	Mtime    time.Time                     // of a file or link
+	Open     func() (io.ReadCloser, error) // the content of a file
+	Replaced bool                          // a directory of which nothing is left that was in it
+	Copied   bool                          // it began as something that was there, under this name or another
+	Inode    uint64                        // wanted files with the same number are one file; 0: it has one name
+}
+
+// Batch is all that a program wants to change, in several roots: decided as one,
+// recorded as one, and only then done, each like any other change. Its steps are
+// Add for each root, Record, and Perform, in this order and by one goroutine.
+type Batch struct {
+	op     *line.Op
+	permit ctxperm.Permit
+	shares []*share
+	done   []revert.Change // recorded
+}
+
+// NewBatch makes an empty batch for a call whose tool has returned. It must be
+// closed.
+func NewBatch(k line.Key, call *line.Call) (*Batch, error) {
+	if !k.Valid() {
+		return nil, ctxperm.ErrClosed
+	}
+	op, err := call.Reenter()
+	if err != nil {
+		return nil, err
+	}
+	return &Batch{op: op, permit: ctxperm.PermitOf(k, op)}, nil
+}
+
+// Close ends the batch.
+func (b *Batch) Close() { b.op.Leave() }
+
+// Add looks at what a program wants in one root, directories before what is in
+// them, and keeps what that would displace. What somebody else touched at or after
+// since is ErrConflict: the program may have seen it or not.
+func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []Wanted) error {
+	f, err := Open(ctxperm.New(b.op.Call()), root)
+	if err != nil {
+		return err
+	}
+	s := &share{Files: f, permit: b.permit, since: since, wanted: map[string]bool{}, absent: map[string]bool{}}
+	if err := s.survey(ctx, wanted); err != nil {
+		return err
+	}
+	b.shares = append(b.shares, s)
+	return nil
+}
+
+// Record decides and records everything. After an error nothing may be performed.
+func (b *Batch) Record(ctx context.Context) error {
+	var changes []revert.Change
+	var blobs []revert.Blob
+	var accesses []perm.ResourceAccess
+	var facts []perm.ChangeFacts
+	for _, s := range b.shares {
+		for _, a := range s.altered {
+			in, err := s.draft(&a)
+			if err != nil {
+				return err
+			}
+			s.intents, changes = append(s.intents, *in), append(changes, in.change)
+			if a.blob != nil {
+				blobs = append(blobs, *a.blob)
+			}
+			access, fact, err := asked(in.change)
+			if err != nil {
+				return err
+			}
+			accesses, facts = append(accesses, access), append(facts, fact)
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	call := b.op.Call()
+	if call == nil {
+		return ctxperm.ErrClosed
+	}
+	if err := call.AuthorizeChanges(ctx, accesses, facts, func() string { return b.preview(ctx) }); err != nil {
+		return err
+	}
+	b.permit = ctxperm.PermitOf(line.NewKey(), b.op, accesses...)
+	if err := turns(ctx, b.permit, accesses); err != nil {
+		return err
+	}
+	var err error
+	b.done, err = b.permit.Intend(ctx, changes, blobs...)
+	return err
+}
+
+// asked is the access that a change takes, and how a policy sees the change.
+func asked(c revert.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
+	r, err := perm.ParseResource(c.Resource)
+	if err != nil {
+		return perm.ResourceAccess{}, perm.ChangeFacts{}, err
+	}
+	action, fact := perm.Write, perm.ChangeFacts{Resource: r.Facts(), Kind: c.Kind}
+	if c.Kind == kindDelete {
+		action = perm.Delete
+	}
+	if !c.Pre.Same(revert.Absent) {
+		fact.Before = string(c.Pre)
+	}
+	if !c.Post.Same(revert.Absent) {
+		fact.After = string(c.Post)
+	}
+	return perm.Access(action, c.Resource), fact, nil
+}
+
+// turns takes the turn of everything that is changed, in the order of names: calls
+// that hold several wait for each other and not for themselves.
+func turns(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess) error {
+	var texts []string
+	for _, a := range accesses {
+		if !a.Action.Observes() {
+			texts = append(texts, a.Resource)
+		}
+	}
+	slices.Sort(texts)
+	for _, text := range slices.Compact(texts) {
+		if err := p.Turn(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Perform does what was recorded. What was not begun when one of it fails is noted
+// as having had no effect.
+func (b *Batch) Perform(ctx context.Context) error {
+	at := 0
+	for i, s := range b.shares {
+		mine := b.done[at : at+len(s.intents)]
+		at += len(mine)
+		err := s.performAll(ctx, b.permit, mine, s.intents)
+		if err == nil {
+			continue
+		}
+		for _, rest := range b.shares[i+1:] {
+			for range rest.intents {
+				b.permit.Landed(b.done[at].N, b.done[at].Pre)
+				at++
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// Len is how many changes were added.
+func (b *Batch) Len() (n int) {
+	for _, s := range b.shares {
+		n += len(s.altered)
+	}
+	return n
+}
+
+// preview shows all of it as a patch, for whoever is asked.
+func (b *Batch) preview(ctx context.Context) string {
+	var text strings.Builder
+	for _, s := range b.shares {
+		for i, in := range s.intents {
+			d, err := s.delta(in, s.altered[i])
+			if err == nil {
+				var t diff.Text
+				if t, err = d.Text(ctx, s.name+"/"+in.swap.target); err == nil {
+					text.WriteString(t.Patch)
+					continue
+				}
+			}
+			_, _ = fmt.Fprintf(&text, "%s of %q, which cannot be shown: %v\n", in.change.Kind, in.change.Resource, err)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,359 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+// share is the part of a batch that lies in one root.
+type share struct {
+	*Files
+
+	permit  ctxperm.Permit
+	since   time.Time
+	wanted  map[string]bool
+	absent  map[string]bool // directories to be, where there is none now: nothing is below them
+	altered []alteration
+	intents []intent
+}
+
+// survey finds out what has to be done. What goes comes first, from below, then
+// what comes, from above.
+func (s *share) survey(ctx context.Context, wanted []Wanted) error {
+	for _, w := range wanted {
+		s.wanted[w.Path] = true
+	}
+	for _, w := range wanted {
+		if w.Path == "." { // whoever configured the root says what it is like
+			continue
+		}
+		if err := s.want(ctx, w); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(s.altered, func(a, b alteration) int {
+		switch {
+		case a.removes != b.removes && a.removes:
+			return -1
+		case a.removes != b.removes:
+			return 1
+		case a.removes:
+			return strings.Count(b.path, "/") - strings.Count(a.path, "/")
+		default:
+			return strings.Count(a.path, "/") - strings.Count(b.path, "/")
+		}
+	})
+	s.join(wanted)
+	return s.joined(ctx)
+}
+
+// want makes one path as the program left it.
+func (s *share) want(ctx context.Context, w Wanted) error {
+	now, err := s.now(ctx, w.Path)
+	if err != nil {
+		return err
+	}
+	if w.Type == "" {
+		return s.remove(ctx, w.Path, now)
+	}
+	if now.Type == disk.TypeDir && (w.Type != typeDir || w.Replaced) {
+		if err := s.clear(ctx, w.Path, w.Type == typeDir); err != nil {
+			return err
+		}
+	}
+	s.absent[w.Path] = w.Type == typeDir && now.Type != disk.TypeDir
+	img, err := wantedImage(w)
+	if err != nil {
+		return err
+	}
+	same, err := s.alike(ctx, w, now, img)
+	if same || err != nil {
+		return err
+	}
+	if err := s.ours(ctx, w, now); err != nil {
+		return err
+	}
+	return s.alter1(ctx, w.Path, now, img)
+}
+
+// now describes what is at a path. Below what is no directory there is nothing.
+func (s *share) now(ctx context.Context, name string) (disk.Info, error) {
+	if _, err := s.resource(name); err != nil {
+		return disk.Info{}, err
+	}
+	if s.absent[path.Dir(name)] {
+		s.absent[name] = true
+		return disk.Info{}, nil
+	}
+	info, err := s.site.lstat(ctx, name)
+	if missing(err) {
+		return disk.Info{}, nil
+	}
+	return info, refused(err)
+}
+
+// alike reports whether nothing has to be done.
+func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (bool, error) {
+	if now.Type.String() != w.Type {
+		return false, nil
+	}
+	if now.Type == disk.TypeFile && (now.Perm != img.Perm || !now.Mtime.Equal(w.Mtime)) {
+		return false, nil // content of which nobody needs to know yet
+	}
+	was, err := s.site.look(ctx, w.Path, hashing)
+	if err != nil {
+		return false, refused(err)
+	}
+	return was.Token().Same(img.Token()) && !retimes(was, img), nil
+}
+
+// ours refuses what somebody else touched while the program ran. A file that began
+// as another one and whose name is free now was moved by the program, or is one that
+// somebody else has removed: the time of its directory tells.
+func (s *share) ours(ctx context.Context, w Wanted, now disk.Info) error {
+	if now.Type == 0 && w.Copied && !s.absent[w.Path] && !s.absent[path.Dir(w.Path)] {
+		parent, err := s.site.lstat(ctx, parentOf(w.Path))
+		if err != nil {
+			return refused(err)
+		}
+		if s.touched(parent) {
+			return conflict(w.Path, "its directory was changed while the program ran, and it may have been removed there")
+		}
+	}
+	if s.touched(now) {
+		return conflict(w.Path, "it was changed while the program ran")
+	}
+	return nil
+}
+
+func (s *share) touched(info disk.Info) bool {
+	return info.Type != 0 && !info.Ctime.IsZero() && !info.Ctime.Before(s.since)
+}
+
+// remove takes away what is at a path, with all that is below it.
+func (s *share) remove(ctx context.Context, name string, now disk.Info) error {
+	switch {
+	case now.Type == 0:
+		return nil
+	case now.Type == disk.TypeDir:
+		if err := s.clear(ctx, name, false); err != nil {
+			return err
+		}
+	case s.touched(now):
+		return conflict(name, "it was changed while the program ran")
+	}
+	return s.alter1(ctx, name, now, image{})
+}
+
+// clear takes away what is in a directory, except what is to be there.
+func (s *share) clear(ctx context.Context, dir string, keep bool) error {
+	found, err := s.site.entries(ctx, dir)
+	if err != nil {
+		return refused(err)
+	}
+	for _, e := range found {
+		name := path.Join(dir, e.Name)
+		if keep && s.wanted[name] {
+			continue
+		}
+		if _, err := s.resource(name); err != nil {
+			return err
+		}
+		if err := s.remove(ctx, name, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alter1 adds one alteration, and keeps what it displaces.
+func (s *share) alter1(ctx context.Context, name string, now disk.Info, img image) error {
+	text, err := s.resource(name)
+	if err != nil {
+		return err
+	}
+	a := alteration{path: name, text: text, was: &state{}, removes: img.Type == ""}
+	if now.Type != 0 {
+		was, blob, err := s.capture(ctx, s.permit, name)
+		if err != nil {
+			return err
+		}
+		if !was.exists() || !was.same(now) {
+			return conflict(name, "it was replaced while the program's changes were looked at")
+		}
+		if was.Type == disk.TypeOther.String() {
+			return invalid(name, "it is neither a file nor a link nor a directory, and could not be made again")
+		}
+		a.was, a.blob = &was, blob
+	}
+	a.img = &img
+	s.altered = append(s.altered, a)
+	return nil
+}
+
+// draft makes the change of an alteration.
+func (s *share) draft(a *alteration) (*intent, error) {
+	in, err := s.intent(a, *a.img)
+	if err == nil && in == nil {
+		err = invalid(a.path, "it would not change") // alike said that it does
+	}
+	return in, err
+}
+
+// wantedImage is what a path is to become. Setuid and setgid do not pass to content
+// that a program chose.
+func wantedImage(w Wanted) (image, error) {
+	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open}
+	switch w.Type {
+	case typeLink:
+		img.Perm = 0
+		return img, nil
+	case typeDir:
+		img.mtime = time.Time{}
+		return img, nil
+	case typeFile:
+	default:
+		return image{}, invalid(w.Path, "it is neither a file nor a link nor a directory")
+	}
+	img.Perm &^= fs.ModeSetuid | fs.ModeSetgid
+	r, err := w.Open()
+	if err != nil {
+		return image{}, err
+	}
+	defer func() { _ = r.Close() }()
+	img.Content, err = hashing(r)
+	return img, err
+}
+
+// retimes reports whether only the time of a file differs.
+func retimes(was state, img image) bool {
+	return was.Type == typeFile && !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime)
+}
+
+// join lets names of one new file share it: all but the first are made as links.
+func (s *share) join(wanted []Wanted) {
+	inode := map[string]uint64{}
+	for _, w := range wanted {
+		if w.Inode != 0 && w.Type == typeFile {
+			inode[w.Path] = w.Inode
+		}
+	}
+	first := map[uint64]string{}
+	for _, w := range wanted { // one that stays as it is comes before all others
+		if n := inode[w.Path]; n != 0 && !slices.ContainsFunc(s.altered, func(a alteration) bool { return a.path == w.Path }) {
+			first[n] = w.Path
+		}
+	}
+	for i := range s.altered {
+		a := &s.altered[i]
+		n := inode[a.path]
+		if n == 0 {
+			continue
+		}
+		if first[n] == "" {
+			first[n] = a.path
+			continue
+		}
+		a.img.twin = first[n]
+	}
+}
+
+// joined notes by which other name each file is known that is displaced, so that
+// its undo can share it again.
+func (s *share) joined(ctx context.Context) error {
+	names := map[uint64][]string{}
+	for _, a := range s.altered {
+		if a.was.Type == typeFile && a.was.info.Links > 1 {
+			names[a.was.info.Inode] = nil
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := s.collect(ctx, ".", names); err != nil {
+		return err
+	}
+	altered := map[string]bool{}
+	for _, a := range s.altered {
+		altered[a.path] = true
+	}
+	for i := range s.altered {
+		a := &s.altered[i]
+		for _, name := range names[a.was.info.Inode] {
+			if name != a.path && (a.twin == "" || altered[a.twin] && !altered[name]) {
+				a.twin = name
+			}
+		}
+	}
+	return nil
+}
+
+// collect finds the names of some files. It costs a walk of the root, which only
+// hard links make necessary.
+func (s *share) collect(ctx context.Context, dir string, names map[uint64][]string) error {
+	found, err := s.site.entries(ctx, dir)
+	if err != nil {
+		if passing(err) {
+			return nil
+		}
+		return refused(err)
+	}
+	for _, e := range found {
+		name := path.Join(dir, e.Name)
+		if _, ok := names[e.Inode]; ok && e.Type == disk.TypeFile {
+			names[e.Inode] = append(names[e.Inode], name)
+		}
+		if e.Type == disk.TypeDir {
+			if err := s.collect(ctx, name, names); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// delta shows one alteration before it is done.
+func (s *share) delta(in intent, a alteration) (diff.Delta, error) {
+	before, err := a.was.record(nil).sight(in.change.Pre)
+	if err != nil {
+		return diff.Delta{}, err
+	}
+	after, err := in.img.record().sight(in.change.Post)
+	if err != nil {
+		return diff.Delta{}, err
+	}
+	if a.blob != nil {
+		before = before.From(func(context.Context) (io.ReadCloser, error) { return s.site.pinned(a.path, *a.was) })
+	}
+	if in.img.open != nil {
+		after = after.From(func(context.Context) (io.ReadCloser, error) { return in.img.open() })
+	}
+	return diff.Delta{Resource: in.change.Resource, Before: before, After: after}, nil
+}
+
+var errNoTwin = errors.New("there is no such file to share")
+
+// draftTwin makes the draft another name of a file that is what the image is.
+func (w *swap) draftTwin(ctx context.Context, img image) error {
+	if err := w.host.Point(ctx, "files.link"); err != nil {
+		return err
+	}
+	if err := w.root.Link(img.twin, w.draft); err != nil {
+		return errors.Join(errNoTwin, err)
+	}
+	now, err := w.look(ctx, w.draft, hashing)
+	if err == nil && now.Token().Same(img.Token()) {
+		return nil
+	}
+	return errors.Join(errNoTwin, err, w.remove(ctx, w.draft))
+}

@@ -1,0 +1,125 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// collect looks at what the program wrote, so that the tool can say so.
+func (h *handle) collect(r *Result) error {
+	wrote := map[string][]sandbox.Written{}
+	for dir, name := range h.view.names {
+		all, err := h.proc.Changes(dir)
+		if err != nil {
+			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
+		}
+		for _, w := range all {
+			if w.Kind == sandbox.Other {
+				r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s/%s: a socket, a pipe or a device", name, w.Name))
+			}
+		}
+		r.Wrote += len(all) - 1 // but the root itself
+		wrote[dir] = all
+	}
+	slices.Sort(r.LeftOut)
+	h.wrote = wrote
+	return nil
+}
+
+// Prepare decides and records what the program wants to change. Nothing of it has
+// happened yet.
+func (h *handle) Prepare(ctx context.Context) error {
+	if h.wrote == nil { // it was killed, or never began
+		return nil
+	}
+	b, err := files.NewBatch(line.NewKey(), h.call)
+	if err != nil {
+		return err
+	}
+	h.batch = b
+	for _, dir := range slices.Sorted(maps.Keys(h.view.names)) {
+		wanted, err := h.wanted(dir)
+		if err != nil {
+			return err
+		}
+		if err := b.Add(ctx, h.view.names[dir], h.since, wanted); err != nil {
+			return err
+		}
+	}
+	return b.Record(ctx)
+}
+
+// Finish makes the changes.
+func (h *handle) Finish(ctx context.Context) error {
+	defer h.close()
+	if h.batch == nil {
+		return nil
+	}
+	return h.batch.Perform(ctx)
+}
+
+// Abort drops what the program wrote.
+func (h *handle) Abort(context.Context) { h.close() }
+
+// close ends what still runs and clears away what is beside the roots. What cannot be
+// removed is only in the way.
+func (h *handle) close() {
+	if h.batch != nil {
+		h.batch.Close()
+		h.batch = nil
+	}
+	if h.proc != nil {
+		_ = h.proc.Close()
+		h.proc = nil
+	}
+	if h.scratch != "" {
+		_ = sandbox.Discard(h.scratch)
+		h.scratch = ""
+	}
+}
+
+// wanted is what the program wrote in one root, as its files are to be.
+func (h *handle) wanted(dir string) ([]files.Wanted, error) {
+	all := h.wrote[dir]
+	names := map[uint64]int{}
+	for _, w := range all {
+		if w.Kind == sandbox.File && w.Links > 1 {
+			names[w.Ino]++
+		}
+	}
+	out := make([]files.Wanted, 0, len(all))
+	for _, w := range all {
+		want := files.Wanted{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied}
+		switch w.Kind {
+		case sandbox.File:
+			want.Version = files.Version{Type: "file", Perm: w.Mode, Xattrs: w.Xattrs}
+			want.Open = func() (io.ReadCloser, error) { return h.proc.Open(dir, w.Name) }
+			if names[w.Ino] > 1 {
+				want.Inode = w.Ino
+			}
+		case sandbox.Folder:
+			want.Version = files.Version{Type: "dir", Perm: w.Mode, Xattrs: w.Xattrs}
+		case sandbox.Link:
+			want.Version = files.Version{Type: "link", Target: w.Target}
+		case sandbox.Deleted:
+		case sandbox.Other:
+			there, err := h.call.Config().Roots[h.view.names[dir]].Lstat(w.Name)
+			if err == nil {
+				return nil, fmt.Errorf("run: %w: the program put a socket, a pipe or a device where a %s was: %q", ctxperm.ErrInvalid, there.Type, w.Name)
+			}
+			continue
+		}
+		out = append(out, want)
+	}
+	return out, nil
+}
+
+var _ line.Handle = (*handle)(nil)

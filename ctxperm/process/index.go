@@ -1,0 +1,175 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+)
+
+// index remembers for each directory of a root which of its names are masked, and
+// which directories are in it, so that another search only has to look at directories
+// that were changed since. It is safe for concurrent use.
+type index struct {
+	mu   sync.Mutex // never held across a wait
+	dirs map[string]listing
+}
+
+type listing struct {
+	inode  uint64
+	mtime  time.Time
+	ctime  time.Time
+	hidden []string
+	below  []string
+	shows  bool // it holds what may be seen and is no directory
+}
+
+// settled is how old a directory's last change must be for its listing to be kept:
+// two changes within one tick of a file system's clock bear the same time.
+const settled = 2 * time.Second
+
+// most is how many directories are remembered for one root.
+const most = 1 << 20
+
+// indexOf finds the index of a root for some masks; nil where the names depend on more
+// than that.
+func (d *Driver) indexOf(root disk.Root, masks []perm.Pattern, all bool) *index {
+	if !all {
+		return nil
+	}
+	var key strings.Builder
+	_, _ = fmt.Fprint(&key, root.Identity())
+	for _, m := range masks {
+		key.WriteByte(' ')
+		key.WriteString(m.String())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i, ok := d.seen[key.String()]
+	if !ok {
+		const roots = 64 // of one driver; more are searched anew
+		if len(d.seen) >= roots {
+			clear(d.seen)
+		}
+		i = &index{dirs: map[string]listing{}}
+		d.seen[key.String()] = i
+	}
+	return i
+}
+
+func (i *index) get(dir string, info disk.Info) (listing, bool) {
+	if i == nil {
+		return listing{}, false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	l, ok := i.dirs[dir]
+	return l, ok && l.inode == info.Inode && l.mtime.Equal(info.Mtime) && l.ctime.Equal(info.Ctime)
+}
+
+func (i *index) put(dir string, l listing, now time.Time) {
+	if i == nil || now.Sub(l.mtime) < settled || now.Sub(l.ctime) < settled || l.ctime.IsZero() {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.dirs) >= most {
+		clear(i.dirs)
+	}
+	i.dirs[dir] = l
+}
+
+// search finds what has to be hidden.
+type search struct {
+	root  disk.Root
+	name  string
+	masks []perm.Pattern
+	may   func(perm.Resource) bool // nil: everything may be read
+	index *index
+	now   time.Time
+}
+
+// look lists what has to be hidden below a directory, and says whether anything in it
+// may be seen. A directory that may not is shown all the same where something below it
+// may.
+func (s *search) look(ctx context.Context, dir string) (shows bool, hidden []string, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return false, nil, err
+	}
+	l, err := s.list(dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrType) || errors.Is(err, fs.ErrPermission) {
+			return false, nil, nil // it is gone by now, or nobody can look
+		}
+		return false, nil, err
+	}
+	shows, hidden = l.shows, slices.Clone(l.hidden)
+	for _, sub := range l.below {
+		some, in, err := s.look(ctx, sub)
+		if err != nil {
+			return false, nil, err
+		}
+		if !some && s.may != nil && !s.visible(sub) {
+			hidden = append(hidden, sub)
+			continue
+		}
+		shows, hidden = true, append(hidden, in...)
+	}
+	return shows, hidden, nil
+}
+
+func (s *search) visible(name string) bool {
+	r, err := perm.FileResource(s.name, name)
+	return err == nil && s.may(r)
+}
+
+// list reads one directory, or remembers it.
+func (s *search) list(dir string) (listing, error) {
+	info, err := s.root.Lstat(dir)
+	if err != nil {
+		return listing{}, err
+	}
+	if l, ok := s.index.get(dir, info); ok {
+		return l, nil
+	}
+	found, err := s.root.ReadDir(dir)
+	if err != nil {
+		return listing{}, err
+	}
+	l := listing{inode: info.Inode, mtime: info.Mtime, ctime: info.Ctime}
+	for _, e := range found {
+		name := path.Join(dir, e.Name)
+		r, err := perm.FileResource(s.name, name)
+		if err != nil { // too long a name for a rule is one that no rule could allow
+			l.hidden = append(l.hidden, name)
+			continue
+		}
+		switch {
+		case s.masked(r):
+			l.hidden = append(l.hidden, name)
+		case e.Type == disk.TypeDir:
+			l.below = append(l.below, name)
+		case s.may != nil && !s.may(r):
+			l.hidden = append(l.hidden, name)
+		default:
+			l.shows = true
+		}
+	}
+	s.index.put(dir, l, s.now)
+	return l, nil
+}
+
+// masked reports whether a name is masked, in its own spelling or in lower case: masks
+// name files such as .env, and .ENV is no less of a secret.
+func (s *search) masked(r perm.Resource) bool {
+	lower, err := perm.FileResource(s.name, strings.ToLower(r.Path()))
+	return slices.ContainsFunc(s.masks, func(m perm.Pattern) bool { return m.Matches(r) || err == nil && m.Matches(lower) })
+}

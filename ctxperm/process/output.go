@@ -1,0 +1,68 @@
+package process
+
+import (
+	"io"
+	"os"
+)
+
+// capture keeps the beginning and the end of a stream.
+type capture struct {
+	most    int // bytes that are kept
+	head    []byte
+	tail    []byte // the last of what came after head, in a ring
+	at      int    // where the ring begins, once it is full
+	dropped int64
+}
+
+func (c *capture) add(p []byte) {
+	if room := c.most/2 - len(c.head); room > 0 {
+		n := min(room, len(p))
+		c.head = append(c.head, p[:n]...)
+		p = p[n:]
+	}
+	size := c.most - c.most/2
+	if over := len(p) - size; over > 0 {
+		c.dropped += int64(over)
+		p = p[over:]
+	}
+	for len(p) > 0 {
+		if len(c.tail) < size {
+			n := min(size-len(c.tail), len(p))
+			c.tail = append(c.tail, p[:n]...)
+			p = p[n:]
+			continue
+		}
+		n := copy(c.tail[c.at:], p)
+		c.dropped += int64(n)
+		c.at = (c.at + n) % size
+		p = p[n:]
+	}
+}
+
+func (c *capture) bytes() []byte {
+	all := append([]byte{}, c.head...)
+	return append(append(all, c.tail[c.at:]...), c.tail[:c.at]...)
+}
+
+// drain reads a stream to its end, and tells of what comes.
+func drain(from *os.File, into *capture, tell func([]byte)) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			into.add(buf[:n])
+			if tell != nil {
+				tell(buf[:n])
+			}
+		}
+		if err != nil { // the end, or nothing more can come
+			return
+		}
+	}
+}
+
+// feed writes what a program reads, until it reads no more.
+func feed(into *os.File, from io.Reader) {
+	_, _ = io.Copy(into, from)
+	_ = into.Close()
+}

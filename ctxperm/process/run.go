@@ -1,0 +1,195 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/perm"
+)
+
+// Run runs a program and returns when it, and everything that it started, is gone.
+// When ctx ends first it is killed, and nothing of what it wrote is applied. An error
+// means that there is no result: the program was refused (ctxperm.ErrDenied,
+// ctxperm.ErrInvalid), could not be started, or was killed. What it wrote is decided
+// and applied after the tool has returned without an error. A call runs one program.
+func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
+	cmd, err := cmd.check()
+	if err != nil {
+		return Result{}, err
+	}
+	d, err := ctxperm.DriverOf[*Driver](ctx, tc)
+	if errors.Is(err, ctxperm.ErrNoDriver) {
+		d, err = standing()
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	permit, err := cmd.authorize(ctx, tc)
+	if err != nil {
+		return Result{}, err
+	}
+	defer permit.End()
+	call := permit.Line(line.NewKey())
+	if call == nil {
+		return Result{}, ctxperm.ErrClosed
+	}
+	h := &handle{driver: d, call: call}
+	if err := call.Join(h, true); err != nil {
+		if errors.Is(err, line.ErrSecondCommit) {
+			err = fmt.Errorf("run: %w: one program, or one database, is all that a call can use", ctxperm.ErrInvalid)
+		}
+		return Result{}, err
+	}
+	if h.view, err = d.see(ctx, call); err != nil {
+		return Result{}, err
+	}
+	spec, err := d.spec(h, cmd)
+	if err != nil {
+		return Result{}, err
+	}
+	return h.run(ctx, spec, cmd)
+}
+
+// authorize asks for the program, and for the network where it is to have it.
+func (c Cmd) authorize(ctx context.Context, tc ctxperm.ToolContext) (ctxperm.Permit, error) {
+	access, err := Access(c.Argv, c.Root, c.Dir)
+	if err != nil {
+		return ctxperm.Permit{}, err
+	}
+	accesses := []perm.ResourceAccess{access}
+	if c.Network {
+		accesses = append(accesses, perm.Access(perm.Connect, access.Resource))
+	}
+	return ctxperm.Authorize(ctx, tc, accesses...)
+}
+
+// spec is what the sandbox is told.
+func (d *Driver) spec(h *handle, cmd Cmd) (sandbox.Spec, error) {
+	dir, ok := h.view.dirs[cmd.Root]
+	if !ok {
+		return sandbox.Spec{}, fmt.Errorf("run: %w: nothing of root %q may be read by this call, so no program can be started in it", ctxperm.ErrInvalid, cmd.Root)
+	}
+	s := sandbox.Spec{
+		Argv: slices.Clone(cmd.Argv), Env: cmd.environment(d), Dir: filepath.Join(dir, filepath.FromSlash(cmd.Dir)),
+		Roots: h.view.roots, Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
+	}
+	if slices.Contains(h.call.Terms().Requires, "sandbox") {
+		s.Require = sandbox.Strict
+	}
+	return s, h.upper(s.Roots)
+}
+
+// upper makes a folder for what is written in each root. Where it cannot take an
+// overlay, memory does.
+func (h *handle) upper(roots []sandbox.Root) error {
+	if !sandbox.Lasting(h.driver.cfg.Scratch) {
+		return nil
+	}
+	for i := range roots {
+		if roots[i].View != sandbox.Overlay {
+			continue
+		}
+		if h.scratch == "" {
+			var err error
+			if h.scratch, err = os.MkdirTemp(h.driver.cfg.Scratch, "remit-run-"); err != nil {
+				return fmt.Errorf("run: the scratch folder: %w", err)
+			}
+		}
+		roots[i].Upper = filepath.Join(h.scratch, fmt.Sprint(i))
+		if err := os.Mkdir(roots[i].Upper, 0o700); err != nil {
+			return fmt.Errorf("run: the scratch folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// run starts the program and waits for its end.
+func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, error) {
+	if err := h.call.Config().Recorder.Host().Point(ctx, "process.run"); err != nil {
+		return Result{}, err
+	}
+	var err error
+	if h.since, err = sandbox.Now(); err != nil {
+		return Result{}, err
+	}
+	if cmd.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = h.call.Config().Recorder.Host().WithTimeout(ctx, cmd.Timeout, ErrTimeout)
+		defer cancel()
+	}
+	p, err := newPipes(cmd.Stdin != nil)
+	if err != nil {
+		return Result{}, err
+	}
+	proc, err := sandbox.Start(ctx, sandbox.Shim(h.driver.cfg.Shim), spec, p.theirs)
+	p.started()
+	if err != nil {
+		p.close()
+		return Result{}, startError(err)
+	}
+	h.proc = proc // which lives longer than its program
+	var out, complaints capture
+	out.most, complaints.most = h.driver.cfg.Output, h.driver.cfg.Output
+	var readers sync.WaitGroup
+	readers.Go(func() { drain(p.out, &out, cmd.tell(Stdout)) })
+	readers.Go(func() { drain(p.err, &complaints, cmd.tell(Stderr)) })
+	if cmd.Stdin != nil {
+		go feed(p.in, cmd.Stdin) // ends when the program has gone, or when its reader does
+	}
+	exit, err := proc.Wait()
+	readers.Wait()
+	p.close()
+	if cause := context.Cause(ctx); cause != nil { // it may have been killed, however it looks
+		return Result{}, cause
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	reached := proc.Reached()
+	r := Result{
+		Code: exit.Code, Signal: exit.Signal, Survivors: exit.Left, Stdout: out.bytes(), Stderr: complaints.bytes(),
+		Dropped: out.dropped + complaints.dropped, Level: Level(reached.Level.String()), Missing: reached.Missing,
+	}
+	return r, h.collect(&r)
+}
+
+func (c Cmd) tell(s Stream) func([]byte) {
+	if c.Output == nil {
+		return nil
+	}
+	return func(p []byte) { c.Output(s, p) }
+}
+
+// startError says in a tool's words why nothing ran.
+func startError(err error) error {
+	switch {
+	case errors.Is(err, sandbox.ErrNoSandbox):
+		return fmt.Errorf("%w: %w; see remit doctor", ctxperm.ErrDenied, err)
+	case errors.Is(err, sandbox.ErrLevel):
+		return fmt.Errorf("%w: %w; see remit doctor", ctxperm.ErrDenied, err)
+	default:
+		return fmt.Errorf("the program was not started: %w", err)
+	}
+}
+
+// handle is a program that ran, whose effects are still beside the roots.
+type handle struct {
+	driver  *Driver
+	call    *line.Call
+	view    view
+	since   time.Time // before the program could look at anything
+	scratch string    // empty: in memory
+	proc    *sandbox.Process
+	wrote   map[string][]sandbox.Written // by root's folder; nil: it did not come to its end
+	batch   *files.Batch
+}

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/tool"
+)
+
+type runIn struct {
+	Argv    []string          `json:"argv"`
+	Cwd     string            `json:"cwd"`
+	Stdin   string            `json:"stdin"`
+	Env     map[string]string `json:"env"`
+	Timeout int               `json:"timeout_s"`
+}
+
+func runSpec() tool.Spec {
+	return tool.Spec{
+		Name:        "process_run",
+		Description: "Run a program in the workspace, without a shell and without network. What it changes can be taken back.",
+		Input: object(`"argv":{"type":"array","minItems":1,"maxItems":4096,"items":{"type":"string"},"description":"The program and its arguments, such as [\"ls\", \"-l\"]."}`+cwdArgument+
+			`,"stdin":{"type":"string","description":"What it reads."},"env":{"type":"object","additionalProperties":{"type":"string"},"description":"Further variables of its environment."}`+timeoutArgument, `"argv"`),
+		Output: outputSchema,
+		Hints:  tool.Hints{Timeout: longest + time.Minute},
+	}
+}
+
+func runCmd(raw json.RawMessage) (handle.Cmd, error) {
+	var in runIn
+	if err := canon.Decode(raw, &in); err != nil {
+		return handle.Cmd{}, err
+	}
+	if in.Argv[0] == "" {
+		return handle.Cmd{}, errors.New(`argument "argv": the program's name is empty`)
+	}
+	c := handle.Cmd{Argv: in.Argv, Root: workspace, Dir: in.Cwd, Env: in.Env, Timeout: seconds(in.Timeout)}
+	if in.Stdin != "" {
+		c.Stdin = strings.NewReader(in.Stdin)
+	}
+	return c, nil
+}
+
+func seconds(n int) time.Duration {
+	if n == 0 {
+		return usual
+	}
+	return time.Duration(n) * time.Second
+}
+
+type shellIn struct {
+	Script  string `json:"script"`
+	Cwd     string `json:"cwd"`
+	Timeout int    `json:"timeout_s"`
+}
+
+func shellSpec() tool.Spec {
+	return tool.Spec{
+		Name:        "shell_run",
+		Description: "Run a script of sh in the workspace, without network. What it changes can be taken back.",
+		Input: object(`"script":{"type":"string","minLength":1,"description":"The script, as sh -c takes it."}`+
+			cwdArgument+timeoutArgument, `"script"`),
+		Output: outputSchema,
+		Hints:  tool.Hints{Timeout: longest + time.Minute},
+	}
+}
+
+func shellCmd(raw json.RawMessage) (handle.Cmd, error) {
+	var in shellIn
+	if err := canon.Decode(raw, &in); err != nil {
+		return handle.Cmd{}, err
+	}
+	return handle.Cmd{Argv: []string{"sh", "-c", in.Script}, Root: workspace, Dir: in.Cwd, Timeout: seconds(in.Timeout)}, nil
+}

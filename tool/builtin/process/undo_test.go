@@ -1,0 +1,218 @@
+package process_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// allowAll lets everything through: what is tried here is undo.
+func allowAll() agent.Option {
+	return agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
+	}))
+}
+
+// listing is all that an undo promises of a tree: names, types, bits, bytes, targets,
+// attributes, which names are one file, and with times those of files.
+func listing(t *testing.T, dir string, times bool) []string {
+	t.Helper()
+	var out []string
+	first := map[uint64]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		require.NoError(t, err)
+		name, err := filepath.Rel(dir, path)
+		require.NoError(t, err)
+		var is unix.Stat_t
+		require.NoError(t, unix.Lstat(path, &is))
+		line := fmt.Sprintf("%q %o", name, is.Mode)
+		switch is.Mode & unix.S_IFMT {
+		case unix.S_IFREG:
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			if times || filepath.Base(name) != "index" { // git's index holds times and numbers of files
+				line += fmt.Sprintf(" %d %x", len(data), sum(data))
+			}
+			if is.Nlink > 1 {
+				if first[is.Ino] == "" {
+					first[is.Ino] = name
+				}
+				line += " = " + first[is.Ino]
+			}
+			if times {
+				line += fmt.Sprint(" ", is.Mtim.Sec, ".", is.Mtim.Nsec)
+			}
+		case unix.S_IFLNK:
+			target, err := os.Readlink(path)
+			require.NoError(t, err)
+			line += fmt.Sprintf(" -> %q", target)
+		}
+		return appendAttributes(&out, path, line, is)
+	}))
+	return out
+}
+
+func appendAttributes(out *[]string, path, line string, is unix.Stat_t) error {
+	if is.Mode&unix.S_IFMT != unix.S_IFLNK {
+		names := make([]byte, 4096)
+		n, err := unix.Listxattr(path, names)
+		if err != nil {
+			return err
+		}
+		all := strings.Split(strings.TrimRight(string(names[:n]), "\x00"), "\x00")
+		slices.Sort(all)
+		for _, name := range all {
+			if strings.HasPrefix(name, "user.") {
+				value := make([]byte, 4096)
+				n, err := unix.Getxattr(path, name, value)
+				if err != nil {
+					return err
+				}
+				line += fmt.Sprintf(" %s=%q", name, value[:n])
+			}
+		}
+	}
+	*out = append(*out, line)
+	return nil
+}
+
+func sum(data []byte) uint64 { // FNV-1a
+	h := uint64(14695981039346656037)
+	for _, b := range data {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return h
+}
+
+// TestUndoOfPrograms: whatever a program does to the workspace is what it does
+// anywhere else, and is taken back as if it had never run.
+func TestUndoOfPrograms(t *testing.T) {
+	git := "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' HOME=/nonexistent; "
+	repo := git + "git init -q -b main . && git add . && git commit -qm one && echo 2 > src/new && git add . && git commit -qm two && git checkout -q -b side HEAD~1 && echo 3 > src/side && git add . && git commit -qm three; "
+	for _, tt := range []struct{ name, setup, script string }{
+		{"nothing", "", "ls -R > /dev/null"},
+		{"git init and commit", "", git + "git init -q -b main . && git add . && git commit -qm one && git log --oneline"},
+		{"git rebase", repo, git + "git rebase -q main && git log --oneline"},
+		{"git reset", repo, git + "git checkout -q main && git reset -q --hard HEAD~1"},
+		{"git gc", repo, git + "git gc -q --aggressive --prune=now"},
+		{"sed in place", "", "sed -i s/a/b/ a src/main.go"},
+		{"remove a tree", "", "rm -rf src"},
+		{"remove everything", "", "rm -rf ./* .hidden"},
+		{"move across folders", "", "mv src/deep docs/; mv a src/a; mv src/main.go ."},
+		{"swap two names", "", "mv a t; mv b a; mv t b"},
+		{"tar", "tar cf x.tar src docs", "mkdir out && tar xf x.tar -C out"},
+		{"chmod", "", "chmod -R go-rwx ./*; chmod 700 src; chmod +x a"},
+		{"symbolic links", "", "ln -sfn docs link; ln -s nowhere dangling; rm -rf docs; ln -s src docs"},
+		{"hard links", "", "ln a a2; ln src/main.go src/deep/again; ln a2 docs/a3"},
+		{"existing hard links", "ln a twin; ln src/deep/x src/deep/y; ln b b2", "rm a; rm -r src/deep; rm b b2"},
+		{"replace a file by a folder", "", "rm a; mkdir a; echo x > a/a; rm -r src; echo file > src"},
+		{"folder in place of a link", "ln -s src s", "rm s; mkdir s; echo y > s/f"},
+		{"attributes", "", "python3 -c 'import os; os.setxattr(\"a\", \"user.k\", b\"v\"); os.setxattr(\"src\", \"user.d\", b\"w\")'"},
+		{"odd names", "", "printf x > \"$(printf 'new\\nline')\"; printf y > \"$(printf 'in\\377valid')\"; mkdir ' '; printf z > ' / '; printf 1 > 'a*b?[c]'"},
+		{"odd names removed", "printf x > \"$(printf 'new\\nline')\"; printf y > \"$(printf 'in\\377valid')\"", "rm -f n* i*"},
+		{"sparse", "", "truncate -s 8M sparse; printf end >> sparse; truncate -s 3 a"},
+		{"touch", "", "touch -d 2001-01-01 a src/main.go"},
+		{"dies half-way", "", "echo half > a; rm b; kill -9 $$; echo never > c"},
+		{"leaves daemons", "", "i=0; while [ $i -lt 20 ]; do setsid sh -c 'trap \"\" TERM; while :; do echo x >> a; done' > /dev/null 2>&1 & i=$((i+1)); done; sleep 0.1"},
+		{"sqlite", "", "python3 -c 'import sqlite3; d=sqlite3.connect(\"db\"); d.execute(\"create table t(a)\"); d.execute(\"insert into t values(1)\"); d.commit()'"},
+		{"many files", "", "i=0; while [ $i -lt 300 ]; do echo $i > src/n$i; i=$((i+1)); done"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, allowAll())
+			fill(t, w.dir)
+			plainly(t, w.dir, tt.setup)
+			other := w.dir + "-plain"
+			require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
+			before := listing(t, w.dir, true)
+			txn, o := w.shell(t, tt.script)
+			if tt.name != "leaves daemons" { // which never write the same twice
+				plainly(t, other, tt.script)
+				equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
+			}
+			after := listing(t, w.dir, true)
+			rep, err := w.s.Revert(t.Context(), txn)
+			require.NoError(t, err, "%+v", rep)
+			equal(t, before, listing(t, w.dir, true), "undo")
+			rt := w.rt
+			_, err = rt.Redo(t.Context(), txn, "tester")
+			require.NoError(t, err)
+			equal(t, after, listing(t, w.dir, true), "redo")
+			_, err = w.s.Revert(t.Context(), txn)
+			require.NoError(t, err)
+			equal(t, before, listing(t, w.dir, true), "undo of the redo")
+		})
+	}
+}
+
+// equal says only what differs.
+func equal(t *testing.T, want, got []string, why string) {
+	t.Helper()
+	var differ []string
+	for _, l := range want {
+		if !slices.Contains(got, l) {
+			differ = append(differ, "- "+l)
+		}
+	}
+	for _, l := range got {
+		if !slices.Contains(want, l) {
+			differ = append(differ, "+ "+l)
+		}
+	}
+	require.Empty(t, differ, why)
+}
+
+// fill makes a small tree with times that nothing would give by chance.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	for name, content := range map[string]string{
+		"a": "aaa\n", "b": "b\n", ".hidden": "h", "src/main.go": "package main // a\n", "src/deep/x": "x", "src/deep/er/z": "z", "docs/readme": "r\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
+	require.NoError(t, exec.Command("sh", "-c", "find "+dir+" -type f -exec touch -d '2020-02-02 02:02:02.123456789' {} +").Run())
+}
+
+// plainly runs a script in a folder, without remit.
+func plainly(t *testing.T, dir, script string) {
+	t.Helper()
+	if script == "" {
+		return
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.CombinedOutput()
+	if err != nil && !strings.Contains(err.Error(), "killed") {
+		require.NoError(t, err, string(out))
+	}
+}
+
+// TestKilledByTime: what a program wrote that ran out of time is nowhere.
+func TestKilledByTime(t *testing.T) {
+	w := newWorld(t, allowAll())
+	fill(t, w.dir)
+	before := listing(t, w.dir, true)
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "while :; do echo x >> a; date > b; done", "timeout_s": 1})
+	require.ErrorIs(t, err, tool.ErrTimeout)
+	require.Equal(t, tool.StatusTimeout, o.Status)
+	equal(t, before, listing(t, w.dir, true), "undo")
+}
