@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -180,19 +178,25 @@ func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk
 
 // sameRoot returns the folder that a session's record names: this runtime's own
 // root of that name, or the recorded path, opened once and kept until Close. A
-// folder that took the place of the recorded one is not the same.
+// folder that took the place of the recorded one is not the same. Its device may
+// have got another number since, but only where it still has its path: elsewhere it
+// would be a snapshot.
 func (rt *Runtime) sameRoot(mine disk.Root, rec revert.Root) (disk.Root, bool) {
-	if mine != nil && isFolder(mine, rec.Identity) {
+	var was disk.Identity
+	if err := canon.Decode(rec.Identity, &was); err != nil {
+		return nil, false
+	}
+	if mine != nil && mine.Identity().Is(was) {
 		return mine, true
 	}
-	if kept, ok := rt.others.get(rec.Path); ok && isFolder(kept, rec.Identity) {
+	if kept, ok := rt.others.get(rec.Path); ok && kept.Identity().IsAgain(was) {
 		return kept, true
 	}
 	open, err := rt.host.OpenRoot(rec.Path)
 	if err != nil {
 		return nil, false
 	}
-	if !isFolder(open, rec.Identity) {
+	if !open.Identity().IsAgain(was) {
 		_ = open.Close()
 		return nil, false
 	}
@@ -233,11 +237,6 @@ func (k *kept) close() error {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func isFolder(r disk.Root, identity json.RawMessage) bool {
-	id, err := canon.Marshal(r.Identity())
-	return err == nil && bytes.Equal(id, identity)
 }
 
 func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {

@@ -49,14 +49,6 @@ type Info struct {
 	Links  uint64      // names that lead to the inode; more than one for hard links
 }
 
-// Identity tells one directory from another that took its name. It is
-// comparable and survives JSON; it does not survive a copy of the folder or,
-// on some systems, a reboot.
-type Identity struct {
-	Device uint64 `json:"device"`
-	Inode  uint64 `json:"inode"`
-}
-
 // Features says what this platform and file system give. True is a promise.
 // False means that the operation may answer ErrUnsupported, or may be weaker
 // in the way its comment says.

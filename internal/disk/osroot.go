@@ -61,7 +61,7 @@ func stillThere(path string, id Identity) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if id != (Identity{Device: info.Device, Inode: info.Inode}) {
+	if !id.Is(Identity{Device: info.Device, Inode: info.Inode}) {
 		return "", pathError("path", path, ErrEscape)
 	}
 	return path, nil

@@ -96,7 +96,7 @@ type Root interface {
 	// Features.Lease it may overlook a writer.
 	Quiet(name string) error
 
-	// Identity returns the device and inode of the root itself, as they were
+	// Identity returns what tells the root itself from other folders, as it was
 	// when it was opened.
 	Identity() Identity
 

@@ -54,6 +54,53 @@ func TestIdentityTellsFoldersApart(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
+// TestIdentityOfANumberThatIsUsedAgain: file systems give the number of a folder that is
+// gone to the next one.
+func TestIdentityOfANumberThatIsUsedAgain(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "folder")
+	seen := map[uint64]disk.Identity{}
+	for range 64 {
+		require.NoError(t, os.Mkdir(folder, 0o700))
+		r, err := disk.OpenRoot(folder)
+		require.NoError(t, err)
+		id := r.Identity()
+		require.NoError(t, r.Close())
+		require.NoError(t, os.Remove(folder))
+		if id.Born == 0 {
+			t.Skip("this file system does not tell when a folder was made")
+		}
+		if first, again := seen[id.Inode]; again {
+			require.False(t, first.Is(id), "%+v and %+v", first, id)
+			require.False(t, first.IsAgain(id))
+			return
+		}
+		seen[id.Inode] = id
+	}
+	t.Skip("this file system used no number again")
+}
+
+func TestIdentityAcrossRestarts(t *testing.T) {
+	id := disk.Identity{Device: 1, Inode: 2, Born: 3}
+	for _, tc := range []struct {
+		other     disk.Identity
+		is, again bool
+	}{
+		{disk.Identity{Device: 1, Inode: 2, Born: 3}, true, true},
+		{disk.Identity{Device: 1, Inode: 2}, true, true}, // nobody knows
+		{disk.Identity{Device: 9, Inode: 2, Born: 3}, false, true},
+		{disk.Identity{Device: 9, Inode: 2}, false, false},
+		{disk.Identity{Device: 1, Inode: 2, Born: 4}, false, false},
+		{disk.Identity{Device: 1, Inode: 9, Born: 3}, false, false},
+		{disk.Identity{Device: 9, Inode: 2, Born: 4}, false, false},
+		{disk.Identity{}, false, false},
+	} {
+		require.Equal(t, tc.is, id.Is(tc.other), "%+v", tc.other)
+		require.Equal(t, tc.is, tc.other.Is(id), "%+v", tc.other)
+		require.Equal(t, tc.again, id.IsAgain(tc.other), "%+v", tc.other)
+		require.Equal(t, tc.again, tc.other.IsAgain(id), "%+v", tc.other)
+	}
+}
+
 func TestErrorsNameNoHostPath(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)

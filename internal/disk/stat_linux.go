@@ -21,6 +21,19 @@ func stat(file *os.File) (Info, error) {
 	return infoOf(&raw), nil
 }
 
+// bornAt is when an open file's inode was made, in nanoseconds since 1970; 0 where
+// the file system does not say.
+func bornAt(file *os.File) int64 {
+	var raw unix.Statx_t
+	err := control(file, func(fd int) error {
+		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &raw)
+	})
+	if err != nil || raw.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return raw.Btime.Sec*1e9 + int64(raw.Btime.Nsec)
+}
+
 // infoOf translates the kernel's description. The conversions matter on
 // architectures whose fields are narrower.
 func infoOf(raw *unix.Stat_t) Info {
