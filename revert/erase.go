@@ -53,9 +53,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, e
 			return out, err
 		}
 		e := &erasing{cause: eraseAsked, by: b.By, why: b.Why}
-		if err := r.addErased(ctx, e, t, c); err != nil {
-			return out, err
-		}
+		e.addCall(t, c)
 		if err := r.writeErased(ctx, e, t.Session, []string{t.ID}, g); err != nil {
 			return out, err
 		}
@@ -87,10 +85,15 @@ type erasing struct {
 	refs           []BlobRef
 }
 
-func (e *erasing) add(txn, call string, b *Erased, refs []BlobRef) {
+// add adds the records of a call, or of a taking back of one, in one stream.
+func (e *erasing) add(txn, call string, b *Erased) {
 	b.Cause, b.By, b.Why = e.cause, e.by, e.why
 	e.lines = append(e.lines, Line{Txn: txn, Call: call, Body: b})
 	e.calls = append(e.calls, call)
+}
+
+// names adds the content that a record names.
+func (e *erasing) names(refs []BlobRef) {
 	for _, ref := range refs {
 		if !slices.Contains(e.refs, ref) {
 			e.refs = append(e.refs, ref)
@@ -98,8 +101,8 @@ func (e *erasing) add(txn, call string, b *Erased, refs []BlobRef) {
 	}
 }
 
-// addErased adds a call and each taking back of it, in whichever stream.
-func (r *Reverter) addErased(ctx context.Context, e *erasing, t *Txn, c *Call) error {
+// addCall adds a call and each taking back of it, in whichever stream.
+func (e *erasing) addCall(t *Txn, c *Call) {
 	b := &Erased{Tool: c.Tool, As: c.Phase, Left: c.Left(), Ended: c.Ended}
 	b.Status, b.Spent = c.lastWord()
 	switch {
@@ -108,32 +111,22 @@ func (r *Reverter) addErased(ctx context.Context, e *erasing, t *Txn, c *Call) e
 	case c.Held != nil:
 		b.Class = c.Class()
 	}
-	var refs []BlobRef
 	for _, ch := range c.Changes {
-		refs = append(refs, ch.Blobs...)
+		e.names(ch.Blobs)
 		if e.cause == eraseRetention && !slices.Contains(b.Touched, ch.Resource) {
 			b.Touched = append(b.Touched, ch.Resource)
 		}
 	}
-	e.add(t.ID, c.Ref.Call, b, refs)
-	for _, stream := range append([]string{t.ID}, t.UndoneBy...) {
-		for entry, err := range r.Journal.Entries(ctx, Query{Txn: stream, Kinds: []Kind{KindReverting}}) {
-			if err != nil {
-				return err
-			}
-			if entry.Erased != "" || slices.Contains(e.calls, entry.Header.Call) {
-				continue
-			}
-			rec, err := Unseal(entry)
-			if err != nil {
-				return err
-			}
-			if back, ok := rec.Body.(*Reverting); ok && back.Of == c.Ref {
-				e.add(stream, rec.Call, &Erased{Tool: c.Tool}, blobsOf(back))
-			}
+	e.add(t.ID, c.Ref.Call, b)
+	for _, u := range c.tries {
+		e.names(blobsOf(&u.Reverting))
+		for _, ch := range u.Changes {
+			e.names(ch.Blobs)
+		}
+		if !slices.Contains(e.calls, u.Call) { // one that died goes on under its id
+			e.add(u.Txn, u.Call, &Erased{Tool: c.Tool})
 		}
 	}
-	return nil
 }
 
 // writeErased erases in one step, for which it holds the transactions: nobody can

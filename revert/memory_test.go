@@ -2,9 +2,12 @@ package revert_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journaltest"
@@ -15,6 +18,26 @@ func TestMemory(t *testing.T) {
 		open := revert.MemoryStore()
 		return func(*testing.T) revert.Journal { return open() }
 	})
+}
+
+// TestMemoryStopsReading: where somebody gave up between two entries.
+func TestMemoryStopsReading(t *testing.T) {
+	l := newLab(t)
+	l.worked()
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	n := 0
+	for e, err := range l.journal.Entries(ctx, revert.Query{}) {
+		if n++; n == 1 {
+			require.NoError(t, err)
+			cancel(enough)
+			continue
+		}
+		require.ErrorIs(t, err, enough)
+		require.Zero(t, e)
+	}
+	require.Equal(t, 2, n)
 }
 
 // A transaction begins, holds a resource and ends, each step one batch.

@@ -123,9 +123,9 @@ func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry boo
 		}
 	}
 	for _, id := range ids {
-		late, why, err := r.mustStay(ctx, g[id], limit)
-		if err != nil || late {
-			return err
+		late, why := g[id].mustStay(limit)
+		if late {
+			return nil
 		}
 		if why != "" {
 			out.keep(t.ID, why)
@@ -138,9 +138,7 @@ func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry boo
 			if c.Phase == PhaseErased {
 				continue
 			}
-			if err := r.addErased(ctx, e, g[id], c); err != nil {
-				return err
-			}
+			e.addCall(g[id], c)
 		}
 		if g[id].hasRecords() {
 			out.Txns++
@@ -163,22 +161,19 @@ func (t *Txn) hasRecords() bool {
 
 // mustStay says why nothing of a transaction may go: it ended too late, or for a
 // reason that somebody should know of.
-func (r *Reverter) mustStay(ctx context.Context, t *Txn, limit int64) (late bool, why string, err error) {
+func (t *Txn) mustStay(limit int64) (late bool, why string) {
 	switch {
 	case t.End == "":
-		return false, "transaction " + t.ID + " has not ended", nil
+		return false, "transaction " + t.ID + " has not ended"
 	case t.State() == RevertedPartial:
-		return false, "transaction " + t.ID + " was not wholly taken back", nil
+		return false, "transaction " + t.ID + " was not wholly taken back"
 	}
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted || c.Phase == PhaseUnknown {
-			return false, "nobody knows what became of call " + c.Ref.Call, nil
+			return false, "nobody knows what became of call " + c.Ref.Call
 		}
 	}
-	for e, err := range r.Journal.Entries(ctx, Query{Txn: t.ID, Kinds: []Kind{KindCommitted, KindAborted}, Newest: true, Limit: 1}) {
-		return e.Pos > limit, "", err
-	}
-	return true, "", nil
+	return t.ended > limit, ""
 }
 
 func (p *Pruned) keep(txn, why string) {

@@ -2,7 +2,6 @@ package revert
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -30,7 +29,7 @@ type Header struct {
 // Record is one line of the journal: a header and the body of its kind.
 type Record struct {
 	Header
-	Body Body
+	Body Body `json:"body"`
 }
 
 // Entry is a record as a journal stores it. The leaf covers the header and,
@@ -140,15 +139,6 @@ func Unseal(e Entry) (Record, error) {
 		return Record{}, fmt.Errorf("%w: entry %d: body of kind %s: %w", ErrDamaged, e.Pos, h.Kind, err)
 	}
 	return Record{Header: h, Body: body}, nil
-}
-
-// MarshalJSON writes the record as people and programs read it: the header's
-// fields and the body under its own name.
-func (r Record) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Header
-		Body Body `json:"body"`
-	}{r.Header, r.Body})
 }
 
 func bodyDigest(salt, body []byte) string {

@@ -143,6 +143,9 @@ func TestRecordsOfANewerRemit(t *testing.T) {
 	}
 	_, err := revert.Unseal(seal(`{"at":"2026-01-02T03:04:05Z","kind":"savepoint","v":1}`, `{"name":5}`))
 	require.ErrorIs(t, err, revert.ErrDamaged, "a known record with a body that it cannot have")
+	_, err = seal(`{"at":5,"kind":"savepoint","v":1}`, `{"name":"s"}`).Checked()
+	require.ErrorIs(t, err, revert.ErrDamaged, "a header that it cannot have")
+	require.ErrorContains(t, err, "entry 3: header")
 }
 
 func TestSealRefuses(t *testing.T) {
@@ -154,10 +157,25 @@ func TestSealRefuses(t *testing.T) {
 	other.Body = &revert.Committed{}
 	_, err = revert.Seal(other, salt)
 	require.ErrorContains(t, err, "does not belong")
+	for name, r := range map[string]revert.Record{
+		"header": {Header: revert.Header{Kind: revert.KindSavepoint, Session: "\xff"}, Body: sound.Body},
+		"body":   {Header: revert.Header{Kind: revert.KindNoted}, Body: &revert.Noted{Value: json.RawMessage("{")}},
+	} {
+		_, err = revert.Seal(r, salt)
+		require.ErrorContains(t, err, name)
+	}
 	none := sound
 	none.Body = nil
 	_, err = revert.Seal(none, salt)
 	require.Error(t, err)
+}
+
+// TestRecordsAreReadByPeople: header and body are one object each way.
+func TestRecordsAreReadByPeople(t *testing.T) {
+	r := revert.Record{Header: revert.Header{V: 1, Kind: revert.KindSavepoint, Txn: "t_1", At: time.Unix(0, 0).UTC()}, Body: &revert.Savepoint{Name: "here"}}
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"v":1,"kind":"savepoint","txn":"t_1","at":"1970-01-01T00:00:00Z","body":{"name":"here"}}`, string(text))
 }
 
 // TestEveryFieldOfEveryKindComesBack fills all fields with values of their own,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Settled is what recovery found out about one call that a dead process left in
@@ -263,24 +264,26 @@ func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Se
 }
 
 // untouched settles each change, newest first, and reports whether every
-// resource is as it was before the call.
+// resource is then as it was before the call.
 func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
-	same := true
-	for i := len(c.Changes) - 1; i >= 0; i-- {
-		ch := c.Changes[i]
+	now, before := map[string]Token{}, map[string]Token{}
+	for _, ch := range slices.Backward(c.Changes) {
+		before[ch.Resource], now[ch.Resource] = ch.Pre, ""
 		s, ok := w.scheme(ch.Scheme)
 		if !ok {
-			same = false
 			continue
 		}
-		now, err := s.Settle(ctx, ch)
-		if err != nil {
+		var err error
+		if now[ch.Resource], err = s.Settle(ctx, ch); err != nil {
 			return false, err
 		}
-		first := firstChange(c.Changes, ch.Resource)
-		same = same && first.Pre.Same(now)
 	}
-	return same, nil
+	for resource, is := range now {
+		if !is.Same(before[resource]) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // probe asks the tool. A tool that is not at hand leaves an unconfined call as it
@@ -308,13 +311,4 @@ func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b 
 		s.As, s.Why = PhaseUnknown, e.Why
 	}
 	return s, rec.Write(ctx, Write{Lines: lines, Durable: true})
-}
-
-func firstChange(changes []Change, resource string) Change {
-	for _, c := range changes {
-		if c.Resource == resource {
-			return c
-		}
-	}
-	return Change{}
 }

@@ -115,7 +115,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 		return Report{}, fmt.Errorf("transaction %s has begun to commit, and can only be taken back whole: %w", id, ErrNotOwner)
 	}
 	rec := r.recorder(t).In(t.ID)
-	before := func(c *Call) bool { return t.index(c) < at }
+	before := func(c *Call) bool { return slices.Index(t.Calls, c) < at }
 	// What is held goes first: it must not be released after what it came with is gone.
 	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), before), Dropped{Cause: "savepoint", By: by})
 	if err != nil {
@@ -285,13 +285,4 @@ func (t *Txn) mark(name string) (at int, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-func (t *Txn) index(c *Call) int {
-	for i, other := range t.Calls {
-		if other == c {
-			return i
-		}
-	}
-	return -1
 }

@@ -54,7 +54,7 @@ type Call struct {
 
 	at      []int64 // positions of Changes on the journal
 	earlier []*Undo // attempts before Undo, oldest first
-	tries   []*Undo // all attempts to take the call back or to bring it back, oldest first
+	tries   []*Undo // all attempts to take the call back or to bring it back, oldest first, whose records are there
 	outside bool    // the tool's own Revert has ended well, in whichever attempt
 	doubt   bool    // it was released before, and nobody knows what became of that
 }
@@ -155,6 +155,7 @@ type Txn struct {
 	Committing bool     // its commit has begun: it takes no more calls, and releases those that are held
 	Aborting   bool
 	End        Kind   // committed, aborted, or empty while open
+	ended      int64  // position of the record that says so
 	complete   bool   // of an abort
 	redone     bool   // the newest of UndoneBy brought all of it back
 	redoing    bool   // while the stream of one that does is read, and has so far
@@ -314,10 +315,10 @@ func (t *Txn) apply(e Entry, r Record) error {
 	case *Committing:
 		return t.beginCommit()
 	case *Committed:
-		t.End = KindCommitted
+		t.End, t.ended = KindCommitted, e.Pos
 		return t.nothingHeld()
 	case *Aborted:
-		t.End, t.complete = KindAborted, b.Complete
+		t.End, t.ended, t.complete = KindAborted, e.Pos, b.Complete
 		return t.nothingHeld()
 	case *UndoneBy:
 		t.UndoneBy = append(t.UndoneBy, b.Txn)

@@ -29,6 +29,18 @@ func TestParseHeadRefuses(t *testing.T) {
 	}
 }
 
+// TestHeadsThatAreNone: nothing is proven of them, and nothing by them.
+func TestHeadsThatAreNone(t *testing.T) {
+	good := revert.Tree{}.Head()
+	for _, bad := range []revert.Head{{}, {Size: -1, Root: good.Root}, {Size: 1, Root: "sha256:x"}, {Size: 1 << 61, Root: good.Root}} {
+		for _, pair := range [][2]revert.Head{{bad, good}, {good, bad}} {
+			_, err := revert.Proof(t.Context(), revert.Memory(), pair[0], pair[1])
+			require.ErrorContains(t, err, "of a tree")
+			require.ErrorContains(t, revert.CheckPrefix(pair[0], pair[1], nil), "of a tree")
+		}
+	}
+}
+
 // The vectors of RFC 6962 as Certificate Transparency logs publish them do not
 // fit, because records here are texts of digests; so these are pinned instead.
 func TestTreeVectors(t *testing.T) {

@@ -94,3 +94,8 @@ func TestCompensableNeedsItsRevert(t *testing.T) {
 	_, err := tool.FromSpec(tool.Spec{Name: "pay", Execute: does, EffectClass: revert.Compensable})
 	require.ErrorContains(t, err, "Revert")
 }
+
+func TestUnknownEffectClass(t *testing.T) {
+	_, err := tool.FromSpec(tool.Spec{Name: "pay", Execute: does, EffectClass: "harmless"})
+	require.ErrorContains(t, err, `unknown effect class "harmless"; valid are [pure reversible compensable deferrable pivot]`)
+}

@@ -1,0 +1,97 @@
+package revert_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+func refOf(content string) revert.BlobRef {
+	return revert.BlobRef{Digest: string(canon.SumBytes([]byte(content))), Size: int64(len(content))}
+}
+
+func TestBlobRefsAreChecked(t *testing.T) {
+	good := refOf("abc")
+	require.NoError(t, good.Check())
+	for _, tt := range []struct {
+		ref   revert.BlobRef
+		words string
+	}{
+		{revert.BlobRef{}, `"" is not the digest of a blob`},
+		{revert.BlobRef{Digest: "../../etc/passwd", Size: 3}, "is not the digest of a blob"},
+		{revert.BlobRef{Digest: good.Digest + "/x", Size: 3}, "is not the digest of a blob"},
+		{revert.BlobRef{Digest: good.Digest, Size: -1}, "has the size -1"},
+	} {
+		require.ErrorContains(t, tt.ref.Check(), tt.words)
+	}
+}
+
+// TestContentThatCannotBeTakenIn: whatever fails and wherever, there is no blob.
+func TestContentThatCannotBeTakenIn(t *testing.T) {
+	broken := errors.New("broken pipe")
+	breaks := func(after int) io.Reader {
+		return io.MultiReader(strings.NewReader(strings.Repeat("x", after)), iotest.ErrReader(broken))
+	}
+	spills := func() (io.Writer, error) { return &bytes.Buffer{}, nil }
+	full := func() (io.Writer, error) { return nil, broken }
+	for name, tt := range map[string]struct {
+		from  io.Reader
+		spill func() (io.Writer, error)
+	}{
+		"at once":         {breaks(0), spills},
+		"while small":     {breaks(revert.InlineMax), spills},
+		"while it spills": {breaks(3 * revert.InlineMax), spills},
+		"no room":         {strings.NewReader(strings.Repeat("x", 2*revert.InlineMax)), full},
+	} {
+		blob, err := revert.TakeIn(t.Context(), tt.from, tt.spill)
+		require.ErrorIs(t, err, broken, name)
+		require.Equal(t, revert.Blob{}, blob, name)
+	}
+}
+
+// TestContentIsCheckedToItsEnd: nobody comes to the end of content that is not what
+// was kept.
+func TestContentIsCheckedToItsEnd(t *testing.T) {
+	broken := errors.New("the disk does not answer")
+	ref := refOf("content")
+	breaks := func(after string) func() io.Reader {
+		return func() io.Reader { return io.MultiReader(strings.NewReader(after), iotest.ErrReader(broken)) }
+	}
+	is := func(content string) func() io.Reader {
+		return func() io.Reader { return strings.NewReader(content) }
+	}
+	for _, tt := range []struct {
+		name  string
+		from  func() io.Reader
+		is    error
+		words string
+	}{
+		{"shorter", is("conten"), revert.ErrDamaged, "ends 1 bytes early"},
+		{"longer", is("content!"), revert.ErrDamaged, "is longer than 7 bytes"},
+		{"other", is("cxntent"), revert.ErrDamaged, "has other content"},
+		{"broken", breaks("cont"), broken, ref.Digest},
+		{"broken at its end", breaks("content"), broken, ref.Digest},
+	} {
+		for _, by := range []func(io.Reader) io.Reader{iotest.HalfReader, iotest.OneByteReader, iotest.DataErrReader} {
+			r := revert.CheckedContent(ref, io.NopCloser(by(tt.from())))
+			_, err := io.ReadAll(r)
+			require.ErrorIs(t, err, tt.is, tt.name)
+			require.ErrorContains(t, err, tt.words)
+			_, err = r.Read(make([]byte, 1))
+			require.ErrorIs(t, err, tt.is, "%s: it stays so", tt.name)
+		}
+	}
+	r := revert.CheckedContent(ref, io.NopCloser(strings.NewReader("content")))
+	n, err := r.Read(nil)
+	require.NoError(t, err, "nothing was asked for")
+	require.Zero(t, n)
+	require.NoError(t, iotest.TestReader(r, []byte("content")))
+}

@@ -1,0 +1,175 @@
+package revert_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// at runs something when the process comes to a scheduling point for the first time.
+func (l *lab) at(point string, do func()) {
+	did := false
+	l.host.OnPoint = func(p string) error {
+		if p == point && !did {
+			did = true
+			do()
+		}
+		return nil
+	}
+	l.t.Cleanup(func() { require.True(l.t, did, "never came to %s", point) })
+}
+
+// TestOneWorksOnATransaction: while a transaction that a dead process left is taken
+// back or recovered, everybody else in the process is told so, and does nothing.
+func TestOneWorksOnATransaction(t *testing.T) {
+	for _, work := range []request{undo("t", revert.Undoing{}), recovered} {
+		l := newLab(t)
+		left(l)
+		l.next()
+		calls, records := 0, 0
+		l.at("journal.append.adopted", func() {
+			ctx, j := t.Context(), l.journal
+			before, err := j.Head(ctx)
+			require.NoError(t, err)
+			in, err := revert.Load(ctx, j, l.ids["t"])
+			require.NoError(t, err)
+			sold := in.Calls[len(in.Calls)-1].Ref.Call
+			_, abort := l.reverter.Abort(ctx, l.ids["t"], revert.Undoing{})
+			_, adopt := l.reverter.Adopt(ctx, l.ids["t"])
+			_, redo := l.reverter.Redo(ctx, l.ids["t"], "kim")
+			_, undo := l.reverter.Undo(ctx, l.ids["t"], revert.Undoing{})
+			decide := l.reverter.Decide(ctx, sold, revert.Decided{By: "kim", Why: "looked"})
+			for _, err := range []error{abort, adopt, redo, undo, decide} {
+				require.ErrorIs(t, err, revert.ErrBusy)
+				calls++
+			}
+			found, err := l.reverter.Recover(ctx)
+			require.NoError(t, err)
+			require.Empty(t, found.Settled)
+			require.Empty(t, found.Failed)
+			after, err := j.Head(ctx)
+			require.NoError(t, err)
+			records += int(after.Size - before.Size)
+		})
+		require.NoError(t, work(t.Context(), l).err)
+		require.Equal(t, 5, calls)
+		require.Zero(t, records)
+	}
+}
+
+// TestRefusals: what cannot be done is refused, with the reason, before anything is
+// written.
+func TestRefusals(t *testing.T) {
+	ctx := context.Background()
+	sure := revert.Decided{Applied: true, By: "kim", Why: "looked"}
+	whole := revert.Erased{By: "kim", Why: "asked for"}
+	committedOpen := func(l *lab) { // a call without an end, in a transaction that has one
+		rec := l.txn()
+		l.ids["t"] = rec.Txn()
+		l.ids["c"] = l.start(rec, bought())
+		l.end(rec)
+	}
+	undoneTwice := func(l *lab) {
+		l.ids["t"] = l.worked()
+		for _, do := range []request{undo("t", revert.Undoing{}), redo("t")} {
+			a := do(ctx, l)
+			require.NoError(l.t, a.err)
+			l.ids["link"] = a.rep.Undo
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		prepare func(l *lab)
+		do      func(l *lab) error
+		is      error
+		words   string
+	}{
+		{"a decision by nobody", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], revert.Decided{Why: "x"}) }, nil, "a decision names who makes it"},
+		{"a decision without a look", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], revert.Decided{By: "kim"}) }, nil, "what they looked at"},
+		{"a decision on no call", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, "c_none", sure) }, revert.ErrNotFound, "c_none"},
+		{"a decision that versions make", left, func(l *lab) error { return l.reverter.Decide(ctx, "c_1_3", sure) }, revert.ErrNoDoubt, "the versions of what it touched tell"},
+		{"a decision where it is known", left, func(l *lab) error { return l.reverter.Decide(ctx, "c_1_1", sure) }, revert.ErrNoDoubt, "it is done"},
+		{"a decision after the end", committedOpen, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["c"], sure) }, revert.ErrNotOwner, "its transaction has ended"},
+		{"an erasure by nobody", func(l *lab) { l.worked() }, func(l *lab) error {
+			_, err := l.reverter.Erase(ctx, l.ids["second"], revert.Erased{Why: "x"})
+			return err
+		}, nil, "names who asks for it, and why"},
+		{"an erasure for nothing", func(l *lab) { l.worked() }, func(l *lab) error {
+			_, err := l.reverter.Erase(ctx, l.ids["second"], revert.Erased{By: "kim"})
+			return err
+		}, nil, "names who asks for it, and why"},
+		{"an erasure of what is open", opened, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotOver, "has not ended"},
+		{"an erasure of a doubt", committedOpen, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotOver, "nobody knows what became of it"},
+		{"undo of calls of another", stacked, func(l *lab) error {
+			_, err := l.reverter.Undo(ctx, l.ids["t"], revert.Undoing{Calls: []string{"c_1_2"}})
+			return err
+		}, revert.ErrNotFound, "call c_1_2 of transaction"},
+		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Undoing{}); return err }, revert.ErrNotFound, "transaction or call t_none"},
+		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrBusy, "has not ended"},
+		{"redo of a redo", undoneTwice, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrUndo, "worked on"},
+		{"a call that is not there", opened, func(l *lab) error {
+			_, err := l.reverter.TakeBack(ctx, revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), "c_none", "failed")
+			return err
+		}, revert.ErrNotFound, "call c_none"},
+		{"out of no nested transaction", opened, func(l *lab) error { _, err := l.reverter.RevertNest(ctx, l.ids["t"], "n_9"); return err }, revert.ErrNotFound, "nested transaction n_9"},
+		{"preview before recovery", left, func(l *lab) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Undoing{}); return err }, revert.ErrInFlight, "recover first"},
+		{"calls for an undo", begun(undo("t", revert.Undoing{}), 3), func(l *lab) error {
+			txn, err := revert.Load(ctx, l.journal, l.ids["t"])
+			require.NoError(l.t, err)
+			_, err = l.reverter.Adopt(ctx, txn.UndoneBy[0])
+			return err
+		}, revert.ErrNotOwner, "takes no more calls"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t)
+			tt.prepare(l)
+			before, err := l.journal.Head(ctx)
+			require.NoError(t, err)
+			err = tt.do(l)
+			require.ErrorContains(t, err, tt.words)
+			if tt.is != nil {
+				require.ErrorIs(t, err, tt.is)
+			}
+			after, err := l.journal.Head(ctx)
+			require.NoError(t, err)
+			require.Equal(t, before, after, "nothing was written")
+		})
+	}
+}
+
+// TestEnoughIsEnough: a context that ends stops the work between two calls or two
+// transactions, with its cause, and what is asked for again goes on from there.
+func TestEnoughIsEnough(t *testing.T) {
+	enough := errors.New("enough")
+	stops := func(l *lab, point string, do request) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l.at(point, func() { cancel(enough) })
+		a := do(ctx, l)
+		require.ErrorIs(t, a.err, enough)
+		require.False(t, a.rep.Complete())
+		l.host.OnPoint = nil
+		require.NoError(t, do(t.Context(), l).err)
+	}
+	l := newLab(t)
+	l.ids["t"] = l.worked()
+	was := l.situation()
+	stops(l, "revert.apply", undo("t", revert.Undoing{}))
+	require.Equal(t, before(), l.shelf.values)
+	stops(l, "revert.apply", redo("t"))
+	require.Equal(t, was.Values, l.shelf.values)
+
+	l = newLab(t)
+	left(l)
+	other := l.txn()
+	l.start(other, handled(), write{"z", 9})
+	l.next()
+	stops(l, "journal.append.adopted", func(ctx context.Context, l *lab) asked {
+		_, err := l.reverter.Recover(ctx)
+		return asked{err: err}
+	})
+	require.NotContains(t, l.shelf.values, "z")
+}

@@ -1,0 +1,314 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+func (l *lab) load(id string) *revert.Txn {
+	l.t.Helper()
+	txn, err := revert.Load(l.t.Context(), l.journal, id)
+	require.NoError(l.t, err)
+	return txn
+}
+
+func (l *lab) call(id string) *revert.Call {
+	l.t.Helper()
+	_, c, err := revert.LoadCall(l.t.Context(), l.journal, id)
+	require.NoError(l.t, err)
+	return c
+}
+
+func TestEffectClasses(t *testing.T) {
+	for _, c := range revert.EffectClasses() {
+		require.True(t, c.Valid())
+		require.Equal(t, c, c.OrPivot())
+	}
+	for _, c := range []revert.EffectClass{"", "Pure", "harmless"} {
+		require.False(t, c.Valid())
+		require.Equal(t, revert.Pivot, c.OrPivot())
+		require.NotContains(t, revert.EffectClasses(), c)
+	}
+}
+
+// TestClassOfACall: what is not known is the worst, and what never started is nothing.
+func TestClassOfACall(t *testing.T) {
+	erased := &revert.Erased{Class: revert.Compensable}
+	for _, tt := range []struct {
+		call revert.Call
+		want revert.EffectClass
+	}{
+		{revert.Call{}, revert.Pure},
+		{revert.Call{Phase: revert.PhasePending, Asked: &revert.Asked{}}, revert.Pure},
+		{revert.Call{Started: &revert.Started{}}, revert.Pivot},
+		{revert.Call{Started: &revert.Started{Class: "harmless"}}, revert.Pivot},
+		{revert.Call{Started: &revert.Started{Class: revert.Reversible}}, revert.Reversible},
+		{revert.Call{Phase: revert.PhaseErased, Erased: erased}, revert.Compensable},
+		{revert.Call{Phase: revert.PhaseErased, Erased: &revert.Erased{}}, revert.Pure},
+	} {
+		require.Equal(t, tt.want, tt.call.Class())
+	}
+	_, looked := (&revert.Call{}).Verdict()
+	require.False(t, looked)
+}
+
+// TestFirstDecisionCounts: of two people who say what became of a call at once.
+func TestFirstDecisionCounts(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	id := l.start(rec, bought())
+	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"},
+		&revert.Decided{Applied: true, By: "kim", Why: "it is there"}, &revert.Decided{By: "ada", Why: "it is not"})
+	c := l.call(id)
+	require.Equal(t, revert.PhaseDone, c.Phase)
+	require.Equal(t, "kim", c.Decided.By)
+	require.True(t, c.Left())
+}
+
+// TestErasureOfACallThatNobodyKnows: what it added to sums counts on.
+func TestErasureOfACallThatNobodyKnows(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	s := handled()
+	s.Counts = map[string]json.Number{"amount": "5"}
+	id := l.start(rec, s, write{"a", 7})
+	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "stood in the way"})
+	l.end(rec)
+	_, err := l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+	require.NoError(t, err)
+	c := l.call(id)
+	require.Equal(t, "unknown", c.Erased.Status)
+	require.True(t, c.Erased.Spent)
+	require.True(t, c.Erased.Left)
+	require.Equal(t, s.Counts, c.Erased.Counts)
+	done := l.prune(t, revert.Retention{})
+	require.Zero(t, done.Txns, "there is nothing to drop")
+}
+
+// TestErasureLosesToWhoWasFaster: an undo that began after the erasure looked.
+func TestErasureLosesToWhoWasFaster(t *testing.T) {
+	l := newLab(t)
+	l.ids["t"] = l.worked()
+	other := newProcess(l.open, &l.shelf.world, 9)
+	other.reverter.Ways = l.reverter.Ways
+	l.at("journal.append.erased", func() {
+		other.dieAt(2)
+		_, err := other.reverter.Revert(t.Context(), l.ids["t"])
+		require.ErrorIs(t, err, errDead)
+	})
+	_, err := l.reverter.Erase(t.Context(), l.ids["second"], revert.Erased{By: "kim", Why: "asked for"})
+	require.ErrorIs(t, err, revert.ErrBusy)
+	require.NotEqual(t, revert.PhaseErased, l.call(l.ids["second"]).Phase)
+}
+
+// TestPruneAfterAnErasure: what is gone already is not counted, and what one undo took
+// back of several transactions goes at once.
+func TestPruneAfterAnErasure(t *testing.T) {
+	l := newLab(t)
+	first := l.worked()
+	_, err := l.reverter.Erase(t.Context(), l.ids["second"], revert.Erased{By: "kim", Why: "asked for"})
+	require.NoError(t, err)
+	stacked(l)
+	_, err = l.reverter.Undo(t.Context(), l.ids["t"], revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	foreseen := l.prune(t, revert.Retention{Dry: true})
+	done := l.prune(t, revert.Retention{})
+	require.Equal(t, 4, done.Txns)
+	require.Equal(t, 2+3+3, done.Calls, "two that were left, three that an undo took along, and their undos")
+	require.Equal(t, [3]int64{4, 8, foreseen.Content}, [3]int64{int64(foreseen.Txns), int64(foreseen.Calls), done.Content})
+	for _, txn := range []string{first, l.ids["t"], l.ids["middle"], l.ids["top"]} {
+		require.True(t, l.pruned(t, txn))
+	}
+}
+
+// TestOutOfANestedTransaction: only what says that it is inside goes.
+func TestOutOfANestedTransaction(t *testing.T) {
+	l := newLab(t)
+	opened(l)
+	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
+	elsewhere := handled()
+	elsewhere.Nest = "n_9"
+	id := l.start(rec, elsewhere, write{"d", 1})
+	l.line(rec, id, done())
+	gone := l.put(rec, write{"e", 1})
+	l.must(rec, revert.Write{
+		Lines: []revert.Line{{Call: gone, Body: &revert.Erased{Cause: "asked", Class: revert.Reversible, Left: true}}},
+		Erase: []string{gone},
+	})
+	rep, err := l.reverter.RevertNest(t.Context(), l.ids["t"], "n_1")
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, map[string]string{"a": "7", "b": "2", "d": "1", "e": "1"}, l.shelf.values)
+}
+
+// TestErasedBeforeItBegan: records of a call in a stream without a beginning, which
+// are gone.
+func TestErasedBeforeItBegan(t *testing.T) {
+	l := newLab(t)
+	rec := revert.NewRecorder(l.journal, l.host, "s_1")
+	l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &revert.Invalid{Why: "x"}}}})
+	l.must(rec, revert.Write{Erase: []string{"c_1"}})
+	_, err := revert.Load(t.Context(), l.journal, "t_lost")
+	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.ErrorContains(t, err, "invalid before transaction t_lost began")
+}
+
+// TestPreviewOfADoubt: what nobody can tell is shown as that, with what it may have
+// touched, and what lies below it too.
+func TestPreviewOfADoubt(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	l.put(rec, write{"a", 7}, write{"c", 8})
+	id := l.start(rec, bought(), write{"a", 9})
+	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+	l.end(rec)
+	foreseen, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	want := map[string]revert.UndoOutcome{"tool://put": revert.UndoUnknown, "a": revert.UndoUnknown, "c": revert.Restored}
+	require.Equal(t, want, outcomes(foreseen.Items))
+	require.Equal(t, want, outcomes(rep.Items))
+}
+
+// askew is a scheme whose plans are what a test wants.
+type askew struct {
+	*world
+	plan   func(changes []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error)
+	settle func() (revert.Token, error)
+}
+
+func (s askew) Plan(_ context.Context, changes []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+	return s.plan(changes, keep)
+}
+
+func (s askew) Settle(context.Context, revert.Change) (revert.Token, error) { return s.settle() }
+
+func (l *lab) with(schemes ...revert.Scheme) {
+	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) { return revert.Ways{Schemes: schemes}, nil }
+}
+
+// TestForceOverWhatCannotBeTold: where a scheme cannot say what is there, or what a
+// step is about, force does not overwrite it.
+func TestForceOverWhatCannotBeTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		of     []int
+		settle func() (revert.Token, error)
+		words  string
+	}{
+		"no version":       {[]int{1}, func() (revert.Token, error) { return "", nil }, "not ours"},
+		"no look":          {[]int{1}, func() (revert.Token, error) { return "", errFault }, "not ours; it could not be overwritten: this operation failed"},
+		"of no change":     {nil, func() (revert.Token, error) { return "v:theirs", nil }, "not ours"},
+		"a conflict again": {[]int{1}, func() (revert.Token, error) { return "v:theirs", nil }, "not ours"},
+	} {
+		l := newLab(t)
+		id := l.one(t, "a", 7)
+		l.with(askew{
+			world:  &l.shelf.world,
+			settle: tt.settle,
+			plan: func(changes []revert.Change, _ revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+				return []revert.Step{{Of: tt.of, Plan: revert.Conflict, Why: "not ours", Change: revert.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
+			},
+		})
+		rep, err := l.reverter.Undo(t.Context(), id, revert.Undoing{Force: "kim"})
+		require.NoError(t, err, name)
+		require.Equal(t, revert.RevertedPartial, rep.State, name)
+		require.Equal(t, revert.Conflict, rep.Items[0].Outcome, name)
+		require.Equal(t, tt.words, rep.Items[0].Why, name)
+		require.False(t, rep.Items[0].Forced, name)
+	}
+}
+
+// TestPreviewOfContentThatCannotBeRead: a preview keeps nothing, and reads all the
+// same.
+func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
+	l := newLab(t)
+	id := l.one(t, "a", 7)
+	torn := errors.New("torn")
+	l.with(askew{world: &l.shelf.world, plan: func(_ []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+		_, err := keep.Keep(t.Context(), iotest.ErrReader(torn))
+		return nil, nil, err
+	}})
+	_, err := l.reverter.Preview(t.Context(), id, revert.Undoing{})
+	require.ErrorIs(t, err, torn)
+}
+
+// TestUndoWithoutItsScheme: what another program has begun to take back is left to
+// it, and nothing is lost.
+func TestUndoWithoutItsScheme(t *testing.T) {
+	l := newLab(t)
+	begun(undo("t", revert.Undoing{}), 2)(l)
+	l.with()
+	rep, err := l.reverter.Undo(t.Context(), l.ids["t"], revert.Undoing{})
+	require.NoError(t, err)
+	require.Len(t, rep.NotUndone(), len(rep.Items))
+	for _, i := range rep.Items {
+		require.Equal(t, revert.UndoFailed, i.Outcome, "%+v", i)
+	}
+	l.next()
+	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+	require.Equal(t, before(), l.shelf.values)
+}
+
+// lacking are tools among which the one that is asked for is not.
+type lacking struct{ faultyTools }
+
+func (lacking) Probe(context.Context, revert.Call) (revert.Verified, error) {
+	return revert.Verified{}, revert.ErrNoTool
+}
+
+// TestRecoveryWithoutATool: a call that only its tool can look at waits for the
+// program that has it; all else is settled.
+func TestRecoveryWithoutATool(t *testing.T) {
+	l := newLab(t)
+	left(l)
+	other := l.txn()
+	l.start(other, handled(), write{"z", 9})
+	l.next()
+	schemes := []revert.Scheme{faultyShelf{l.shelf, l.faults}}
+	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) {
+		return revert.Ways{Schemes: schemes, Prober: lacking{}}, nil
+	}
+	found, err := l.reverter.Recover(t.Context())
+	require.NoError(t, err, "it is not this program's to settle")
+	require.Len(t, found.Failed, 1)
+	require.Equal(t, l.ids["t"], found.Failed[0].Txn)
+	require.Contains(t, found.Failed[0].Why, "recover in the program that has it")
+	require.NotContains(t, l.shelf.values, "z")
+	waiting := l.load(l.ids["t"]).InFlight()
+	require.Len(t, waiting, 2)
+	for _, c := range waiting {
+		require.False(t, c.Confined())
+	}
+	l.next()
+	require.NoError(t, recovered(t.Context(), l).err)
+}
+
+// TestOtherWorlds: what has the same name in another world is another thing.
+func TestOtherWorlds(t *testing.T) {
+	l := newLab(t)
+	mine := l.txn()
+	l.put(mine, write{"a", 7})
+	l.end(mine)
+	first := mine.Txn()
+	rec := revert.NewRecorder(l.journal, l.host, "s_2").In("t_other")
+	own := revert.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
+	l.must(rec, revert.Write{Take: revert.Take{To: own}, Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}})
+	l.put(rec, write{"a", 8})
+	l.end(rec)
+	l.shelf.values["a"] = "7" // of the first world, where nobody wrote 8
+	foreseen, err := l.reverter.Preview(t.Context(), first, revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	require.Empty(t, foreseen.Dependents)
+	rep, err := l.reverter.Undo(t.Context(), first, revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, revert.CommittedState, l.load("t_other").State())
+}
