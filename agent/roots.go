@@ -19,7 +19,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/verify"
 )
 
 type root struct {
@@ -237,18 +236,4 @@ func (k *kept) close() error {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {
-	lookup := func(name string) (disk.Root, bool) {
-		r, ok := open[name]
-		return r, ok
-	}
-	return func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World {
-		var resources []string
-		for _, a := range accesses {
-			resources = append(resources, a.Resource)
-		}
-		return files.World(lookup, rt.host, rt.journal, resources, changes)
-	}
 }

@@ -191,9 +191,18 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	if c.Undo != nil && c.Undo.Reverted == nil {
 		return r.finishUndo(ctx, w, rec, c, s)
 	}
-	untouched, err := w.untouched(ctx, c)
+	took, known, err := w.took(ctx, c)
 	if err != nil {
 		return s, err
+	}
+	if known && took && c.Confined() {
+		return r.found(ctx, rec, c, s, Verified{Verdict: string(Applied), Findings: []string{"its transaction committed"}})
+	}
+	untouched := known && !took
+	if !untouched {
+		if untouched, err = w.untouched(ctx, c); err != nil {
+			return s, err
+		}
 	}
 	if untouched && c.Confined() && !c.doubt {
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died before it had an effect", Proof: "no_effect"})

@@ -192,9 +192,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	if c.outside {
 		results = append(results, Result{Resource: c.toolResource(), Outcome: UndoFailed, Why: "what the tool's Revert did is not done again; call the tool"})
 	}
-	for _, s := range reverting.Steps {
-		results = append(results, r.applyStep(ctx, w, s))
-	}
+	results = append(results, r.applySteps(ctx, w, reverting.Steps)...)
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	return results, rec.Write(ctx, Write{Lines: []Line{{Call: id, Body: end}}, Durable: true})
 }

@@ -51,9 +51,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 		return nil, err
 	}
 	results := r.undoOutside(ctx, w, rec, c, undo, key)
-	for _, s := range reverting.Steps {
-		results = append(results, r.applyStep(ctx, w, s))
-	}
+	results = append(results, r.applySteps(ctx, w, reverting.Steps)...)
 	results, lines := w.verifyUndo(ctx, c, undo, results)
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
@@ -313,7 +311,7 @@ func (u *Undo) unsettled() []Change {
 
 func (w Ways) settleChange(ctx context.Context, c Change) error {
 	scheme, ok := w.scheme(c.Scheme)
-	if !ok {
+	if _, atomic := scheme.(Atomic); !ok || atomic {
 		return nil
 	}
 	_, err := scheme.Settle(ctx, c)

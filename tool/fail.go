@@ -102,7 +102,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	var blocked *blockedError
 	s := i.tool.t.spec
 	switch {
-	case m.going:
+	case m.going, errors.Is(m.err, line.ErrUndetermined): // what may still come must not be taken for absent
 		return noProof
 	case s.Confinement == Sandbox && i.tool.Class() != revert.Reversible && i.tool.Class() != revert.Pure:
 		return noProof // it reached further than what is taken back

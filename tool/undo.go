@@ -70,7 +70,10 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		err = live.Prepare(ctx)
 	}
 	if err == nil {
-		return live.Finish(context.WithoutCancel(ctx))
+		if err = live.Finish(context.WithoutCancel(ctx)); errors.Is(err, line.ErrUndetermined) {
+			err = fmt.Errorf("%w: %w", revert.ErrUndoUnknown, err)
+		}
+		return err
 	}
 	live.Abort(context.WithoutCancel(ctx))
 	return err

@@ -55,7 +55,8 @@ var owners = []owner{
 	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/..."}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/..."}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
-	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite"}},
+	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
+	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp"}, tests: []string{"..."}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
@@ -69,8 +70,10 @@ type reach struct{ from, never []string }
 
 var reaches = []reach{
 	{
-		from:  []string{"tool", "ctxperm", "ctxperm/files", "tool/builtin/files"},
-		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing"},
+		from: []string{
+			"tool", "ctxperm", "ctxperm/files", "tool/builtin/files", "ctxperm/database", "tool/builtin/database",
+		},
+		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "github.com/jackc/pgx/...", "net/http", "testing"},
 	},
 	// What a shim links delays each start of a sandboxed program, in a binary that holds much else too.
 	{

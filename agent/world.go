@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// world makes what a verifier sees of a call: the files of its roots, and the
+// versions of what schemes other than files changed.
+func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {
+	lookup := func(name string) (disk.Root, bool) {
+		r, ok := open[name]
+		return r, ok
+	}
+	return func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World {
+		var resources []string
+		for _, a := range accesses {
+			resources = append(resources, a.Resource)
+		}
+		w := &world{World: files.World(lookup, rt.host, rt.journal, resources, changes), changes: changes}
+		for _, s := range rt.schemes {
+			if a, ok := s.(revert.Atomic); ok {
+				w.atomic = append(w.atomic, a)
+			}
+		}
+		return w
+	}
+}
+
+// world looks at files by name, and at what Atomic schemes changed by the changes.
+type world struct {
+	verify.World
+	changes []revert.Change
+	atomic  []revert.Atomic
+
+	mu   sync.Mutex // never held across a wait
+	seen map[string]string
+}
+
+// errNoContent: rows are compared by their version.
+var errNoContent = errors.New("what is not a file has no content to read, only a version")
+
+// scheme is the one that changed a resource, nil for a file or what was not changed.
+func (w *world) scheme(resource string) revert.Atomic {
+	for _, c := range w.changes {
+		for _, a := range w.atomic {
+			if c.Resource == resource && c.Scheme == a.Name() {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// Version tells the version that is there now. The first question about a scheme
+// looks at all that the call changed of it, once.
+func (w *world) Version(ctx context.Context, resource string) (string, error) {
+	w.mu.Lock()
+	version, ok := w.seen[resource]
+	w.mu.Unlock()
+	if ok && version != "" {
+		return version, nil
+	}
+	a := w.scheme(resource)
+	if a == nil {
+		return w.World.Version(ctx, resource)
+	}
+	own := slices.DeleteFunc(slices.Clone(w.changes), func(c revert.Change) bool { return c.Scheme != a.Name() })
+	versions, err := a.Versions(ctx, own)
+	if err != nil {
+		return "", err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seen == nil {
+		w.seen = map[string]string{}
+	}
+	for i, c := range own {
+		w.seen[c.Resource] = string(versions[i])
+	}
+	if w.seen[resource] == "" {
+		return "", errors.New("its version cannot be told: its database is not at hand, or has other columns by now")
+	}
+	return w.seen[resource], nil
+}
+
+// Open reads a file.
+func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+	if w.scheme(resource) != nil {
+		return nil, errNoContent
+	}
+	return w.World.Open(ctx, resource)
+}
+
+// Before reads a file as it was.
+func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+	if w.scheme(resource) != nil {
+		return nil, errors.Join(errNoContent, fs.ErrInvalid)
+	}
+	return w.World.Before(ctx, resource)
+}

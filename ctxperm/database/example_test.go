@@ -1,0 +1,28 @@
+package database_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/database"
+)
+
+// A tool's code receives its ToolContext and gives it to the handle. Both statements
+// commit together, when the call is finished, or neither does.
+func Example() {
+	move := func(ctx context.Context, tc ctxperm.ToolContext) error {
+		db, err := database.Open(ctx, tc, "main")
+		if err != nil {
+			return err
+		}
+		if _, err := db.Execute(ctx, database.Statement{SQL: "UPDATE accounts SET cents = cents - ? WHERE id = ?", Args: []any{int64(500), int64(1)}}, database.Window{}); err != nil {
+			return err
+		}
+		_, err = db.Execute(ctx, database.Statement{SQL: "UPDATE accounts SET cents = cents + ? WHERE id = ?", Args: []any{int64(500), int64(2)}}, database.Window{})
+		return err
+	}
+	// Without a call there is no authority.
+	fmt.Println(move(context.Background(), ctxperm.ToolContext{}))
+	// Output: open database: the call has ended; its context and permits reach nothing any more
+}

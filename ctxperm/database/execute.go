@@ -1,0 +1,44 @@
+package database
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/perm"
+)
+
+// Execute runs a statement that changes rows, in the transaction of the call. A
+// statement that fails leaves nothing, and the call may go on; the transaction
+// commits once the call is finished. What cannot be taken back row by row is
+// ErrRefused: DDL, PRAGMA, ATTACH, virtual and temporary tables, and what the kind
+// of database cannot show.
+//
+// Calls of one transaction change a database one after the other. A row that another
+// open transaction has changed is its until that one ends: revert.ErrClaimed.
+func (d *Database) Execute(ctx context.Context, s Statement, w Window) (Result, error) {
+	op, err := d.enter(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer op.Leave()
+	call := op.Call()
+	if call == nil {
+		return Result{}, ctxperm.ErrClosed
+	}
+	all, err := perm.KindDB.Resource(d.name)
+	if err != nil {
+		return Result{}, err
+	}
+	release, err := call.Config().Turns.Take(ctx, call.Config().ID, all.String())
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	rows, err := d.workOf(call, true).execute(ctx, engine.Statement(s), d.ask, w.engine())
+	if err != nil {
+		return Result{}, fmt.Errorf("database %s: %w", d.name, err)
+	}
+	return resultOf(rows), nil
+}

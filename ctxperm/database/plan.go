@@ -1,0 +1,109 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Plan looks at each row, and changes none. A row goes back to what it was before
+// the first change if it still is what one of them left.
+func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+	rows, all, err := s.batches(ctx, changes, keep)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range all {
+		if b.err == nil {
+			b.err = b.fates(ctx)
+		}
+		if b.err == nil {
+			b.err = b.look(ctx)
+		}
+	}
+	failed := map[*row]error{}
+	for _, b := range all {
+		for _, r := range b.rows {
+			failed[r] = b.err
+		}
+	}
+	names, of := sorted(rows)
+	slices.Reverse(names) // what was changed last goes back first
+	for _, name := range names {
+		own := of[name]
+		step := judge(own, failed[own[0]])
+		if step.Plan == revert.Restored {
+			first := slices.IndexFunc(own, func(r *row) bool { return r.fate != engine.Aborted })
+			if step.Change, err = own[first].counter(ctx, keep, &blobs); err != nil {
+				return nil, nil, err
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps, blobs, nil
+}
+
+// judge says what becomes of one row, whose changes are given in order.
+func judge(own []*row, failed error) revert.Step {
+	step := revert.Step{Plan: revert.Conflict, Change: revert.Change{Scheme: SchemeName, Resource: own[0].Resource}}
+	for _, r := range own {
+		step.Of = append(step.Of, r.N)
+	}
+	if failed != nil {
+		step.Plan, step.Why = revert.UndoFailed, failed.Error()
+		return step
+	}
+	step.Change.Pre = own[0].version()
+	if slices.ContainsFunc(own, func(r *row) bool { return r.fate == engine.Running }) {
+		step.Plan, step.Why = revert.UndoUnknown, "its transaction has not ended in the database; wait for it, then take the call back again"
+		return step
+	}
+	happened := slices.DeleteFunc(slices.Clone(own), func(r *row) bool { return r.fate == engine.Aborted })
+	if len(happened) == 0 { // whatever is there is not the call's
+		step.Plan = revert.Already
+		return step
+	}
+	now := step.Change.Pre
+	switch {
+	case own[0].now.Why != "":
+		step.Why = own[0].now.Why + "; it was left alone"
+	case now.Same(happened[0].Pre):
+		step.Plan = revert.Already
+	case slices.ContainsFunc(happened, func(r *row) bool { return now.Same(r.Post) }):
+		step.Plan = revert.Restored
+	default:
+		step.Why = difference(happened[len(happened)-1])
+	}
+	return step
+}
+
+// counter is the change that puts a row back.
+func (r *row) counter(ctx context.Context, keep revert.Keeper, blobs *[]revert.Blob) (revert.Change, error) {
+	inv := inverse{At: r.At, Mark: engine.Mark{Identity: r.Mark.Identity}, Table: r.Table, Was: r.now.Now, Will: r.Was}
+	c, blob, err := inv.change(ctx, nameIn(r.Resource), r.ref(), keep)
+	c.Resource = r.Resource
+	if blob != nil {
+		*blobs = append(*blobs, *blob)
+	}
+	return c, err
+}
+
+// difference says what is there instead of what the call left.
+func difference(r *row) string {
+	const then = "; it was left alone: look at it, and set it by hand"
+	switch {
+	case r.Will == nil:
+		return "somebody made the row again after the call deleted it" + then
+	case r.now.Now == nil:
+		return "somebody deleted the row after the call" + then
+	}
+	for i := range r.Will {
+		if r.Will[i] != r.now.Now[i] {
+			return fmt.Sprintf("somebody changed the row after the call: column %s is another%s", r.Table.Cols[i], then)
+		}
+	}
+	return "the row is not as the call left it" + then
+}

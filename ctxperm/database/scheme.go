@@ -1,0 +1,305 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Schemes take back what calls changed, also those of other processes.
+func (d *Driver) Schemes() []revert.Scheme { return []revert.Scheme{scheme{d}} }
+
+type scheme struct{ driver *Driver }
+
+var _ revert.Atomic = scheme{}
+
+// Name returns SchemeName.
+func (scheme) Name() string { return SchemeName }
+
+// row is a change with what was read of it.
+type row struct {
+	revert.Change
+	inverse
+	fate engine.Fate
+	now  engine.Outcome
+}
+
+// batch is the rows of one database.
+type batch struct {
+	source *source
+	rows   []*row
+	err    error // why it cannot be reached
+}
+
+// batches sorts changes by the database that they are of.
+func (s scheme) batches(ctx context.Context, changes []revert.Change, keep revert.Keeper) (all []*row, out []*batch, err error) {
+	of := map[string]*batch{}
+	for _, c := range changes {
+		inv, err := readInverse(ctx, c, keep)
+		if err != nil {
+			return nil, nil, err
+		}
+		r := &row{Change: c, inverse: inv}
+		all = append(all, r)
+		name := nameIn(c.Resource)
+		key := name + "\x00" + inv.At + "\x00" + inv.Mark.Identity
+		b := of[key]
+		if b == nil {
+			b = &batch{}
+			b.source, b.err = s.driver.find(ctx, name, inv)
+			of[key], out = b, append(out, b)
+		}
+		b.rows = append(b.rows, r)
+	}
+	return all, out, nil
+}
+
+// nameIn is the database's name in a row's resource.
+func nameIn(resource string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(resource, "db://"), "/")
+	return name
+}
+
+// find finds the database that was changed: by its name, by its identity under
+// another name, or where it was.
+func (d *Driver) find(ctx context.Context, name string, inv inverse) (*source, error) {
+	var tried []error
+	is := func(s *source) bool {
+		id, err := s.engine.Identity(ctx)
+		if err == nil && id != inv.Mark.Identity {
+			err = errors.New(s.at + " is another database")
+		}
+		tried = append(tried, err)
+		return err == nil
+	}
+	for _, n := range append([]string{name}, d.Names()...) {
+		if s, ok := d.named[n]; ok && is(s) {
+			return s, nil
+		}
+	}
+	s, err := d.other(inv.At)
+	if err != nil {
+		tried = append(tried, err)
+	} else if is(s) {
+		return s, nil
+	}
+	why := errors.Join(tried...)
+	return nil, fmt.Errorf("database %s is not at hand: %s; name it, then take the call back again (remit: --database %s=LOCATION)", name, strings.ReplaceAll(why.Error(), "\n", "; "), name)
+}
+
+// other opens a database that a change names, once.
+func (d *Driver) other(at string) (*source, error) {
+	d.mu.Lock()
+	s := d.others[at]
+	d.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := d.open(at)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if was := d.others[at]; was != nil {
+		return was, s.engine.Close()
+	}
+	d.others[at] = s
+	return s, nil
+}
+
+// fates asks once for each transaction.
+func (b *batch) fates(ctx context.Context) error {
+	known := map[engine.Mark]engine.Fate{}
+	for _, r := range b.rows {
+		m := r.Mark
+		if m.Op == "" {
+			continue // an undo: the rows tell
+		}
+		if _, ok := known[m]; !ok {
+			f, err := b.source.engine.Fate(ctx, m)
+			if err != nil {
+				return err
+			}
+			known[m] = f
+		}
+		r.fate = known[m]
+	}
+	return nil
+}
+
+// look reads each row as it is.
+func (b *batch) look(ctx context.Context) error {
+	var refs []engine.Ref
+	at := map[string]int{}
+	for _, r := range b.rows {
+		if _, ok := at[r.Resource]; !ok {
+			at[r.Resource] = len(refs)
+			refs = append(refs, r.ref())
+		}
+	}
+	seen, err := b.source.engine.Read(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.rows {
+		r.now = seen[at[r.Resource]]
+	}
+	return nil
+}
+
+// ref names the row. One that was made has its key in what it became.
+func (r *row) ref() engine.Ref {
+	if r.Key != nil {
+		return engine.Ref{Table: r.Table, Key: r.Key}
+	}
+	if r.Was != nil {
+		return r.Table.Ref(r.Was)
+	}
+	return r.Table.Ref(r.Will)
+}
+
+// version is what is there now.
+func (r *row) version() revert.Token {
+	if r.now.Why != "" {
+		return ""
+	}
+	return token(r.Table, r.now.Now)
+}
+
+// Took asks the databases themselves.
+func (s scheme) Took(ctx context.Context, changes []revert.Change) (took, known bool, err error) {
+	_, all, err := s.batches(ctx, changes, nil)
+	if err != nil {
+		return false, false, err
+	}
+	for _, b := range all {
+		if b.err != nil {
+			return false, false, b.err
+		}
+		if err := b.fates(ctx); err != nil {
+			return false, false, err
+		}
+		for _, r := range b.rows {
+			switch r.fate {
+			case engine.Committed:
+				took = true
+			case engine.Aborted:
+			case engine.Running:
+				return false, false, errors.New("its transaction has not ended in the database; wait for it, or end its connection there")
+			case engine.Lost:
+				return false, false, nil
+			}
+		}
+	}
+	return took, true, nil
+}
+
+// Settle tells the version that is there now; empty where the database is not at
+// hand, which Plan says.
+func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+	tokens, err := s.Versions(ctx, []revert.Change{c})
+	if err != nil || len(tokens) == 0 {
+		return "", err
+	}
+	return tokens[0], nil
+}
+
+// Versions tells the versions that are there now.
+func (s scheme) Versions(ctx context.Context, changes []revert.Change) ([]revert.Token, error) {
+	rows, all, err := s.batches(ctx, changes, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range all {
+		if b.err != nil {
+			for _, r := range b.rows {
+				r.now.Why = b.err.Error()
+			}
+			continue
+		}
+		if err := b.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]revert.Token, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, r.version())
+	}
+	return out, nil
+}
+
+// ApplyAll puts rows back, those of one database in one transaction.
+func (s scheme) ApplyAll(ctx context.Context, steps []revert.Step, keep revert.Keeper) []revert.Result {
+	out := make([]revert.Result, len(steps))
+	var changes []revert.Change
+	for i, step := range steps {
+		step.Change.N = i + 1
+		changes = append(changes, step.Change)
+		out[i] = revert.Result{Resource: step.Change.Resource, Outcome: revert.UndoFailed}
+	}
+	_, all, err := s.batches(ctx, changes, keep)
+	if err != nil {
+		for i := range out {
+			out[i].Why = err.Error()
+		}
+		return out
+	}
+	for _, b := range all {
+		b.restore(ctx, out)
+	}
+	return out
+}
+
+// Apply puts one row back.
+func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+	return s.ApplyAll(ctx, []revert.Step{step}, keep)[0]
+}
+
+func (b *batch) restore(ctx context.Context, out []revert.Result) {
+	var repairs []engine.Repair
+	for _, r := range b.rows {
+		repairs = append(repairs, engine.Repair{Ref: r.ref(), From: r.Was, Want: r.Will})
+	}
+	err := b.err
+	var done []engine.Outcome
+	if err == nil {
+		done, err = b.source.engine.Restore(ctx, repairs)
+	}
+	for i, r := range b.rows {
+		res := &out[r.N-1]
+		switch {
+		case errors.Is(err, engine.ErrUndetermined):
+			res.Outcome, res.Why = revert.UndoUnknown, err.Error()
+		case err != nil:
+			res.Why = err.Error()
+		case done[i].Why == "":
+			res.Outcome, res.Now = revert.Restored, r.Post
+		default:
+			res.Outcome, res.Why, res.Now = revert.Conflict, done[i].Why, token(r.Table, done[i].Now)
+			if done[i].Bad {
+				res.Outcome = revert.UndoFailed
+			}
+		}
+	}
+}
+
+// sorted are the resources of rows, in the order of their first change.
+func sorted(rows []*row) (names []string, of map[string][]*row) {
+	of = map[string][]*row{}
+	for _, r := range rows {
+		if _, ok := of[r.Resource]; !ok {
+			names = append(names, r.Resource)
+		}
+		of[r.Resource] = append(of[r.Resource], r)
+	}
+	for _, own := range of {
+		slices.SortStableFunc(own, func(a, b *row) int { return a.N - b.N })
+	}
+	return names, of
+}

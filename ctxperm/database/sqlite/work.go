@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/perm"
+)
+
+// work is the transaction of one call.
+type work struct {
+	file    *file
+	c       *connection
+	tables  *tables
+	capture *capture
+	history history
+	begun   bool
+	broken  error // what ended the transaction before its time
+	mark    engine.Mark
+	changed bool
+}
+
+// Begin connects. The transaction begins with the first statement that was decided:
+// until then nobody waits for it.
+func (d *file) Begin(ctx context.Context) (engine.Work, error) {
+	c, err := d.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{file: d, c: c, tables: newTables(c)}
+	if w.capture, err = c.capture(); err == nil {
+		err = c.own(ctx, "PRAGMA foreign_keys=1")
+	}
+	if err != nil {
+		w.Rollback()
+		return nil, d.trouble(err)
+	}
+	return w, nil
+}
+
+// Query reads what the call has changed so far.
+func (w *work) Query(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+	if w.broken != nil {
+		return engine.Rows{}, w.broken
+	}
+	return w.c.query(ctx, s, ask, win)
+}
+
+// Execute runs a statement within a savepoint, so that one that fails leaves nothing.
+func (w *work) Execute(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+	if w.broken != nil {
+		return engine.Rows{}, w.broken
+	}
+	if err := w.c.decide(ctx, s, ask, true); err != nil {
+		return engine.Rows{}, err
+	}
+	granted := map[engine.Access]bool{}
+	writes := false
+	for _, a := range w.c.gate.seen {
+		granted[a] = true
+		if a.Action != perm.Write {
+			continue
+		}
+		writes = true
+		if err := w.capturable(ctx, a.Table); err != nil {
+			return engine.Rows{}, err
+		}
+	}
+	if err := w.begin(ctx); err != nil {
+		return engine.Rows{}, w.file.trouble(err)
+	}
+	out, err := w.run(ctx, s, win)
+	if err == nil && writes {
+		out.Affected = lib.Xsqlite3_changes64(w.c.handle.tls, w.c.handle.db)
+	}
+	if err == nil {
+		err = w.take(ctx, granted, ask)
+	}
+	return out, w.settle(ctx, err)
+}
+
+// begin takes the right to write, once.
+func (w *work) begin(ctx context.Context) error {
+	if !w.begun {
+		if err := w.c.adopt(ctx); err != nil {
+			return err
+		}
+		if err := w.c.own(ctx, "BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		w.begun = true
+	}
+	err := w.c.own(ctx, "SAVEPOINT remit")
+	if err != nil {
+		w.broken = err
+	}
+	return err
+}
+
+// capturable refuses tables whose rows SQLite does not show.
+func (w *work) capturable(ctx context.Context, name string) error {
+	t, err := w.tables.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch t.kind {
+	case "table", "view": // what a view's triggers do is seen in the tables
+		return nil
+	default:
+		return fmt.Errorf("%w: %s is a %s table, whose changes cannot be taken back; change the table that it is made from", engine.ErrRefused, name, t.kind)
+	}
+}
+
+func (w *work) run(ctx context.Context, s engine.Statement, win engine.Window) (engine.Rows, error) {
+	w.capture.events, w.capture.err = nil, nil
+	before := w.c.handle.changes()
+	defer w.c.gate.enforce()()
+	w.capture.on = true
+	out, err := w.c.run(ctx, s, win)
+	w.capture.on = false
+	switch {
+	case err != nil:
+		return out, err
+	case w.capture.err != nil:
+		return out, w.capture.err
+	case int64(len(w.capture.events)) < w.c.handle.changes()-before:
+		return out, fmt.Errorf("%w: it changed rows that SQLite did not show", engine.ErrRefused)
+	}
+	return out, nil
+}
+
+// take notes which rows a statement changed. What the compiler did not say before,
+// such as a row that REPLACE displaces, is asked for now.
+func (w *work) take(ctx context.Context, granted map[engine.Access]bool, ask engine.Ask) error {
+	var more []engine.Access
+	for _, e := range w.capture.events {
+		a := engine.Access{Action: perm.Write, Table: e.table, Statement: e.statement}
+		if !granted[a] {
+			granted[a], more = true, append(more, a)
+		}
+	}
+	if len(more) > 0 {
+		if err := ask(ctx, more); err != nil {
+			return err
+		}
+	}
+	for _, e := range w.capture.events {
+		if err := w.capturable(ctx, e.table); err != nil {
+			return err
+		}
+		t, err := w.tables.get(ctx, e.table)
+		if err != nil {
+			return err
+		}
+		w.history.take(t, e)
+	}
+	w.capture.events = nil
+	return nil
+}
+
+// settle ends the savepoint of a statement. Where that does not work the whole
+// transaction is over: SQLite rolls it back by itself after some errors.
+func (w *work) settle(ctx context.Context, err error) error {
+	ctx = context.WithoutCancel(ctx)
+	if err == nil {
+		if w.broken = w.c.own(ctx, "RELEASE remit"); w.broken != nil {
+			err = w.broken
+		}
+		return err
+	}
+	back := w.c.own(ctx, "ROLLBACK TO remit")
+	if back == nil {
+		back = w.c.own(ctx, "RELEASE remit")
+	}
+	if back != nil {
+		w.broken = fmt.Errorf("the transaction of the call is over since a statement failed: %w", err)
+	}
+	return err
+}
+
+// Prepare reads each row that was changed as it is now, and signs the transaction.
+func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.Mark, error) {
+	if w.broken != nil {
+		return nil, engine.Mark{}, w.broken
+	}
+	defer w.tables.close()
+	var out []engine.Change
+	for _, row := range w.history.order {
+		now, err := w.tables.row(ctx, row.ref)
+		if err != nil {
+			return nil, engine.Mark{}, w.file.trouble(err)
+		}
+		if !now.Same(row.was) {
+			out = append(out, engine.Change{Ref: row.ref, Was: row.was, Will: now})
+		}
+	}
+	if len(out) == 0 {
+		return nil, engine.Mark{}, nil
+	}
+	var err error
+	if w.mark, err = w.c.sign(ctx, op); err != nil {
+		return nil, engine.Mark{}, w.file.trouble(err)
+	}
+	w.changed = true
+	return out, w.mark, nil
+}
+
+// Commit makes the changes final. A transaction that changed nothing is dropped.
+func (w *work) Commit(ctx context.Context) error {
+	if !w.changed {
+		w.Rollback()
+		return nil
+	}
+	failed := w.c.own(ctx, "COMMIT")
+	w.Rollback()
+	if failed == nil {
+		return nil
+	}
+	switch fate, err := w.file.Fate(ctx, w.mark); {
+	case err == nil && fate == engine.Committed:
+		return nil
+	case err == nil && fate == engine.Aborted:
+		return fmt.Errorf("the database did not commit: %w", failed)
+	default:
+		return errors.Join(engine.ErrUndetermined, failed, err)
+	}
+}
+
+// Rollback ends the connection, and with it what is not committed.
+func (w *work) Rollback() {
+	if w.c == nil {
+		return
+	}
+	w.tables.close()
+	if w.begun {
+		_ = w.c.own(context.Background(), "ROLLBACK") // closing does the same; after COMMIT there is nothing
+	}
+	_ = w.c.Close()
+	w.broken = errors.New("the transaction of the call has ended")
+	w.c = nil
+}

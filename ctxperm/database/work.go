@@ -1,0 +1,191 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
+)
+
+// work is the open transaction of one call: a handle that commits by itself, when
+// its call is finished.
+type work struct {
+	driver *Driver
+	source *source
+	name   string
+	call   *line.Call
+	turn   *host.Lock // operations come one after the other
+
+	open   engine.Work // nil: it has not begun, or has ended; with turn
+	ended  bool        // with turn
+	cancel func()      // of the operation that runs; under driver.mu
+}
+
+// at tells works apart.
+type at struct {
+	call   *line.Call
+	source *source
+}
+
+// workOf finds the work of a call, or makes it.
+func (d *Database) workOf(call *line.Call, fresh bool) *work {
+	d.driver.mu.Lock()
+	defer d.driver.mu.Unlock()
+	key := at{call, d.source}
+	w := d.driver.works[key]
+	if w == nil && fresh {
+		w = &work{
+			driver: d.driver, source: d.source, name: d.name, call: call,
+			turn: host.NewLock(call.Config().Recorder.Host(), "database.operation"),
+		}
+		d.driver.works[key] = w
+	}
+	return w
+}
+
+// enter begins an operation on the work. Abort ends it.
+func (w *work) enter(ctx context.Context) (context.Context, func(), error) {
+	if err := w.turn.Lock(ctx); err != nil {
+		return nil, nil, err
+	}
+	if w.ended {
+		w.turn.Unlock()
+		return nil, nil, ctxperm.ErrClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w.driver.mu.Lock()
+	w.cancel = cancel
+	w.driver.mu.Unlock()
+	return ctx, func() {
+		cancel()
+		w.turn.Unlock()
+	}, nil
+}
+
+// begin opens the transaction and joins the call, once.
+func (w *work) begin(ctx context.Context) error {
+	if w.open != nil {
+		return nil
+	}
+	if err := w.point(ctx, "database.begin"); err != nil {
+		return err
+	}
+	open, err := w.source.engine.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err = w.call.Join(w, true); err != nil {
+		open.Rollback()
+		if errors.Is(err, line.ErrSecondCommit) {
+			err = fmt.Errorf("%w: %w; change the other one by a call of its own", ErrRefused, err)
+		}
+		return err
+	}
+	w.open = open
+	return nil
+}
+
+func (w *work) point(ctx context.Context, id string) error {
+	return w.call.Config().Recorder.Host().Point(ctx, id)
+}
+
+func (w *work) query(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+	ctx, leave, err := w.enter(ctx)
+	if err != nil {
+		return engine.Rows{}, err
+	}
+	defer leave()
+	if err := w.point(ctx, "database.query"); err != nil {
+		return engine.Rows{}, err
+	}
+	if w.open == nil {
+		return w.source.engine.Query(ctx, s, ask, win)
+	}
+	return w.open.Query(ctx, s, ask, win)
+}
+
+func (w *work) execute(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+	ctx, leave, err := w.enter(ctx)
+	if err != nil {
+		return engine.Rows{}, err
+	}
+	defer leave()
+	if err := w.begin(ctx); err != nil {
+		return engine.Rows{}, err
+	}
+	if err := w.point(ctx, "database.execute"); err != nil {
+		return engine.Rows{}, err
+	}
+	return w.open.Execute(ctx, s, ask, win)
+}
+
+// Prepare writes down each row before and after, durably. The database has not
+// committed then.
+func (w *work) Prepare(ctx context.Context) error {
+	ctx, leave, err := w.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := w.point(ctx, "database.prepare"); err != nil {
+		return err
+	}
+	changed, mark, err := w.open.Prepare(ctx, w.call.Config().Key)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	changes, blobs, err := w.changes(ctx, changed, mark)
+	if err != nil {
+		return err
+	}
+	_, err = w.call.Intend(ctx, changes, blobs)
+	return err
+}
+
+// Finish commits.
+func (w *work) Finish(ctx context.Context) error {
+	ctx, leave, err := w.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	defer w.end()
+	if err := w.point(ctx, "database.commit"); err != nil {
+		w.open.Rollback()
+		return err
+	}
+	if err = w.open.Commit(ctx); errors.Is(err, engine.ErrUndetermined) {
+		err = fmt.Errorf("database %s: %w: %w", w.name, line.ErrUndetermined, err)
+	} else if err != nil {
+		err = fmt.Errorf("database %s: %w", w.name, err)
+	}
+	return err
+}
+
+// Abort rolls back. An operation that still runs is ended first.
+func (w *work) Abort(ctx context.Context) {
+	w.driver.mu.Lock()
+	if w.cancel != nil {
+		w.cancel()
+	}
+	w.driver.mu.Unlock()
+	_, leave, err := w.enter(context.WithoutCancel(ctx))
+	if err != nil {
+		return
+	}
+	defer leave()
+	w.open.Rollback()
+	w.end()
+}
+
+// end forgets the work; with turn.
+func (w *work) end() {
+	w.ended = true
+	w.driver.mu.Lock()
+	defer w.driver.mu.Unlock()
+	delete(w.driver.works, at{w.call, w.source})
+}

@@ -1,0 +1,88 @@
+package revert
+
+import (
+	"context"
+	"slices"
+)
+
+// Atomic is what a Scheme can also be whose resources change in transactions of
+// their own, such as the rows of a database. Nothing of it is ever half-done, so
+// that Settle only looks.
+type Atomic interface {
+	Scheme
+	// Took reports whether the changes of a call took effect, whatever became of
+	// the resources since. It is not known where nothing tells any more. An error
+	// says that it cannot be told yet.
+	Took(ctx context.Context, changes []Change) (took, known bool, err error)
+	// Versions looks at many resources at once: one token for each change.
+	Versions(ctx context.Context, changes []Change) ([]Token, error)
+	// ApplyAll does planned steps together, by the rules of Apply: one result for
+	// each.
+	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
+}
+
+// applySteps does the steps of a call in their order, those of an Atomic scheme all
+// at the place of the first one.
+func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []Step) []Result {
+	out := make([]Result, len(steps))
+	done := map[string]bool{}
+	for i, s := range steps {
+		scheme, _ := w.scheme(s.Change.Scheme)
+		a, atomic := scheme.(Atomic)
+		switch {
+		case !atomic || s.Plan != Restored:
+			out[i] = r.applyStep(ctx, w, s)
+		case !done[a.Name()]:
+			done[a.Name()] = true
+			r.applyAtomic(ctx, a, steps, out)
+		}
+	}
+	return out
+}
+
+func (r *Reverter) applyAtomic(ctx context.Context, a Atomic, steps []Step, out []Result) {
+	var own []Step
+	var at []int
+	for i, s := range steps {
+		if s.Plan == Restored && s.Change.Scheme == a.Name() {
+			own, at = append(own, s), append(at, i)
+		}
+	}
+	results := make([]Result, 0, len(own))
+	if err := r.Host.Point(ctx, "revert.apply"); err != nil {
+		for _, s := range own {
+			results = append(results, Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()})
+		}
+	} else {
+		results = a.ApplyAll(ctx, own, r.Journal)
+	}
+	for n, i := range at {
+		out[i] = Result{Resource: steps[i].Change.Resource, Outcome: UndoUnknown, Why: "its scheme does not say what became of it"}
+		if n < len(results) {
+			out[i] = results[n]
+			out[i].Forced = steps[i].Forced && out[i].Outcome == Restored
+		}
+	}
+}
+
+// took reports whether a call whose changes are all of Atomic schemes took effect as
+// a whole.
+func (w Ways) took(ctx context.Context, c *Call) (took, known bool, err error) {
+	for _, name := range schemesOf(c.Changes) {
+		s, _ := w.scheme(name)
+		a, atomic := s.(Atomic)
+		if !atomic {
+			return false, false, nil
+		}
+		took, known, err = a.Took(ctx, changesOf(c.Changes, name))
+		if err != nil || !known {
+			return false, false, err
+		}
+	}
+	return took, known && len(schemesOf(c.Changes)) == 1, nil
+}
+
+// changesOf are the changes of one scheme.
+func changesOf(changes []Change, scheme string) []Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Scheme != scheme })
+}
