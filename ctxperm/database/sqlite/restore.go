@@ -112,10 +112,13 @@ func (r *restoration) run(ctx context.Context) error {
 	}
 }
 
+// maxAgain is how often a row is put back that a foreign key changed again.
+const maxAgain = 3
+
 // put puts rows back as far as it goes, those that others are in the way of after
-// those.
+// those, and those that a foreign key changed meanwhile once more.
 func (r *restoration) put(ctx context.Context) error {
-	waiting := map[int]string{}
+	waiting, again := map[int]string{}, map[int]int{}
 	for i := range r.repairs {
 		if r.out[i].Why == "" {
 			waiting[i] = ""
@@ -127,13 +130,19 @@ func (r *restoration) put(ctx context.Context) error {
 			if _, ok := waiting[i]; !ok {
 				continue
 			}
-			why, err := r.one(ctx, r.repairs[i])
+			why, moved, err := r.one(ctx, i)
 			if err != nil {
 				return err
 			}
-			if waiting[i] = why; why == "" {
-				delete(waiting, i)
-				more = true
+			if waiting[i] = why; why != "" {
+				continue
+			}
+			delete(waiting, i)
+			more = true
+			for _, j := range moved {
+				if again[j]++; again[j] <= maxAgain {
+					waiting[j] = ""
+				}
 			}
 		}
 	}
@@ -143,47 +152,52 @@ func (r *restoration) put(ctx context.Context) error {
 	return nil
 }
 
-// one puts one row back, or says why not.
-func (r *restoration) one(ctx context.Context, p engine.Repair) (why string, err error) {
+// one puts one row back, or says why not. Moved are other planned rows that a foreign
+// key changed with it.
+func (r *restoration) one(ctx context.Context, i int) (why string, moved []int, err error) {
 	if err := r.c.own(ctx, "SAVEPOINT one"); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	r.capture.on, r.capture.events, r.capture.err = true, nil, nil
-	err = r.set(ctx, p)
+	err = r.set(ctx, r.repairs[i])
 	r.capture.on = false
 	var e *driver.Error
 	switch {
 	case errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_CONSTRAINT:
 		why, err = "another row is in the way: "+e.Error(), nil
 	case err != nil:
-		return "", err
+		return "", nil, err
 	case r.capture.err != nil:
-		return "", r.capture.err
+		return "", nil, r.capture.err
 	default:
-		why, err = r.others(ctx)
+		why, moved, err = r.others(ctx, i)
 	}
 	if err == nil && why != "" {
 		err = r.c.own(ctx, "ROLLBACK TO one")
 	}
-	return why, errors.Join(err, r.c.own(ctx, "RELEASE one"))
+	return why, moved, errors.Join(err, r.c.own(ctx, "RELEASE one"))
 }
 
-// others says which row besides the planned ones a foreign key changed.
-func (r *restoration) others(ctx context.Context) (why string, err error) {
+// others looks which rows besides one a foreign key changed. Those that are not
+// planned are somebody else's.
+func (r *restoration) others(ctx context.Context, i int) (why string, moved []int, err error) {
 	var h history
 	for _, e := range r.capture.events {
 		t, err := r.tables.get(ctx, e.table)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		h.take(t, e)
 	}
 	for _, row := range h.order {
-		if _, ok := r.planned[nameOf(row.ref)]; !ok {
-			return "rows of " + row.ref.Table.Name + " that somebody else made depend on it", nil
+		switch j, ok := r.planned[nameOf(row.ref)]; {
+		case !ok || r.out[j].Why != "":
+			return "rows of " + row.ref.Table.Name + " that somebody else made depend on it", nil, nil
+		case j != i:
+			moved = append(moved, j)
 		}
 	}
-	return "", nil
+	return "", moved, nil
 }
 
 // set makes a row what it is wanted to be, whatever is there.
