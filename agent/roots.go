@@ -76,30 +76,47 @@ func (rs roots) byName() map[string]disk.Root {
 	return m
 }
 
-// keepOut refuses a journal whose folder lies inside a root: a call could then
-// change its own record. Folders are compared as what they are, not by name.
+// keepOut refuses a journal whose folder lies inside a root, or that a root lies
+// inside: a call could then change its own record, or what is kept with it. Folders
+// are compared as what they are, not by name.
 func (rs roots) keepOut(j revert.Journal) error {
 	d, ok := j.(interface{ Dir() string })
 	if !ok {
 		return nil
 	}
-	dir, err := filepath.Abs(d.Dir())
+	dir, err := realPath(d.Dir())
 	if err != nil {
-		return err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	for _, r := range rs {
-		inside, err := holds(r.path, dir)
+		path, err := realPath(r.path)
+		if err != nil {
+			return fmt.Errorf("root %q: %w", r.name, err)
+		}
+		inside, err := holds(path, dir)
 		if err != nil {
 			return err
 		}
 		if inside {
 			return fmt.Errorf("the state folder %s lies inside root %q (%s): calls could change their own journal; choose another folder", d.Dir(), r.name, r.path)
 		}
+		if inside, err = holds(dir, path); err != nil {
+			return err
+		}
+		if inside {
+			return fmt.Errorf("root %q (%s) lies inside the state folder %s: calls could change what is kept there; choose another folder", r.name, r.path, d.Dir())
+		}
 	}
 	return nil
+}
+
+// realPath is the one path of a folder, however it was named.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 func holds(parent, dir string) (bool, error) {

@@ -270,4 +270,6 @@ func TestStateInsideARootIsRefused(t *testing.T) {
 	require.NoError(t, os.Symlink(dir, alias))
 	_, err = agent.New(quiet(), agent.Root("workspace", alias), agent.Journal(j))
 	require.ErrorContains(t, err, "inside root", "also by another name")
+	_, err = agent.New(quiet(), agent.Root("workspace", filepath.Join(alias, "state", "blobs")), agent.Journal(j))
+	require.ErrorContains(t, err, "lies inside the state folder")
 }

@@ -19,7 +19,7 @@ func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tel
 		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.fix})
 		return
 	}
-	if err := f.keepOut(folders); err != nil {
+	if err := errors.Join(f.keepOut(folders), f.keepIn(folders)); err != nil {
 		p := problemOf(err)
 		tell(finding{Where: "state", Check: "outside", Is: failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
 	} else {

@@ -179,7 +179,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err := f.find(a); err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(f.keepOut(folders), f.keepToken(folders)); err != nil {
+	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
 		return nil, nil, err
 	}
 	journal, err := f.open(ctx)

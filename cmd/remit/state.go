@@ -163,6 +163,21 @@ func (p *place) keepOut(roots []string) error {
 	}
 }
 
+// keepIn refuses a root inside the state folder: calls could change what is kept
+// there.
+func (p *place) keepIn(roots []string) error {
+	for _, root := range roots {
+		above := place{state: root}
+		if err := above.keepOut([]string{p.state}); err != nil {
+			return &problem{
+				code: exitUsage, what: fmt.Sprintf("the root %s lies inside the state folder %s", root, p.state),
+				why: "calls could change what is kept there", fix: "name another folder with --state",
+			}
+		}
+	}
+	return nil
+}
+
 // open opens the journal to write to.
 func (p *place) open(ctx context.Context) (revert.Journal, error) {
 	if info, err := os.Stat(p.state); err == nil && !info.IsDir() {
