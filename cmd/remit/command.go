@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin/process"
 )
 
 // world is everything outside that the command touches.
@@ -30,7 +31,9 @@ type world struct {
 }
 
 // builtin lists the tools of the command.
-func (w world) builtin() []tool.Tool { return append(files.Tools(), w.tools...) }
+func (w world) builtin() []tool.Tool {
+	return slices.Concat(files.Tools(), process.Tools(), w.tools)
+}
 
 // app is one run of the command.
 type app struct {

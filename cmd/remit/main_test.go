@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -37,8 +38,24 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() { _ = os.RemoveAll(state) })
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, errors.New("there is no condition " + name)
+			}
+			return hasSandbox(), nil
+		},
 		RequireExplicitExec: false,
 	})
+}
+
+// hasSandbox reports whether this machine can run a program at the level strict.
+func hasSandbox() bool {
+	p, err := sandbox.Start(context.Background(), "", sandbox.Spec{Argv: []string{"true"}, Require: sandbox.Strict}, sandbox.Stdio{})
+	if err != nil {
+		return false
+	}
+	_, err = p.Wait()
+	return errors.Join(err, p.Close()) == nil
 }
 
 var _ = flag.Bool("update", false, "rewrite what the scripts expect")

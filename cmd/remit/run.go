@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -28,6 +30,7 @@ type runFlags struct {
 	claimWait              time.Duration
 	session                string // file of its token
 	asGiven                bool
+	sandbox                string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -63,6 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
+	flags.StringVar(&f.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
@@ -186,7 +190,11 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := append(roots, agent.Policy(engine), agent.Approve(approver))
+	programs, err := programsOn(journal, process.Level(f.sandbox))
+	if err != nil {
+		return nil, nil, errors.Join(usage("--sandbox: "+strings.TrimPrefix(err.Error(), "process: ")), journal.Close())
+	}
+	opts := append(roots, agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
 	if f.onAsk == "wait" {
 		opts = append(opts, agent.Wait())
 	}
@@ -201,8 +209,23 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 // newRuntime makes a runtime of this command's tools on a journal.
 func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime, error) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	opts = append(opts, agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
+	programs, err := programsOn(j, process.Strict)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, agent.Driver(programs), // the one that is given counts, where there is one
+		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
+}
+
+// programsOn runs programs whose effects lie beside the journal until they are applied:
+// that folder is in no root.
+func programsOn(j revert.Journal, least process.Level) (*process.Driver, error) {
+	cfg := process.Config{Require: least}
+	if on, ok := j.(interface{ Dir() string }); ok {
+		cfg.Scratch = filepath.Join(on.Dir(), "scratch")
+	}
+	return process.New(cfg)
 }
 
 // rootOptions are the workspace and the other roots, and their folders.

@@ -80,10 +80,8 @@ func (h *handle) close() {
 		_ = h.proc.Close()
 		h.proc = nil
 	}
-	if h.scratch != "" {
-		_ = sandbox.Discard(h.scratch)
-		h.scratch = ""
-	}
+	h.scratch.close()
+	h.scratch = nil
 }
 
 // wanted is what the program wrote in one root, as its files are to be.

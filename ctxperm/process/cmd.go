@@ -93,24 +93,29 @@ func (c Cmd) check() (Cmd, error) {
 	return c, nil
 }
 
-// Access is what running a command is asked for as: execute on the program, with
-// the whole command line for the policy to see. A program by name is exec://name; one
-// by a path that begins with a slash is exec:///path; one by another path is a file of
-// the command's root, file://root/path.
-func Access(argv []string, root, dir string) (perm.ResourceAccess, error) {
-	c, err := Cmd{Argv: argv, Root: root, Dir: dir}.check()
+// Access is what running the command is asked for as: execute on the program, with the
+// whole command line for the policy to see, and connect on it where it is to have the
+// network. A program by name is exec://name; one by a path that begins with a slash is
+// exec:///path; one by another path is a file of the command's root, file://root/path.
+// It refuses a command that no sandbox would run.
+func (c Cmd) Access() ([]perm.ResourceAccess, error) {
+	c, err := c.check()
 	if err != nil {
-		return perm.ResourceAccess{}, err
+		return nil, err
 	}
-	line, err := perm.NewArgv(argv...)
+	line, err := perm.NewArgv(c.Argv...)
 	if err != nil {
-		return perm.ResourceAccess{}, fmt.Errorf("run: %w: %w", ctxperm.ErrInvalid, err)
+		return nil, fmt.Errorf("run: %w: %w", ctxperm.ErrInvalid, err)
 	}
 	r, err := c.program()
 	if err != nil {
-		return perm.ResourceAccess{}, fmt.Errorf("run: %w: the program: %w", ctxperm.ErrInvalid, err)
+		return nil, fmt.Errorf("run: %w: the program: %w", ctxperm.ErrInvalid, err)
 	}
-	return perm.ResourceAccess{Action: perm.Execute, Resource: r.String(), Argv: line}, nil
+	all := []perm.ResourceAccess{{Action: perm.Execute, Resource: r.String(), Argv: line}}
+	if c.Network {
+		all = append(all, perm.Access(perm.Connect, r.String()))
+	}
+	return all, nil
 }
 
 func (c Cmd) program() (perm.Resource, error) {

@@ -41,7 +41,7 @@ type Limits struct {
 type Config struct {
 	Shim    string   // path of a program that calls Main; empty: this program, which does
 	Require Level    // the least level that will do; default Strict
-	Scratch string   // an existing folder, outside every root, for what is not yet applied; default the system's for temporary files
+	Scratch string   // a folder outside every root for what is not yet applied, made where it is not there; default one of this user's among the system's temporary files
 	Path    string   // where programs without a slash are looked for; default "/usr/local/bin:/usr/bin:/bin"
 	Env     []string // variables for every program, "KEY=value"
 	Limits  Limits
@@ -53,6 +53,8 @@ type Config struct {
 type Driver struct {
 	cfg   Config
 	least sandbox.Level
+
+	sweep sync.Once
 
 	mu   sync.Mutex // never held across a wait
 	seen map[string]*index
@@ -77,12 +79,9 @@ func New(c Config) (*Driver, error) {
 		c.Output = 1 << 20
 	}
 	if c.Scratch == "" {
-		c.Scratch = os.TempDir()
+		c.Scratch = filepath.Join(os.TempDir(), fmt.Sprintf("remit-%d", os.Getuid()))
 	}
-	if c.Scratch, err = filepath.Abs(c.Scratch); err == nil {
-		c.Scratch, err = filepath.EvalSymlinks(c.Scratch)
-	}
-	if err != nil {
+	if c.Scratch, err = filepath.Abs(c.Scratch); err != nil {
 		return nil, fmt.Errorf("process: the scratch folder: %w", err)
 	}
 	for _, v := range c.Env {

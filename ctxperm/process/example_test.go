@@ -8,10 +8,10 @@ import (
 
 // What a command is asked for as: the program by its name, and a file of a root as
 // just that.
-func ExampleAccess() {
+func ExampleCmd_Access() {
 	for _, argv := range [][]string{{"git", "status"}, {"/usr/bin/make"}, {"./build.sh", "all"}} {
-		a, err := process.Access(argv, "workspace", "src")
-		fmt.Println(a, a.Argv.List(), err)
+		all, err := process.Cmd{Argv: argv, Root: "workspace", Dir: "src"}.Access()
+		fmt.Println(all[0], all[0].Argv.List(), err)
 	}
 	// Output:
 	// execute exec://git [git status] <nil>

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
-	"github.com/remit-dev/remit/perm"
 )
 
 // Run runs a program and returns when it, and everything that it started, is gone.
@@ -34,7 +32,11 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	permit, err := cmd.authorize(ctx, tc)
+	accesses, err := cmd.Access()
+	if err != nil {
+		return Result{}, err
+	}
+	permit, err := ctxperm.Authorize(ctx, tc, accesses...)
 	if err != nil {
 		return Result{}, err
 	}
@@ -60,19 +62,6 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	return h.run(ctx, spec, cmd)
 }
 
-// authorize asks for the program, and for the network where it is to have it.
-func (c Cmd) authorize(ctx context.Context, tc ctxperm.ToolContext) (ctxperm.Permit, error) {
-	access, err := Access(c.Argv, c.Root, c.Dir)
-	if err != nil {
-		return ctxperm.Permit{}, err
-	}
-	accesses := []perm.ResourceAccess{access}
-	if c.Network {
-		accesses = append(accesses, perm.Access(perm.Connect, access.Resource))
-	}
-	return ctxperm.Authorize(ctx, tc, accesses...)
-}
-
 // spec is what the sandbox is told.
 func (d *Driver) spec(h *handle, cmd Cmd) (sandbox.Spec, error) {
 	dir, ok := h.view.dirs[cmd.Root]
@@ -91,23 +80,21 @@ func (d *Driver) spec(h *handle, cmd Cmd) (sandbox.Spec, error) {
 
 // upper makes a folder for what is written in each root. Where it cannot take an
 // overlay, memory does.
-func (h *handle) upper(roots []sandbox.Root) error {
-	if !sandbox.Lasting(h.driver.cfg.Scratch) {
-		return nil
-	}
+func (h *handle) upper(roots []sandbox.Root) (err error) {
 	for i := range roots {
 		if roots[i].View != sandbox.Overlay {
 			continue
 		}
-		if h.scratch == "" {
-			var err error
-			if h.scratch, err = os.MkdirTemp(h.driver.cfg.Scratch, "remit-run-"); err != nil {
-				return fmt.Errorf("run: the scratch folder: %w", err)
+		if h.scratch == nil {
+			if h.scratch, err = h.driver.newScratch(); err != nil {
+				return fmt.Errorf("run: the scratch folder %s: %w", h.driver.cfg.Scratch, err)
+			}
+			if !sandbox.Lasting(h.scratch.dir) {
+				return nil
 			}
 		}
-		roots[i].Upper = filepath.Join(h.scratch, fmt.Sprint(i))
-		if err := os.Mkdir(roots[i].Upper, 0o700); err != nil {
-			return fmt.Errorf("run: the scratch folder: %w", err)
+		if roots[i].Upper, err = h.scratch.part(i); err != nil {
+			return fmt.Errorf("run: the scratch folder %s: %w", h.driver.cfg.Scratch, err)
 		}
 	}
 	return nil
@@ -188,7 +175,7 @@ type handle struct {
 	call    *line.Call
 	view    view
 	since   time.Time // before the program could look at anything
-	scratch string    // empty: in memory
+	scratch *scratch
 	proc    *sandbox.Process
 	wrote   map[string][]sandbox.Written // by root's folder; nil: it did not come to its end
 	batch   *files.Batch

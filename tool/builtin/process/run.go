@@ -3,11 +3,13 @@ package process
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -38,11 +40,26 @@ func runCmd(raw json.RawMessage) (handle.Cmd, error) {
 	if in.Argv[0] == "" {
 		return handle.Cmd{}, errors.New(`argument "argv": the program's name is empty`)
 	}
+	if _, ok := in.Env["PATH"]; ok {
+		return handle.Cmd{}, errors.New(`argument "env": PATH says what a program's name means and cannot be set; call the program by its path`)
+	}
+	if err := checkCwd(in.Cwd); err != nil {
+		return handle.Cmd{}, err
+	}
 	c := handle.Cmd{Argv: in.Argv, Root: workspace, Dir: in.Cwd, Env: in.Env, Timeout: seconds(in.Timeout)}
 	if in.Stdin != "" {
 		c.Stdin = strings.NewReader(in.Stdin)
 	}
 	return c, nil
+}
+
+func checkCwd(cwd string) error {
+	if _, err := perm.FileResource(workspace, cwd); errors.Is(err, perm.ErrOutside) {
+		return errors.New(`argument "cwd": the path leaves its root; valid is a relative path inside it, without ".."`)
+	} else if err != nil {
+		return fmt.Errorf(`argument "cwd": %w`, err)
+	}
+	return nil
 }
 
 func seconds(n int) time.Duration {
@@ -72,6 +89,9 @@ func shellSpec() tool.Spec {
 func shellCmd(raw json.RawMessage) (handle.Cmd, error) {
 	var in shellIn
 	if err := canon.Decode(raw, &in); err != nil {
+		return handle.Cmd{}, err
+	}
+	if err := checkCwd(in.Cwd); err != nil {
 		return handle.Cmd{}, err
 	}
 	return handle.Cmd{Argv: []string{"sh", "-c", in.Script}, Root: workspace, Dir: in.Cwd, Timeout: seconds(in.Timeout)}, nil

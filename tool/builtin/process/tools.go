@@ -72,13 +72,9 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 		if err != nil {
 			return nil, err
 		}
-		a, err := handle.Access(c.Argv, c.Root, c.Dir)
+		all, err := c.Access()
 		if err != nil {
 			return nil, plainly(err)
-		}
-		all := []perm.ResourceAccess{a}
-		if c.Network {
-			all = append(all, perm.Access(perm.Connect, a.Resource))
 		}
 		return all, nil
 	}

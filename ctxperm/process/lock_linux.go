@@ -1,0 +1,35 @@
+package process
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock locks an open folder or file until it is closed, or its process is gone.
+func lock(f *os.File, wait bool) error {
+	how := unix.LOCK_EX
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// private refuses a folder that somebody else could write in, or has made in a place
+// where everybody can.
+func private(dir string) error {
+	var is unix.Stat_t
+	if err := unix.Lstat(dir, &is); err != nil {
+		return &os.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	if is.Mode&unix.S_IFMT != unix.S_IFDIR || is.Mode&0o022 != 0 || int(is.Uid) != os.Geteuid() {
+		return errors.New("it is not a folder of this user's that nobody else may write in")
+	}
+	return nil
+}
