@@ -74,12 +74,16 @@ func (a *app) doctor(ctx context.Context, f *runFlags) error {
 		}
 	}
 	a.checkSystem(tell)
+	ways := a.checkSandbox(ctx, f, folders, tell)
 	for i, folder := range folders {
 		name := "workspace"
 		if i > 0 {
 			name, _, _ = strings.Cut(f.roots[i-1], "=")
 		}
 		a.checkRoot("root "+name, folder, tell)
+		if ways[i] != nil {
+			tell(wayFinding("root "+name, *ways[i]))
+		}
 	}
 	a.checkState(ctx, f, folders, tell)
 	checkPolicy(f.policies, tell)
@@ -98,10 +102,6 @@ func (a *app) doctor(ctx context.Context, f *runFlags) error {
 func (a *app) checkSystem(tell func(finding)) {
 	v := readVersion()
 	tell(finding{Where: "system", Check: "version", Is: healthy, What: v.String()})
-	tell(finding{
-		Where: "system", Check: "sandbox", Is: weaker, What: "no sandbox in this version: no tool runs programs, and Go code of tools is not confined",
-		Fix: "give no tool that starts programs to a runtime; what acts only through handles is bounded by its permission",
-	})
 	name, err := a.user()
 	if err != nil {
 		tell(finding{

@@ -45,3 +45,10 @@ func Lasting(string) bool { return false }
 
 // Now fails: no program runs here that a change could be held against.
 func Now() (time.Time, error) { return time.Time{}, ErrNoSandbox }
+
+func findWay(context.Context, Shim, string, string, string) (Way, error) {
+	return Way{}, fmt.Errorf("%w: %s has none that remit can use", ErrNoSandbox, runtime.GOOS)
+}
+
+// Foreign finds nothing: there are no overlays.
+func Foreign(context.Context, string) (string, error) { return "", nil }

@@ -64,3 +64,15 @@ func attach() error {
 	}
 	return err
 }
+
+// useMemory takes more than TestMemory allows.
+func useMemory() int {
+	data, err := unix.Mmap(-1, 0, 128<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return 1
+	}
+	for i := 0; i < len(data); i += 4096 {
+		data[i] = 1
+	}
+	return 0
+}

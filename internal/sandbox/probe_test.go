@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,14 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(probeEnv); name != "" {
 		os.Exit(beProbe(name))
 	}
+	if text, ok := os.LookupEnv(daemonsEnv); ok {
+		count, err := strconv.Atoi(strings.TrimSuffix(text, "+"))
+		if err != nil {
+			os.Exit(2)
+		}
+		os.Exit(beDaemons(count, strings.HasSuffix(text, "+")))
+	}
+	restrict()
 	os.Exit(m.Run())
 }
 
@@ -48,6 +57,9 @@ func needStrict(t *testing.T) {
 
 // beProbe tries to break out. Code 0 means that it did.
 func beProbe(name string) int {
+	if name == "use much memory" {
+		return useMemory()
+	}
 	i := slices.IndexFunc(probes(), func(p probe) bool { return p.name == name })
 	if i < 0 {
 		fmt.Println("no such probe")
@@ -208,7 +220,7 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, err)
 	program := filepath.Join(dir, "sandbox.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
-	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals)$")
+	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestWithoutNamespaces|TestTrap.*)$")
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}

@@ -46,6 +46,7 @@ type Reached struct {
 	Level    Level    `json:"level"`
 	Missing  []string `json:"missing,omitempty"` // each layer that is not there, and why
 	Landlock int      `json:"landlock"`          // version of the kernel's Landlock, 0: none
+	Group    []string `json:"group,omitempty"`   // what a control group of the run holds: memory, processes, kill
 }
 
 // ErrLevel is returned when a run would have less than the level that it
@@ -94,6 +95,7 @@ type Limits struct {
 	FileSize  int64         // of one file, in bytes; default 16 GiB
 	Data      int64         // private memory of one process, in bytes; default 16 GiB
 	Scratch   int64         // what /tmp and overlays in memory may hold, in bytes; default 1 GiB
+	Memory    int64         // of everything together, in bytes; 0: no such bound. It takes a control group
 	CPU       time.Duration // of one process, in whole seconds; default 1 hour
 }
 
@@ -129,6 +131,7 @@ type Spec struct {
 	Limits  Limits
 	Require Level // the least level that will do
 
+	try     bool     // start nothing, see Probe
 	without []string // layers that a test leaves out, to see that the others do not stand in for them
 }
 

@@ -39,6 +39,7 @@ type Process struct {
 	socket  *os.File
 	alone   bool // the shim is process 1 of a namespace: with it all others end
 	scratch string
+	group   *group
 	reached Reached
 	uppers  map[string]*os.File // by root
 	order   []string            // the roots of uppers, as the shim numbers them
@@ -106,6 +107,7 @@ func (p *Process) begin(spec Spec, without string) error {
 			return err
 		}
 	}
+	p.bound(spec, order)
 	var m shim.Message
 	var fds []int
 	if err = shim.Send(int(p.socket.Fd()), order); err == nil {
@@ -131,6 +133,9 @@ func (p *Process) heard(spec Spec, m shim.Message) error {
 	switch m.Kind {
 	case shim.Began:
 		p.reached = Reached{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock}
+		if p.group != nil {
+			p.reached.Group = p.group.holds
+		}
 		return nil
 	case shim.TooLow:
 		return fmt.Errorf("%w %s: %s", ErrLevel, spec.Require, m.Why)
@@ -156,6 +161,26 @@ func (p *Process) bare(order *shim.Order, why string) (err error) {
 	return nil
 }
 
+// bound puts the shim into a control group, where that is of use: to bound memory,
+// and to kill where no namespace does. A bound that was asked for and cannot be had
+// is missing; that there are no groups is else nothing amiss.
+func (p *Process) bound(spec Spec, order *shim.Order) {
+	if spec.Limits.Memory <= 0 && p.alone {
+		return
+	}
+	g, err := newGroup(fmt.Sprintf("remit-%d", p.shim.Pid), spec.Limits.Memory, int64(order.Limits.Processes)) //nolint:gosec // positive
+	if err == nil {
+		p.group = g
+		err = g.enter(p.shim.Pid)
+	}
+	if err == nil && !slices.Contains(g.holds, "memory") {
+		err = errors.New("the control groups delegated to this process do not bound memory")
+	}
+	if err != nil && spec.Limits.Memory > 0 {
+		order.Missing = append(order.Missing, "limit of memory: "+err.Error())
+	}
+}
+
 // order is what the shim is told.
 func (s Spec) order(namespaces bool) (*shim.Order, error) {
 	l := s.Limits.withDefaults()
@@ -164,7 +189,7 @@ func (s Spec) order(namespaces bool) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{
-		Argv: s.Argv, Env: s.Env, Dir: s.Dir, System: s.System, Network: s.Network, Namespaces: namespaces, Filter: code, Require: int(s.Require), Without: s.without,
+		Argv: s.Argv, Env: s.Env, Dir: s.Dir, System: s.System, Network: s.Network, Namespaces: namespaces, Filter: code, Require: int(s.Require), Try: s.try, Without: s.without,
 		Limits: shim.Limits{
 			Processes: uint64(l.Processes), Files: uint64(l.Files), FileSize: uint64(l.FileSize), //nolint:gosec // positive
 			Data: uint64(l.Data), Scratch: uint64(l.Scratch), CPU: uint64((l.CPU + time.Second - 1) / time.Second), //nolint:gosec // positive
@@ -324,6 +349,7 @@ func (p *Process) Wait() (Exit, error) {
 		return exit, nil
 	}
 	_, _ = p.shim.Wait() // only then is process 1 gone, and all others before it
+	p.group.kill()       // should the shim have died where it was not process 1
 	return Exit{Code: -1}, errors.New("the sandbox was ended before its program did")
 }
 
@@ -336,9 +362,14 @@ func (p *Process) Close() error {
 	p.Kill()
 	var err error
 	if p.ended { // what is left is the kernel's to clear away
-		go func() { _, _ = p.shim.Wait() }()
+		go func() {
+			_, _ = p.shim.Wait()
+			p.group.remove()
+		}()
 	} else {
 		_, err = p.shim.Wait()
+		p.group.kill()
+		p.group.remove()
 	}
 	for _, f := range p.uppers {
 		_ = f.Close()

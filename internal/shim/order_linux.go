@@ -17,6 +17,7 @@ type Order struct {
 	Filter     []byte   // the program of system calls, as the kernel takes it
 	Require    int      // the least level: 1 partial, 2 strict
 	Missing    []string // layers that the parent knows to be missing
+	Try        bool     // start nothing: only see how far everything else can be had
 	Without    []string // layers left out, by tests
 }
 
@@ -106,6 +107,7 @@ func (o *Order) Pack() []byte {
 	p.text(string(o.Filter))
 	p.number(uint64(o.Require)) //nolint:gosec // small
 	p.list(o.Missing)
+	p.flag(o.Try)
 	p.list(o.Without)
 	return p.out
 }
@@ -127,7 +129,7 @@ func (o *Order) Unpack(in []byte) error {
 		*v = u.number()
 	}
 	o.Filter, o.Require = []byte(u.text()), int(u.number()) //nolint:gosec // small
-	o.Missing, o.Without = u.list(), u.list()
+	o.Missing, o.Try, o.Without = u.list(), u.flag(), u.list()
 	return u.end()
 }
 

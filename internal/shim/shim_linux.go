@@ -80,8 +80,14 @@ func run() int {
 		select {}
 	}()
 	child := <-began
-	if child.err != nil {
+	switch {
+	case child.pid != 0 && child.err != nil:
+		killRest()
+		return 1
+	case child.err != nil:
 		return refuse(child.err)
+	case s.Try:
+		return 0
 	}
 	return s.finish(child.pid)
 }
@@ -174,9 +180,11 @@ func (s *stage) start() (pid int, err error) {
 	if unix.Gettid() == unix.Getpid() {
 		return 0, errors.New("the first thread would be confined")
 	}
-	path, err := s.program()
-	if err != nil {
-		return 0, err
+	path := ""
+	if !s.Try {
+		if path, err = s.program(); err != nil {
+			return 0, err
+		}
 	}
 	if err := s.limit(); err != nil {
 		return 0, err
@@ -188,14 +196,16 @@ func (s *stage) start() (pid int, err error) {
 	if level < s.Require {
 		return 0, refusal{TooLow, "", errors.New(strings.Join(s.missing, "; "))}
 	}
-	pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
-		Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", s.Argv[0], err)
+	if !s.Try {
+		pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
+			Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+		})
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.Argv[0], err)
+		}
 	}
 	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level}, s.uppers...); err != nil {
-		return 0, err
+		return pid, err // nobody waits any more
 	}
 	// The program's output ends when the program's processes do, not the shim.
 	for fd := range 3 {

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// missing says how to get a layer of the sandbox, by what the name of the layer
+// begins with.
+func missing() [][2]string {
+	return [][2]string{
+		{"namespaces", "let ordinary users make user namespaces: sysctl user.max_user_namespaces above 0, and where there are these, " +
+			"kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile that allows " +
+			"them to remit); in a container, a seccomp profile that allows clone, unshare and mount"},
+		{"landlock", "run a kernel from 6.12 on, with landlock in its list of security modules (cat /sys/kernel/security/lsm)"},
+		{"seccomp", "run a kernel with CONFIG_SECCOMP_FILTER"},
+		{"proc", "give the container a /proc of which nothing is hidden (systempaths=unconfined), or run outside of it"},
+		{"limit of processes", "run a kernel from 6.14 on, or remit as an ordinary user"},
+	}
+}
+
+// checkSandbox tells how programs can be confined here, and returns what each root
+// gets; nil where none runs.
+func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tell func(finding)) []*sandbox.Way {
+	ways := make([]*sandbox.Way, len(roots))
+	state := "" // none yet: what is written is kept in memory, which shows the rest
+	if f.find(a) == nil && f.keepOut(roots) == nil {
+		if info, err := os.Stat(f.state); err == nil && info.IsDir() {
+			state = f.state
+		}
+	}
+	for i, root := range roots {
+		w, err := wayOf(ctx, root, state)
+		if i == 0 {
+			tell(levelFinding(w.Reached, err))
+		}
+		if err == nil {
+			ways[i] = &w
+		}
+	}
+	return ways
+}
+
+// wayOf tries a root, with files that are written where the state is.
+func wayOf(ctx context.Context, root, state string) (sandbox.Way, error) {
+	root, err := realPath(root)
+	if err != nil {
+		return sandbox.Way{}, err
+	}
+	if state == "" {
+		return sandbox.Probe(ctx, "", root, "")
+	}
+	upper, err := os.MkdirTemp(state, "doctor-")
+	if err != nil { // checkState says so
+		return sandbox.Probe(ctx, "", root, "")
+	}
+	defer func() { _ = sandbox.Discard(upper) }() // a folder of doctor's own
+	if upper, err = realPath(upper); err != nil {
+		return sandbox.Way{}, err
+	}
+	return sandbox.Probe(ctx, "", root, upper)
+}
+
+// realPath is absolute and has no symbolic link in it.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+func levelFinding(r sandbox.Reached, err error) finding {
+	f := finding{Where: "system", Check: "sandbox", Is: weaker, Fix: "a policy can refuse what runs with less: require contains \"sandbox\""}
+	switch {
+	case err != nil:
+		f.What = "level none: no program can be confined here: " + plainError(err)
+		f.Fix = "give no tool that starts programs to a runtime here; Linux on amd64 or arm64 has a sandbox"
+	case r.Level == sandbox.Strict:
+		f.Is, f.Fix = healthy, ""
+		f.What = "programs run at level strict: namespaces of their own, Landlock (version " + strconv.Itoa(r.Landlock) + "), seccomp, no capabilities"
+	default:
+		f.What = "programs run at level " + r.Level.String() + "; missing: " + strings.Join(r.Missing, "; ")
+		var fixes []string
+		for _, known := range missing() {
+			for _, m := range r.Missing {
+				if strings.HasPrefix(m, known[0]+":") {
+					fixes = append(fixes, known[1])
+				}
+			}
+		}
+		if len(fixes) > 0 {
+			f.Fix = strings.Join(fixes, "; ")
+		}
+	}
+	return f
+}
+
+func wayFinding(where string, w sandbox.Way) finding {
+	if w.View == sandbox.Overlay {
+		return finding{Where: where, Check: "programs", Is: healthy, What: "what a program writes lands in an overlay: it costs by the files that are touched"}
+	}
+	return finding{
+		Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in the root itself, which is looked at before and after (a snapshot): " + w.Why,
+		Fix: "give the files to yourself and your own group, and keep the state on a disk, not in an overlay of a container",
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// What a machine has not, doctor says, and how to get it.
+func TestLevelFinding(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		reached   sandbox.Reached
+		err       error
+		is        health
+		what, fix string
+	}{
+		{"everything", sandbox.Reached{Level: sandbox.Strict, Landlock: 7}, nil, healthy, "level strict: namespaces of their own, Landlock (version 7)", ""},
+		{
+			"no namespaces",
+			sandbox.Reached{Level: sandbox.Partial, Missing: []string{"namespaces: fork/exec: operation not permitted", "files: x"}},
+			nil,
+			weaker, "level partial; missing: namespaces: fork/exec: operation not permitted; files: x", "user.max_user_namespaces",
+		},
+		{
+			"old Landlock",
+			sandbox.Reached{Level: sandbox.Partial, Missing: []string{"landlock: version 3; from 6 on it bounds all that it should"}},
+			nil,
+			weaker, "level partial", "a kernel from 6.12",
+		},
+		{"something else", sandbox.Reached{Missing: []string{"other: x"}}, nil, weaker, "level none; missing: other: x", "require contains"},
+		{"nothing", sandbox.Reached{}, fmt.Errorf("%w: here", sandbox.ErrNoSandbox), weaker, "level none: no program can be confined here", "give no tool"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := levelFinding(tt.reached, tt.err)
+			require.Equal(t, tt.is, f.Is)
+			require.Contains(t, f.What, tt.what)
+			require.Contains(t, f.Fix, tt.fix)
+			require.Equal(t, tt.is == healthy, f.Fix == "")
+		})
+	}
+}
+
+func TestWayFinding(t *testing.T) {
+	f := wayFinding("root docs", sandbox.Way{View: sandbox.Overlay})
+	require.Equal(t, finding{Where: "root docs", Check: "programs", Is: healthy, What: f.What}, f)
+	f = wayFinding("root docs", sandbox.Way{View: sandbox.Direct, Why: "a/b belongs to somebody else"})
+	require.Equal(t, weaker, f.Is)
+	require.Contains(t, f.What, "a/b belongs to somebody else")
+	require.NotEmpty(t, f.Fix)
+}

@@ -1,0 +1,231 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// restrictEnv says in what way the test binary gives up namespaces before it runs
+// its tests, as a machine does that has none to give.
+const restrictEnv = "REMIT_TEST_RESTRICT"
+
+func restrict() {
+	var err error
+	switch os.Getenv(restrictEnv) {
+	case "setting": // this process has a user namespace of its own
+		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	case "filter": // as container runtimes do
+		err = refuseCall(unix.SYS_CLONE, unix.CLONE_NEWUSER)
+	case "mount": // as systems do that give a namespace without any right
+		err = refuseCall(unix.SYS_MOUNT, 0)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// refuseCall makes a system call fail in this process and all that it starts,
+// where the first argument has a bit of flag set or there is none.
+func refuseCall(nr, flag uint32) error {
+	check := bpf.Instruction(bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: flag, SkipFalse: 1})
+	if flag == 0 {
+		check = bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 0}
+	}
+	raw, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: offNumber, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 3},
+		bpf.LoadAbsolute{Off: offArg0, Size: 4},
+		check,
+		bpf.RetConstant{Val: retEPERM},
+		bpf.RetConstant{Val: retAllow},
+	})
+	if err != nil {
+		return err
+	}
+	code := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// TestWithoutNamespaces runs the tests below on a machine that has no namespaces
+// to give, for each of the reasons that there are.
+func TestWithoutNamespaces(t *testing.T) {
+	if os.Getenv(restrictEnv) != "" {
+		return
+	}
+	needStrict(t)
+	for _, how := range []string{"setting", "filter", "mount"} {
+		t.Run(how, func(t *testing.T) {
+			exe, err := os.Executable()
+			require.NoError(t, err)
+			run := "^(TestBareLevel|TestBareOverlay|TestBareWrites|TestBareWay)$"
+			if how == "setting" { // from here on all is the same
+				run = "^(TestBare.*|TestDaemons)$"
+			}
+			cmd := exec.Command(exe, "-test.v", "-test.run", run)
+			cmd.Env = []string{restrictEnv + "=" + how, "TMPDIR=" + os.Getenv("TMPDIR"), "PATH=/usr/bin:/bin"}
+			if how == "setting" {
+				cmd.SysProcAttr, err = namespaces(true, []string{"network", "processes", "messages"})
+				require.NoError(t, err)
+				cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER
+				cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_RESOURCE}
+			}
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			require.NoError(t, cmd.Run(), said.String())
+			require.Contains(t, said.String(), "--- PASS: TestBareWrites", said.String())
+			require.NotContains(t, said.String(), "SKIP", said.String())
+		})
+	}
+}
+
+func bareOnly(t *testing.T) {
+	if os.Getenv(restrictEnv) == "" {
+		t.Skip("run by TestWithoutNamespaces")
+	}
+}
+
+// bareRun runs a script with a root that it writes directly and one that it only
+// reads.
+func bareRun(t *testing.T, root, other, script string) (string, Exit, Reached) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	p, err := Start(context.Background(), "", Spec{
+		Argv: []string{"sh", "-c", script}, Dir: root, Env: []string{"PATH=/usr/bin:/bin", "OTHER=" + other}, Require: Partial,
+		Roots: []Root{{Dir: root, View: Direct}, {Dir: other, View: Read}},
+	}, Stdio{Out: w, Err: w})
+	_ = w.Close()
+	require.NoError(t, err)
+	out, err := io.ReadAll(r)
+	require.NoError(t, err)
+	exit, err := p.Wait()
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	require.NoDirExists(t, p.scratch)
+	return string(out), exit, p.Reached()
+}
+
+// TestBareLevel: what is missing is told, and more than there is is refused.
+func TestBareLevel(t *testing.T) {
+	bareOnly(t)
+	_, exit, reached := bareRun(t, newRoot(t), newRoot(t), "true")
+	require.Zero(t, exit.Code)
+	require.Equal(t, Partial, reached.Level)
+	require.True(t, slices.ContainsFunc(reached.Missing, func(m string) bool { return strings.HasPrefix(m, "namespaces: ") }), reached.Missing)
+	_, err := Start(context.Background(), "", Spec{Argv: []string{"true"}, Require: Strict}, Stdio{})
+	require.ErrorIs(t, err, ErrLevel)
+	require.ErrorContains(t, err, "namespaces: ")
+}
+
+// TestBareOverlay: what cannot be had is refused before the program starts, with
+// the root and the reason.
+func TestBareOverlay(t *testing.T) {
+	bareOnly(t)
+	root := newRoot(t)
+	for _, r := range []Root{{Dir: root, View: Overlay}, {Dir: root, View: Read, Masked: []string{"a"}}} {
+		_, err := Start(context.Background(), "", Spec{Argv: []string{"touch", root + "/ran"}, Roots: []Root{r}}, Stdio{})
+		var none NoOverlayError
+		require.ErrorAs(t, err, &none)
+		require.Equal(t, root, none.Root)
+		require.NoFileExists(t, root+"/ran")
+	}
+	var is unix.Stat_t
+	require.NoError(t, unix.Stat(root, &is))
+	_, err := Start(context.Background(), "", Spec{Argv: []string{"true"}, Roots: []Root{{Dir: newRoot(t), View: Read, Dev: uint64(is.Dev), Ino: is.Ino}}}, Stdio{}) //nolint:unconvert // other widths elsewhere
+	require.ErrorContains(t, err, "another folder is there")
+}
+
+// TestBareWrites: a program writes in its root and in a /tmp of its own, and
+// nowhere else.
+func TestBareWrites(t *testing.T) {
+	bareOnly(t)
+	root, other := newRoot(t), newRoot(t)
+	beside := filepath.Dir(root)
+	require.NoError(t, os.WriteFile(filepath.Join(beside, "secret"), []byte("secret"), 0o666))
+	out, exit, _ := bareRun(t, root, other, `
+		printf new > a; mkdir -p n/m; mv d e; ln -s a l2; printf x > "$TMPDIR/t" && cat "$TMPDIR/t" "$OTHER/a"
+		(printf y > "$OTHER/a"; cat ../secret; printf y > ../secret; ls ..; cat /proc/1/environ; cat /etc/shadow; printf y > /tmp/remit-was-here) 2>/dev/null
+		ln ../secret hard 2>/dev/null; mv a .. 2>/dev/null
+		true`)
+	require.Zero(t, exit.Code)
+	require.Equal(t, "xa", out)
+	for name, want := range map[string]string{root + "/a": "new", root + "/e/x": "d/x", other + "/a": "a", beside + "/secret": "secret"} {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, string(data), name)
+	}
+	require.NoFileExists(t, root+"/hard")
+	require.NoFileExists(t, "/tmp/remit-was-here")
+}
+
+// TestBareBreakout tries the ways out that are closed without namespaces too.
+func TestBareBreakout(t *testing.T) {
+	bareOnly(t)
+	o := makeOutside(t)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	open := []string{
+		"look outside", "chmod outside", "times outside", "attribute outside", "see a process", "control groups",
+		"write into the root itself", "read what is masked", "fill the memory", // a root that is written directly, with no bound
+	}
+	for _, p := range probes() {
+		if slices.Contains(open, p.name) || slices.Contains(p.stops, "namespaces") {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			sb, err := Start(context.Background(), "", Spec{
+				Argv: []string{exe}, Env: append([]string{probeEnv + "=" + p.name}, o.env...), System: append(System(), exe),
+				Roots: []Root{{Dir: o.root, View: Direct}}, Limits: Limits{Data: 1 << 30}, Require: Partial,
+			}, Stdio{Out: w, Err: w})
+			_ = w.Close()
+			require.NoError(t, err)
+			said, err := io.ReadAll(r)
+			require.NoError(t, err)
+			exit, err := sb.Wait()
+			require.NoError(t, err)
+			require.NoError(t, sb.Close())
+			require.NotZero(t, exit.Code, "it led out: %s", said)
+		})
+	}
+}
+
+// TestBareParentDies: a shim that is no process 1 ends its programs all the same
+// when its parent is gone.
+func TestBareParentDies(t *testing.T) {
+	bareOnly(t)
+	p, r := daemons(t, context.Background(), 3, "+")
+	_, err := io.ReadFull(r, make([]byte, len("daemons\n")))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Shutdown(int(p.socket.Fd()), syscall.SHUT_RDWR)) // what the kernel does then
+	_, err = io.ReadAll(r)
+	require.NoError(t, err)
+}

@@ -1,0 +1,83 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWay: which way a root gets, and why.
+func TestWay(t *testing.T) {
+	needStrict(t)
+	root := newRoot(t)
+	upper, err := os.MkdirTemp(filepath.Dir(root), "upper")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, Discard(upper)) })
+	w, err := Probe(context.Background(), "", root, upper)
+	require.NoError(t, err)
+	require.Equal(t, Way{Reached: Reached{Level: Strict, Landlock: w.Landlock}, View: Overlay}, w)
+
+	// What the folder for written files lies in cannot take an overlay: it is none.
+	file := filepath.Join(root, "a")
+	w, err = Probe(context.Background(), "", root, file)
+	require.NoError(t, err)
+	require.Equal(t, Direct, w.View)
+	require.Contains(t, w.Why, "upper folder")
+	require.Equal(t, Strict, w.Level)
+
+	_, err = Probe(context.Background(), "", file, "")
+	require.Error(t, err)
+	_, err = Probe(context.Background(), "", root+"/none", "")
+	require.Error(t, err)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("gone")
+	cancel(gone)
+	_, err = Probe(ctx, "", root, "")
+	require.ErrorIs(t, err, gone)
+}
+
+// TestBareWay: without namespaces a root is shown as it is, and the reason is told.
+func TestBareWay(t *testing.T) {
+	bareOnly(t)
+	w, err := Probe(context.Background(), "", newRoot(t), "")
+	require.NoError(t, err)
+	require.Equal(t, Direct, w.View)
+	require.Contains(t, w.Why, "without namespaces")
+	require.Equal(t, Partial, w.Level)
+}
+
+// TestTrapForeignOwner: what belongs to somebody else, or to another group of the
+// same user, cannot be copied up by an ordinary user's overlay. It is found, and
+// named, before a program runs into it.
+func TestTrapForeignOwner(t *testing.T) {
+	needStrict(t)
+	root := newRoot(t)
+	name, err := Foreign(context.Background(), root)
+	require.NoError(t, err)
+	require.Empty(t, name)
+	if os.Getuid() != 0 {
+		w, err := Probe(context.Background(), "", "/usr/bin", "")
+		require.NoError(t, err)
+		require.Equal(t, Direct, w.View)
+		require.Contains(t, w.Why, ". belongs to")
+		return
+	}
+	// The root user has everybody's number, so an overlay copies everybody's files,
+	// where their bits allow it: a program of the root user has no capability.
+	require.NoError(t, os.Chmod(filepath.Join(root, "d", "x"), 0o666))
+	require.NoError(t, os.Chown(filepath.Join(root, "d", "x"), 4321, 4321))
+	name, err = Foreign(context.Background(), root)
+	require.NoError(t, err)
+	require.Empty(t, name)
+	p, out := runIn(t, root, "printf more >> d/x && stat -c %u d/x")
+	require.Equal(t, "4321\n", out)
+	changes, err := p.Changes(root)
+	require.NoError(t, err)
+	require.Len(t, changes, 3)
+}
