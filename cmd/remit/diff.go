@@ -51,6 +51,7 @@ func (a *app) diffCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &p)
+	movedFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd

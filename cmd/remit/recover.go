@@ -24,6 +24,7 @@ func (a *app) recoverCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), &p, asJSON) },
 	}
 	placeFlags(cmd, &p)
+	movedFlag(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

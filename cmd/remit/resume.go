@@ -36,6 +36,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &f.place)
+	movedFlag(cmd, &f.place)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -53,7 +54,11 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	rt, err := a.newRuntime(j, agent.Policy(engine), agent.Wait())
+	opts, err := f.rootsNow()
+	if err != nil {
+		return err
+	}
+	rt, err := a.newRuntime(j, append(opts, agent.Policy(engine), agent.Wait())...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}

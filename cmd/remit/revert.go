@@ -50,6 +50,7 @@ func (a *app) revertCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &p)
+	movedFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
 	cmd.Flags().BoolVar(&preview, "preview", false, "say what would become of each file, and do nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "take along what later transactions changed on top")
@@ -74,6 +75,7 @@ func (a *app) redoCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &p)
+	movedFlag(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -156,9 +158,9 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	var opts []agent.Option
-	if p.workspace != "" {
-		opts = append(opts, agent.Root("workspace", p.workspace))
+	opts, err := p.rootsNow()
+	if err != nil {
+		return err
 	}
 	rt, err := a.newRuntime(j, opts...)
 	if err != nil {

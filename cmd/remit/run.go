@@ -231,11 +231,8 @@ func programsOn(j revert.Journal, least process.Level) (*process.Driver, error) 
 // rootOptions are the workspace and the other roots, and their folders.
 func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err error) {
 	for _, r := range append([]string{"workspace=" + f.folder()}, f.roots...) {
-		name, dir, ok := strings.Cut(r, "=")
-		if !ok || name == "" || dir == "" {
-			return nil, nil, &problem{code: exitUsage, what: fmt.Sprintf("--root %q names no folder", r), fix: "write --root NAME=DIR"}
-		}
-		if dir, err = realFolder(dir); err != nil {
+		name, dir, err := rootOf(r)
+		if err != nil {
 			return nil, nil, err
 		}
 		opts, folders = append(opts, agent.Root(name, dir)), append(folders, dir)

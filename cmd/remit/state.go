@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -19,6 +21,7 @@ import (
 // place says which workspace, and where its journal is kept.
 type place struct {
 	workspace, state string
+	moved            []string // NAME=DIR: where the folders of roots are by now
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
 
@@ -26,6 +29,37 @@ type place struct {
 func placeFlags(cmd *cobra.Command, p *place) {
 	cmd.Flags().Var(folderFlag{&p.workspace}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
 	cmd.Flags().Var(folderFlag{&p.state}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
+}
+
+// movedFlag adds the flag that names folders which are not where a record says.
+func movedFlag(cmd *cobra.Command, p *place) {
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, if it was moved, as `NAME=DIR`")
+}
+
+// rootsNow are the roots that a command line names beside those of the record.
+func (p *place) rootsNow() (opts []agent.Option, err error) {
+	named := p.moved
+	if p.workspace != "" && !slices.ContainsFunc(named, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
+		named = append([]string{"workspace=" + p.workspace}, named...)
+	}
+	for _, r := range named {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, agent.Root(name, dir))
+	}
+	return opts, nil
+}
+
+// rootOf reads NAME=DIR.
+func rootOf(text string) (name, dir string, err error) {
+	name, dir, ok := strings.Cut(text, "=")
+	if !ok || name == "" || dir == "" {
+		return "", "", &problem{code: exitUsage, what: fmt.Sprintf("--root %q names no folder", text), fix: "write --root NAME=DIR"}
+	}
+	dir, err = realFolder(dir)
+	return name, dir, err
 }
 
 // folderFlag is a flag that names a folder. An empty one is refused: it is what
