@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +21,19 @@ func TestReadmeHoldsTheProgram(t *testing.T) {
 	for _, command := range []string{"`make run`", "`make test`"} {
 		require.Contains(t, string(readme), command)
 	}
+}
+
+// What the README says that it prints names the line of the rule as it is.
+func TestReadmeHoldsTheAnswer(t *testing.T) {
+	const reason = "the history of the repository is out of reach"
+	pack, err := os.ReadFile(filepath.Join("..", "..", "policies", "workspace", "workspace.rego"))
+	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	before, _, found := strings.Cut(string(pack), reason)
+	require.True(t, found)
+	line := 1 + strings.Count(before, "\n")
+	require.Contains(t, string(readme), fmt.Sprintf("file_write: denied: %s (builtin:workspace/workspace.rego:%d) (call c_", reason, line))
 }
 
 func TestFirstTenMinutes(t *testing.T) {
