@@ -27,7 +27,7 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 		for _, a := range accesses {
 			resources = append(resources, a.Resource)
 		}
-		w := &world{World: files.World(lookup, rt.host, rt.journal, resources, changes), changes: changes}
+		w := &world{World: rt.widened(files.World(lookup, rt.host, rt.journal, resources, changes), changes), changes: changes}
 		for _, s := range rt.schemes {
 			if a, ok := s.(revert.Atomic); ok {
 				w.atomic = append(w.atomic, a)

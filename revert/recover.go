@@ -196,7 +196,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		return s, err
 	}
 	if known && took && c.Confined() {
-		return r.found(ctx, rec, c, s, Verified{Verdict: string(Applied), Findings: []string{"its transaction committed"}})
+		return r.found(ctx, w, rec, c, s, Verified{Verdict: string(Applied), Findings: []string{"its transaction committed"}})
 	}
 	untouched := known && !took
 	if !untouched {
@@ -217,11 +217,11 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	finding := Finding(looked.Verdict)
 	switch {
 	case finding == Applied:
-		return r.found(ctx, rec, c, s, looked)
+		return r.found(ctx, w, rec, c, s, looked)
 	case finding == AbsentYet && untouched:
 		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
 	case finding == Partial && !c.Confined():
-		return r.found(ctx, rec, c, s, looked)
+		return r.found(ctx, w, rec, c, s, looked)
 	case c.doubt: // what one attempt came to says nothing of the one before
 		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "it was released before, and " + why})
 	case c.Confined():
@@ -232,16 +232,31 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 }
 
 // found ends a call whose effect, or a part of it, is there.
-func (r *Reverter) found(ctx context.Context, rec Recorder, c *Call, s Settled, looked Verified) (Settled, error) {
+func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, looked Verified) (Settled, error) {
 	s.As, s.Why = PhaseDone, "its effect is "+looked.Verdict
 	looked.Phase, looked.OK = "recovery", Finding(looked.Verdict) == Applied
 	if !looked.OK {
 		looked.Why = "only a part of the effect is there"
 	}
 	return s, rec.Write(ctx, Write{Lines: []Line{
-		{Call: c.Ref.Call, Body: &Done{Recovered: true, Output: []byte("null")}},
+		{Call: c.Ref.Call, Body: &Done{Recovered: true, Output: []byte("null"), Posts: w.posts(ctx, c)}},
 		{Call: c.Ref.Call, Body: &looked},
 	}, Durable: true})
+}
+
+// posts are the versions that only the answers to an interrupted call would have
+// told: those that are there now, since its Verify says that they are its own.
+func (w Ways) posts(ctx context.Context, c *Call) (posts []Post) {
+	for _, ch := range c.Changes {
+		s, ok := w.scheme(ch.Scheme)
+		if !ok || ch.Post.Known() {
+			continue
+		}
+		if now, err := s.Settle(ctx, ch); err == nil && now.Known() {
+			posts = append(posts, Post{N: ch.N, Post: now})
+		}
+	}
+	return posts
 }
 
 func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {

@@ -22,8 +22,9 @@ type admitted struct {
 	input  []byte // canonical
 	digest string // of the input
 	exact  []perm.ResourceAccess
-	bound  perm.Set // what the call may ask for while it runs
-	veil   *veil    // what is not written down or shown of it
+	class  revert.EffectClass // of this call
+	bound  perm.Set           // what the call may ask for while it runs
+	veil   *veil              // what is not written down or shown of it
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
@@ -62,7 +63,24 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if a.sums, err = t.t.sums(value); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
+	a.class = t.classOf(a.input)
 	return a, nil
+}
+
+// classOf is the class of one call. A function that panics, or names none, leaves the
+// tool's own.
+func (t Tool) classOf(input []byte) (class revert.EffectClass) {
+	defer func() {
+		if recover() != nil {
+			class = t.Class()
+		}
+	}()
+	if f := t.t.spec.ClassOf; f != nil {
+		if class = f(slices.Clone(input)); class.Valid() {
+			return class
+		}
+	}
+	return t.Class()
 }
 
 func (l *Line) unknownTool(name string) error {

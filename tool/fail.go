@@ -113,7 +113,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 		return provenBack
 	case errors.As(m.err, &none), errors.As(m.err, &blocked):
 		return provenByTool
-	case i.tool.Class() == revert.Pure:
+	case i.class == revert.Pure:
 		return provenPure
 	case m.running: // what is absent now may be there in a moment
 		return noProof

@@ -39,7 +39,7 @@ func weighing(d perm.Decision, effect perm.Effect) []perm.Reason {
 // cannotWait says why a call cannot be held, "" where it can be, or where its
 // transaction commits already.
 func (a admitted) cannotWait(dynamic bool) string {
-	class := a.tool.Class()
+	class := a.class
 	switch {
 	case a.released != nil:
 		return ""
@@ -78,7 +78,7 @@ func (l *Line) hold(ctx context.Context, p permitted, back func()) *Outcome {
 // grant still stands. A call that cannot be started has had no effect.
 func (l *Line) Release(ctx context.Context, c *revert.Call) Outcome {
 	p := permitted{admitted: admitted{
-		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &veil{input: c.Held.Input, pointers: c.Held.Redacted},
+		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &veil{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
 		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown,
 	}, seq: c.Held.Sequence, key: c.Held.Key, approval: c.Held.Approval}
 	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
@@ -127,7 +127,7 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 	if t.Digest() != ref.Digest {
 		return "tool", fmt.Errorf("the declaration of tool %s is not the one that was decided about: it is %s, and was %s", ref.Name, t.Digest(), ref.Digest)
 	}
-	a.tool = t
+	a.tool, a.class = t, t.classOf(a.input)
 	value, err := decodeInput(a.input, l.p.Limits.Input)
 	if err == nil {
 		err = t.t.input.Validate(value)

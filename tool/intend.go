@@ -78,7 +78,7 @@ func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
 	s := p.tool.t.spec
 	return &revert.Started{
 		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.veil.shownInput(), InputDigest: p.digest,
-		Class: p.tool.Class(), Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
+		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
 		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.veil.hides(),
 	}, nil
 }

@@ -18,7 +18,7 @@ func (l *Line) Listed(ctx context.Context) (shown []Tool, err error) {
 	facts := l.p.Facts.Session()
 	for _, name := range l.p.Tools.Names() {
 		t, _ := l.p.Tools.Get(name) // Names lists what is there
-		hidden, why := l.hides(ctx, admitted{tool: t, input: []byte("null"), veil: &veil{}, counted: facts})
+		hidden, why := l.hides(ctx, admitted{tool: t, class: t.Class(), input: []byte("null"), veil: &veil{}, counted: facts})
 		if why != nil {
 			err = fmt.Errorf("whether tool %s is listed cannot be told: %w", name, why)
 			continue

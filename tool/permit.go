@@ -128,7 +128,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	case holds(d) && a.cannotWait(dynamic) != "":
 		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
 	case d.Effect() == perm.Deny:
-		return deny("policy", d, reasonText(d)+unmatched(a.tool, access, d))
+		return deny("policy", d, reasonText(d)+unmatched(a, access, d))
 	}
 	for _, limit := range d.Limits() {
 		if over := limit.Over(a.counted, a.tool.Name(), a.sums); over != "" {
@@ -137,7 +137,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 			return deny("policy", d, reasonText(d))
 		}
 	}
-	if unmet := unmetRequirement(a.tool, d); unmet != "" {
+	if unmet := unmetRequirement(a.tool, a.class, d); unmet != "" {
 		return deny("policy", d, unmet)
 	}
 	return d, nil
@@ -181,7 +181,7 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
-			EffectClass: string(a.tool.Class()), Declared: s.EffectClass != "", Batch: batch,
+			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch,
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic},
 		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
@@ -241,7 +241,7 @@ func merged[E comparable](all, more []E) []E {
 
 // unmetRequirement returns the first thing that a policy requires and the tool
 // does not have.
-func unmetRequirement(t Tool, d perm.Decision) string {
+func unmetRequirement(t Tool, class revert.EffectClass, d perm.Decision) string {
 	s := t.t.spec
 	for _, r := range d.Details().Requires {
 		met, fix := false, ""
@@ -249,7 +249,7 @@ func unmetRequirement(t Tool, d perm.Decision) string {
 		case "verify":
 			met, fix = s.Verify != nil, "the tool declares no Verify"
 		case "revert":
-			met, fix = t.CanRevert(), "calls of the tool cannot be taken back"
+			met, fix = t.CanRevert() || class == revert.Pure, "calls of the tool cannot be taken back"
 		case "sandbox":
 			met, fix = s.Confinement == Sandbox, "the tool does not run in the sandbox"
 		case "preview":
@@ -265,12 +265,12 @@ func unmetRequirement(t Tool, d perm.Decision) string {
 }
 
 // unmatched says what was asked for, where no rule had a word about it.
-func unmatched(t Tool, a perm.ResourceAccess, d perm.Decision) string {
+func unmatched(call admitted, a perm.ResourceAccess, d perm.Decision) string {
 	if slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.At != "" }) {
 		return ""
 	}
-	class := string(t.Class())
-	if t.t.spec.EffectClass == "" {
+	class := string(call.class)
+	if call.tool.t.spec.EffectClass == "" {
 		class += ", undeclared"
 	}
 	return fmt.Sprintf(": %s (effect class %s)", a, class)

@@ -49,8 +49,11 @@ type Spec struct {
 	Counters map[string]string
 
 	EffectClass revert.EffectClass // empty: undeclared, counts as pivot
-	Confinement Confinement        // empty: trusted
-	Destination Destination        // empty: model-chosen
+	// ClassOf returns the class of one call, where some inputs have a milder effect
+	// than others; empty is EffectClass. It only computes: no effects.
+	ClassOf     func(in json.RawMessage) revert.EffectClass
+	Confinement Confinement // empty: trusted
+	Destination Destination // empty: model-chosen
 
 	Execute     Execute
 	Verify      verify.Verifier // nil: the verdict is cannot_tell

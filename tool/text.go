@@ -9,7 +9,7 @@ import (
 // outcome begins an outcome with what is known of a permitted call.
 func (l *Line) outcome(p permitted, s Status) Outcome {
 	out := Outcome{
-		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.tool.Name(), Status: s, EffectClass: p.tool.Class(), Changes: []Change{},
+		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.tool.Name(), Status: s, EffectClass: p.class, Changes: []Change{},
 	}
 	record := p.veil.decision(p.decision)
 	out.Decision = &record

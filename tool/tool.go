@@ -87,8 +87,10 @@ func checkSpec(s Spec) error {
 		return errors.New("no Go function runs in the sandbox; only remit's own tools that start programs do")
 	case s.EffectClass == revert.Reversible && s.Revert == nil && s.Confinement != Handles && s.Confinement != Sandbox:
 		return errors.New("a reversible tool either acts only through handles, which tool.Confined(tool.Handles) declares, or has a Revert")
-	case s.EffectClass == revert.Compensable && s.Revert == nil:
-		return errors.New("a compensable tool needs a Revert: without one nothing would be taken back")
+	case s.EffectClass == revert.Compensable && s.Revert == nil && s.Confinement != Handles:
+		return errors.New("a compensable tool has a Revert, or acts only through handles, which tool.Confined(tool.Handles) declares: else nothing would be taken back")
+	case s.ClassOf != nil && s.EffectClass == "":
+		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
 	case s.Hints.Timeout < 0:
 		return errors.New("a negative timeout")
 	}
@@ -168,7 +170,7 @@ func (t Tool) CanVerify() bool { return t.Verifier().IsPresent() }
 // or because it is pure, or reversible through handles.
 func (t Tool) CanRevert() bool {
 	s := t.look()
-	return s.Revert != nil || s.EffectClass == revert.Pure || s.EffectClass == revert.Reversible
+	return s.Revert != nil || s.EffectClass == revert.Pure || s.EffectClass == revert.Reversible || s.EffectClass == revert.Compensable
 }
 
 // Grant returns what a session needs for any call of the tool: its needs, and
@@ -204,6 +206,7 @@ type declaration struct {
 	Output      rawJSON               `json:"output"`
 	Needs       []perm.ResourceAccess `json:"needs"`
 	Computed    bool                  `json:"computed_access"`
+	Classes     bool                  `json:"computed_class,omitempty"`
 	EffectClass string                `json:"effect_class"`
 	Confinement Confinement           `json:"confinement"`
 	Destination Destination           `json:"destination"`
@@ -221,7 +224,7 @@ func (t *tool) declarationDigest() (string, error) {
 	s := t.spec
 	d := declaration{
 		Name: s.Name, Description: s.Description, Version: s.Version, Tags: s.Tags,
-		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil,
+		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil, Classes: s.ClassOf != nil,
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion, Provenance: s.Provenance,
 		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters,

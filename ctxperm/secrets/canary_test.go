@@ -189,8 +189,11 @@ func leaky(t *testing.T) []tool.Tool {
 		return verify.Applied("is " + values["undoes"])
 	}
 	undoes.Revert = func(context.Context, tool.RevertContext) error { return errors.New("no way with " + values["undoes"]) }
+	stays := undoes
+	stays.Name = "stays"
+	stays.Revert = func(context.Context, tool.RevertContext) error { return nil } // and its Verify finds the effect all the same
 	var out []tool.Tool
-	for _, s := range append(specs, checked, undoes) {
+	for _, s := range append(specs, checked, undoes, stays) {
 		made, err := tool.FromSpec(s)
 		require.NoError(t, err)
 		out = append(out, made)
@@ -264,7 +267,7 @@ func TestCanaries(t *testing.T) {
 	}
 	found := strings.Join(find(written, control), "\n")
 	for _, place := range []string{
-		"outcome of tells", "outcome of fails", "outcome of loses", "outcome of blocks", "outcome of checked", "reports of undoes", "progress", "state journal",
+		"outcome of tells", "outcome of fails", "outcome of loses", "outcome of blocks", "outcome of checked", "reports of undoes", "reports of stays", "progress", "state journal",
 	} {
 		require.Contains(t, found, "raw in "+place)
 	}

@@ -43,6 +43,7 @@ var siblings = [][2]string{
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/schema", "internal/canon"},
 	{"internal/schema", "internal/nearest"},
+	{"ctxperm/web", "ctxperm/secrets"}, // credentials; where their values are kept is below it, and not linked
 }
 
 // owner says who may import a package, in code and, besides those, in tests.
@@ -58,6 +59,8 @@ var owners = []owner{
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp"}, tests: []string{"..."}},
+	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
+	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
 	// Both import testing and testify, and with it net/http, in code that is not a test.
@@ -79,6 +82,14 @@ var reaches = []reach{
 	{
 		from:  []string{"internal/shim", "internal/sandbox/first"},
 		never: []string{"context", "encoding/json", "net", "os/exec", "os/signal", "path/filepath", "golang.org/x/net/..."},
+	},
+	{
+		from:  []string{"ctxperm/secrets", "ctxperm/secrets/keyring", "ctxperm/secrets/vault"},
+		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing"},
+	},
+	{
+		from:  []string{"ctxperm/secrets", "ctxperm/web", "tool/builtin/web"},
+		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "testing", "filippo.io/age", "github.com/zalando/go-keyring"},
 	},
 	{from: []string{"revert"}, never: []string{"perm/...", "tool/...", "verify/...", "ctxperm/..."}},
 }

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// worldly is a driver whose handles change what a verifier can look at.
+type worldly interface {
+	Kinds() []perm.Kind
+	World(k line.Key, changes []revert.Change) verify.World
+}
+
+// worlds are those of files and of drivers, by the kind of a resource.
+type worlds struct {
+	verify.World
+
+	of map[string]verify.World
+}
+
+func (rt *Runtime) widened(w verify.World, changes []revert.Change) verify.World {
+	all := worlds{World: w, of: map[string]verify.World{}}
+	for _, d := range rt.drivers {
+		driver, ok := d.(worldly)
+		if !ok {
+			continue
+		}
+		own := driver.World(line.NewKey(), changes)
+		for _, kind := range driver.Kinds() {
+			if _, taken := all.of[string(kind)]; !taken { // a handle finds the first driver of its type, too
+				all.of[string(kind)] = own
+			}
+		}
+	}
+	if len(all.of) == 0 {
+		return w
+	}
+	return all
+}
+
+func (w worlds) at(resource string) verify.World {
+	kind, _, _ := strings.Cut(resource, "://")
+	if own, ok := w.of[kind]; ok {
+		return own
+	}
+	return w.World
+}
+
+// Version looks in the world of the resource's kind.
+func (w worlds) Version(ctx context.Context, resource string) (string, error) {
+	return w.at(resource).Version(ctx, resource)
+}
+
+// Open reads in the world of the resource's kind.
+func (w worlds) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+	return w.at(resource).Open(ctx, resource)
+}
+
+// Before reads in the world of the resource's kind.
+func (w worlds) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+	return w.at(resource).Before(ctx, resource)
+}

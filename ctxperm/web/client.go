@@ -1,0 +1,233 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/secrets"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Options say what a Client may do. The zero Options reach the public internet
+// alone, without credentials.
+type Options struct {
+	// Allow are networks beside the public internet. Which of them a call reaches is
+	// decided like any access, by the name or address in its URL.
+	Allow []Network
+	// CAs are trusted instead of the system's.
+	CAs *x509.CertPool
+	// Credentials are added to requests to their origins.
+	Credentials []Credential
+	// Secrets is where the credentials' values are; give it to the runtime, too.
+	Secrets *secrets.Store
+	// Resolver is asked for addresses; nil: the system's.
+	Resolver *net.Resolver
+	// Timeout bounds one exchange, body included; default 30 seconds.
+	Timeout time.Duration
+	// MaxBody bounds an answer in bytes, unpacked; default 8 MiB.
+	MaxBody int64
+	// MaxRatio bounds how much an answer may grow when it is unpacked; default 100.
+	MaxRatio int
+	// MaxRedirects bounds how many are followed; default 5, negative none.
+	MaxRedirects int
+	// Late is how long after it was sent a request whose answer was lost may still take
+	// effect; default 2 minutes. Before that, what is not there is not known to be absent.
+	Late time.Duration
+}
+
+// Credential is a secret that is sent to one origin, in a header of each request.
+type Credential struct {
+	Origin string // scheme, host and port, such as https://api.example.com; https, or http on this machine
+	Header string // default: Authorization
+	Prefix string // what stands before the value; default, of Authorization: "Bearer "
+	Secret string // its name
+}
+
+// Client is the way to the network: the driver of this package. It is safe for
+// concurrent use.
+type Client struct {
+	opts      Options
+	transport *http.Transport
+	host      host.Host // of undo, which has no call
+	back      backs
+}
+
+// New makes a client.
+func New(o Options) (*Client, error) {
+	o.Timeout = positive(o.Timeout, 30*time.Second)
+	o.MaxBody = positive(o.MaxBody, 8<<20)
+	o.MaxRatio = positive(o.MaxRatio, 100)
+	o.Late = positive(o.Late, 2*time.Minute)
+	if o.MaxRedirects == 0 {
+		o.MaxRedirects = 5
+	}
+	o.Allow = append([]Network{}, o.Allow...)
+	for _, n := range o.Allow {
+		if !n.prefix.IsValid() {
+			return nil, errors.New("web: a zero network is allowed: make it with ParseNetwork")
+		}
+	}
+	o.Credentials = append([]Credential{}, o.Credentials...)
+	for i := range o.Credentials {
+		if err := o.Credentials[i].complete(o.Secrets); err != nil {
+			return nil, fmt.Errorf("web: credential %d: %w", i+1, err)
+		}
+	}
+	c := &Client{opts: o, host: host.Real()}
+	dialer := &net.Dialer{Timeout: o.Timeout, Resolver: o.Resolver, ControlContext: c.guard}
+	dialer.SetMultipathTCP(false)
+	c.transport = &http.Transport{
+		Proxy:       nil, // a proxy would be asked for addresses that nobody here has seen
+		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: o.Timeout, ResponseHeaderTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
+		DisableCompression: true,
+		DisableKeepAlives:  true, // a request on a kept connection may be sent twice by itself
+	}
+	return c, nil
+}
+
+func positive[N int | int64 | time.Duration](n, otherwise N) N {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
+}
+
+func (c *Credential) complete(store *secrets.Store) error {
+	t, err := ParseURL(c.Origin)
+	switch {
+	case err != nil:
+		return fmt.Errorf("origin %q: %w", c.Origin, err)
+	case t.path() != "/" || t.query != "":
+		return fmt.Errorf("origin %q: valid is scheme, host and port alone", c.Origin)
+	case t.resource.Kind() != perm.KindHTTPS && !local(t.resource.Host()):
+		return fmt.Errorf("origin %q: a credential is sent by https, or on this machine", c.Origin)
+	case store == nil:
+		return errors.New("there are no Secrets to take it from")
+	}
+	if c.Header == "" {
+		c.Header = "Authorization"
+		if c.Prefix == "" {
+			c.Prefix = "Bearer "
+		}
+	}
+	if !token(c.Header) || !headerValue(c.Prefix+"x") {
+		return errors.New("its header or prefix is none")
+	}
+	if _, err := perm.KindSecret.Resource(c.Secret); err != nil {
+		return err
+	}
+	c.Origin = t.origin()
+	return nil
+}
+
+func local(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// Schemes restore what calls changed through this package.
+func (c *Client) Schemes() []revert.Scheme { return []revert.Scheme{scheme{c}} }
+
+// guard refuses a connection by the address that is really dialled, after the name
+// was resolved, whoever resolved it.
+func (c *Client) guard(_ context.Context, network, address string, _ syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return &AddressError{Address: network}
+	}
+	return checkAddress(address, c.opts.Allow)
+}
+
+// credential is what an origin is to be sent.
+func (c *Client) credential(t Target) (Credential, bool) {
+	for _, cr := range c.opts.Credentials {
+		if cr.Origin == t.origin() {
+			return cr, true
+		}
+	}
+	return Credential{}, false
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	method string
+	to     Target
+	header http.Header
+	body   []byte
+}
+
+// sendError says how a request ended without an answer. Sent is false only where
+// not a byte of it can have reached the other side.
+type sendError struct {
+	sent bool
+	err  error
+}
+
+func (e *sendError) Error() string { return e.err.Error() }
+func (e *sendError) Unwrap() error { return e.err }
+
+// send does one exchange: one connection, one request, no redirect, nothing twice.
+func (c *Client) send(ctx context.Context, x exchange) (Response, error) {
+	where := x.method + " " + x.to.Masked()
+	u, err := x.to.url()
+	if err != nil {
+		return Response{}, &sendError{err: fmt.Errorf("%s: %w", where, err)}
+	}
+	var got atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { got.Store(true) }})
+	req, err := http.NewRequestWithContext(traced, x.method, u.String(), strings.NewReader(string(x.body)))
+	if err != nil {
+		return Response{}, &sendError{err: fmt.Errorf("%s: the request cannot be made", where)}
+	}
+	req.URL = u
+	if len(x.body) == 0 {
+		req.Body, req.GetBody, req.ContentLength = http.NoBody, nil, 0
+	}
+	req.Header = x.header.Clone()
+	req.Header.Set("Accept-Encoding", "gzip")
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "remit")
+	}
+	client := http.Client{Transport: c.transport, Timeout: c.opts.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		return Response{}, &sendError{sent: got.Load(), err: fmt.Errorf("%s: %w", where, plainError(err))}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := readBody(resp, c.opts.MaxBody, c.opts.MaxRatio)
+	if err != nil {
+		return Response{}, &sendError{sent: true, err: fmt.Errorf("%s: %w", where, plainError(err))}
+	}
+	return Response{Status: resp.StatusCode, Header: resp.Header, Body: body, URL: x.to}, nil
+}
+
+// plainError is an error without the URL, whose query may hold what no message
+// should; a refused address is a denial.
+func plainError(err error) error {
+	var refused *AddressError
+	var failed *url.Error
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w: %w", ctxperm.ErrDenied, refused)
+	case !errors.As(err, &failed):
+		return err
+	case failed.Timeout():
+		return fmt.Errorf("no answer in time: %w", failed.Err)
+	}
+	return failed.Err
+}

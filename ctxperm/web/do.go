@@ -1,0 +1,220 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+)
+
+// Request is what a tool asks of a service.
+type Request struct {
+	Method  string // GET, HEAD, POST, PUT, PATCH or DELETE
+	URL     string
+	Headers map[string]string
+	Body    []byte
+	Key     string // sent as Idempotency-Key; empty: none
+	Undo    *Undo  // how the effect is taken back; nil: there is no way back
+}
+
+// Response is what a service answered. Values of secrets that it repeated are taken
+// out.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	URL    Target // where the answer came from, after redirects
+}
+
+// OK reports whether the service says that it did what it was asked.
+func (r Response) OK() bool { return r.Status >= 200 && r.Status < 300 }
+
+// methods are those that can be asked for.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// Reads reports whether a method asks for no effect.
+func Reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// Do sends a request for the call that tc belongs to. It asks for "connect" with the
+// method to the URL's resource, and where a credential is configured for the origin
+// for the use of its secret. GET and HEAD follow redirects, each of which is asked
+// for like a request of its own; other methods do not.
+//
+// What can have an effect is on the journal before it is sent, with its way back
+// where the request names one; see Undo. An error that wraps ctxperm.ErrDenied says
+// that an access, or the address, was refused.
+func Do(ctx context.Context, tc ctxperm.ToolContext, r Request) (Response, error) {
+	c, err := ctxperm.DriverOf[*Client](ctx, tc)
+	if errors.Is(err, ctxperm.ErrNoDriver) {
+		return Response{}, fmt.Errorf("http: %w; make one with web.New, and give it to the runtime with agent.Driver", err)
+	}
+	if err != nil {
+		return Response{}, err
+	}
+	s, err := c.open(tc, r)
+	if err != nil {
+		return Response{}, err
+	}
+	if Reads(r.Method) {
+		return s.fetch(ctx)
+	}
+	return s.effect(ctx)
+}
+
+// sending is one request of a call on its way.
+type sending struct {
+	*Client
+	tc     ctxperm.ToolContext
+	call   *line.Call
+	req    Request
+	to     Target
+	header http.Header
+	origin string // of the first URL: credentials and headers go nowhere else
+}
+
+// open checks what can be told from the request alone.
+func (c *Client) open(tc ctxperm.ToolContext, r Request) (*sending, error) {
+	call := tc.Line(line.NewKey())
+	if !slices.Contains(methods, r.Method) {
+		return nil, fmt.Errorf("%w method: valid are %s", ctxperm.ErrInvalid, strings.Join(methods, ", "))
+	}
+	to, err := ParseURL(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	header, err := headersOf(r.Headers)
+	if err != nil {
+		return nil, err
+	}
+	if r.Key != "" {
+		if len(r.Key) > 255 || !headerValue(r.Key) {
+			return nil, fmt.Errorf("%w idempotency key: up to 255 characters of printable ASCII are valid", ctxperm.ErrInvalid)
+		}
+		header.Set("Idempotency-Key", r.Key)
+	}
+	if Reads(r.Method) && (len(r.Body) > 0 || r.Key != "" || r.Undo != nil) {
+		return nil, fmt.Errorf("%w request: %s has no body, no key and no way back", ctxperm.ErrInvalid, r.Method)
+	}
+	if int64(len(r.Body)) > c.opts.MaxBody {
+		return nil, fmt.Errorf("%w body: it has %d bytes; at most %d are sent", ctxperm.ErrInvalid, len(r.Body), c.opts.MaxBody)
+	}
+	s := &sending{Client: c, tc: tc, call: call, req: r, to: to, header: header, origin: to.origin()}
+	return s, s.free(to)
+}
+
+// free refuses a request that holds the value of a secret: only the runtime sends
+// one, and only to its origin.
+func (s *sending) free(to Target) error {
+	text := to.String() + "\n" + string(s.req.Body)
+	for name, values := range s.header {
+		text += "\n" + name + "\n" + strings.Join(values, "\n")
+	}
+	if s.call.Scrub(text) != text {
+		return fmt.Errorf("%w request: it holds the value of a secret; a credential is configured for its origin, and added there", ctxperm.ErrInvalid)
+	}
+	return nil
+}
+
+func connect(method string, t Target) perm.ResourceAccess {
+	return perm.ResourceAccess{Action: perm.Connect, Resource: t.resource.String(), Method: method}
+}
+
+// fetch reads, through redirects.
+func (s *sending) fetch(ctx context.Context) (Response, error) {
+	for hop := 0; ; hop++ {
+		resp, err := s.read(ctx)
+		if err != nil {
+			return Response{}, err
+		}
+		location := resp.Header.Get("Location")
+		if !redirects(resp.Status) || location == "" || s.opts.MaxRedirects < 0 {
+			return resp, nil
+		}
+		if hop >= s.opts.MaxRedirects {
+			return Response{}, fmt.Errorf("%s %s: more than %d redirects", s.req.Method, s.to.Masked(), s.opts.MaxRedirects)
+		}
+		next, err := s.to.follow(location)
+		if err == nil {
+			err = s.free(next)
+		}
+		if err != nil {
+			return Response{}, fmt.Errorf("%s %s: %w", s.req.Method, s.to.Masked(), err)
+		}
+		if next.origin() != s.origin { // also on the way back: whoever leads elsewhere chose where
+			s.origin = ""
+			s.header = http.Header{}
+		}
+		s.to = next
+	}
+}
+
+func redirects(status int) bool {
+	return slices.Contains([]int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, status)
+}
+
+// read asks for one URL and reads it.
+func (s *sending) read(ctx context.Context) (Response, error) {
+	permit, err := ctxperm.Authorize(ctx, s.tc, connect(s.req.Method, s.to))
+	if err != nil {
+		return Response{}, err
+	}
+	defer permit.End()
+	x := exchange{method: s.req.Method, to: s.to, header: s.header.Clone()}
+	if err := s.credit(ctx, &x); err != nil {
+		return Response{}, err
+	}
+	if err := s.call.Config().Recorder.Host().Point(ctx, "web.read"); err != nil {
+		return Response{}, err
+	}
+	resp, err := s.send(ctx, x)
+	return s.clean(resp), err
+}
+
+// credit adds the credential of the origin, if the call may use it.
+func (s *sending) credit(ctx context.Context, x *exchange) error {
+	cr, ok := s.credential(x.to)
+	if !ok || x.to.origin() != s.origin {
+		return nil
+	}
+	secret, err := s.opts.Secrets.Open(ctx, s.tc, cr.Secret)
+	if err != nil {
+		return err
+	}
+	value, err := secret.Reveal(line.NewKey())
+	if err != nil {
+		return err
+	}
+	return cr.add(x, value)
+}
+
+func (cr Credential) add(x *exchange, value string) error {
+	if !headerValue(cr.Prefix + value) {
+		return fmt.Errorf("secret %s cannot be sent in a header: valid is printable ASCII in one line", cr.Secret)
+	}
+	x.header.Set(cr.Header, cr.Prefix+value)
+	return nil
+}
+
+// clean takes values of secrets out of what a service repeated.
+func (s *sending) clean(r Response) Response {
+	r.Body = cleanBytes(s.call, r.Body)
+	for name, values := range r.Header {
+		for i := range values {
+			r.Header[name][i] = s.call.Scrub(values[i])
+		}
+	}
+	return r
+}
+
+func cleanBytes(call *line.Call, b []byte) []byte {
+	if out := call.Scrub(string(b)); out != string(b) {
+		return []byte(out)
+	}
+	return b
+}

@@ -1,0 +1,280 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// ErrConflict says that somebody else changed the thing at the same time, and that
+// the request came to nothing.
+var ErrConflict = errors.New("somebody else changed it at the same time")
+
+// ErrUnclear says that a request may have had its effect, and nobody knows.
+var ErrUnclear = errors.New("the request was sent, and its answer is lost")
+
+// effect sends a request that may change something. In this order, "=>" being a
+// barrier:
+//
+//	authorize; look at the item, and keep what it was; Intend(what is sent, pre, way back)
+//	=> send, only if the item still is what was looked at (If-Match, If-None-Match)
+//	   look at what is there now; for what the answer names: Intend(item, way back) =>
+//
+// An answer that never came leaves the version unknown; undo and recovery ask the
+// service.
+func (s *sending) effect(ctx context.Context) (Response, error) {
+	if err := s.req.Undo.check(s.to); err != nil {
+		return Response{}, err
+	}
+	e, err := s.prepare(ctx)
+	if err != nil {
+		return Response{}, err
+	}
+	defer e.permit.End()
+	host := s.call.Config().Recorder.Host()
+	if err := host.Point(ctx, "web.send"); err != nil {
+		e.nothing()
+		return Response{}, err
+	}
+	resp, err := s.send(ctx, e.x)
+	if perr := host.Point(ctx, "web.sent"); perr != nil {
+		return Response{}, perr
+	}
+	if err != nil {
+		var failed *sendError
+		if errors.As(err, &failed) && !failed.sent {
+			e.nothing()
+			return Response{}, err
+		}
+		return Response{}, fmt.Errorf("%w: %w", ErrUnclear, err)
+	}
+	resp = s.clean(resp)
+	return resp, e.settle(ctx, resp)
+}
+
+// effecting is an effect whose record is durable.
+type effecting struct {
+	*sending
+	permit ctxperm.Permit
+	x      exchange
+	n      int // number of its change
+	pre    revert.Token
+	item   *Target // nil: not known before the answer
+	back   Target  // with item
+	inv    inverse
+}
+
+func (s *sending) prepare(ctx context.Context) (e *effecting, err error) {
+	host := s.call.Config().Recorder.Host()
+	e = &effecting{sending: s, pre: unsent, inv: inverse{
+		Method: s.req.Method, URL: s.to.String(), Key: s.req.Key, Sent: host.Now(), Undo: s.req.Undo,
+	}}
+	e.x = exchange{method: s.req.Method, to: s.to, header: s.header.Clone(), body: s.req.Body}
+	if u := s.req.Undo; u != nil && !u.open() {
+		g, err := u.goalIn(nil, s.to)
+		if err != nil {
+			return nil, err
+		}
+		e.item, e.back = &g.item, g.back
+		e.inv.Item, e.inv.Back = g.item.String(), u.URL
+	}
+	if err := s.authorize(ctx, e); err != nil {
+		return nil, err
+	}
+	permit := e.permit
+	defer func() {
+		if err != nil {
+			permit.End()
+		}
+	}()
+	var blobs []revert.Blob
+	if e.item != nil {
+		if blobs, err = e.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.credit(ctx, &e.x); err != nil {
+		return nil, err
+	}
+	return e, e.intend(ctx, blobs)
+}
+
+// authorize asks for the request, and for the looks and the way back that are known
+// already: what could not be taken back for lack of a right is not begun.
+func (s *sending) authorize(ctx context.Context, e *effecting) (err error) {
+	accesses := []perm.ResourceAccess{connect(s.req.Method, s.to)}
+	if e.item != nil {
+		accesses = append(accesses, connect(http.MethodGet, *e.item), connect(s.req.Undo.method(), e.back))
+	}
+	if e.permit, err = ctxperm.Authorize(ctx, s.tc, accesses...); err != nil {
+		return err
+	}
+	if e.item == nil {
+		return nil // others may use the same URL meanwhile
+	}
+	if err = e.permit.Turn(ctx, e.item.resource.String()); err == nil {
+		return nil
+	}
+	e.permit.End()
+	return err
+}
+
+// look reads the item before the effect, keeps it where it is to be put back, and
+// binds the request to it.
+func (e *effecting) look(ctx context.Context) ([]revert.Blob, error) {
+	for _, c := range e.call.Changes() {
+		if c.Resource == e.item.resource.String() {
+			return nil, fmt.Errorf("%w request: the call has changed %s already; one call changes a thing once", ctxperm.ErrInvalid, e.item.Masked())
+		}
+	}
+	now, err := e.version(ctx, *e.item)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be looked at, so that nobody could take the call back: %w", e.item.Masked(), err)
+	}
+	e.pre = now.token()
+	if e.item.resource == e.to.resource {
+		switch {
+		case now.strong():
+			e.x.header.Set("If-Match", now.etag)
+		case !now.there && e.req.Method == http.MethodPut:
+			e.x.header.Set("If-None-Match", "*")
+		}
+	}
+	if !e.req.Undo.Before || !now.there {
+		return nil, nil
+	}
+	if e.call.Scrub(string(now.body)) != string(now.body) {
+		return nil, fmt.Errorf("%s holds the value of a secret, which the journal cannot keep for the way back", e.item.Masked())
+	}
+	e.inv.Media = now.media
+	blob, err := e.permit.Keep(ctx, bytes.NewReader(now.body))
+	return []revert.Blob{blob}, err
+}
+
+// version looks at an item for the call.
+func (s *sending) version(ctx context.Context, item Target) (version, error) {
+	x := exchange{method: http.MethodGet, to: item, header: http.Header{"Accept": s.header.Values("Accept")}}
+	if err := s.credit(ctx, &x); err != nil {
+		return version{}, err
+	}
+	resp, err := s.send(ctx, x)
+	if err != nil {
+		return version{}, err
+	}
+	return versionOf(resp)
+}
+
+// intend makes the change durable. What is not known by a URL of its own has the name
+// of its operation: requests to one collection are not in each other's way.
+func (e *effecting) intend(ctx context.Context, blobs []revert.Blob) error {
+	if u := e.req.Undo; u != nil && u.Replays && e.req.Key != "" && u.open() {
+		e.inv.Again = &again{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
+	}
+	change := revert.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
+	if e.item != nil {
+		change.Resource = e.item.resource.String()
+		if sent, err := canon.Canonicalize(e.req.Body, canon.DefaultLimits()); err == nil && len(sent) <= revert.InlineMax && e.item.resource == e.to.resource {
+			e.inv.Holds = sent
+		}
+	} else {
+		key := strings.TrimPrefix(e.call.Config().Key, "sha256:")
+		change.Resource = fmt.Sprintf("%s#%.12s.%d", e.to.resource, key, len(e.call.Changes())+1)
+	}
+	for _, b := range blobs {
+		change.Blobs = append(change.Blobs, b.Ref())
+	}
+	n, err := e.record(ctx, change, e.inv, blobs)
+	e.n = n
+	return err
+}
+
+func (e *effecting) record(ctx context.Context, c revert.Change, inv inverse, blobs []revert.Blob) (int, error) {
+	raw, err := canon.Marshal(inv)
+	if err != nil {
+		return 0, err
+	}
+	c.Inverse = raw
+	call := e.permit.Line(line.NewKey())
+	if call == nil {
+		return 0, ctxperm.ErrClosed
+	}
+	out, err := call.Intend(ctx, []revert.Change{c}, blobs)
+	if err != nil {
+		return 0, err
+	}
+	return out[0].N, nil
+}
+
+// nothing notes that the request had no effect.
+func (e *effecting) nothing() { e.permit.Landed(e.n, e.pre) }
+
+// settle notes what the effect left.
+func (e *effecting) settle(ctx context.Context, resp Response) error {
+	ctx = context.WithoutCancel(ctx) // half a record is worse than a late one
+	switch {
+	case resp.Status == http.StatusPreconditionFailed && e.x.header.Get("If-Match")+e.x.header.Get("If-None-Match") != "":
+		e.nothing()
+		return fmt.Errorf("%s %s: %w", e.req.Method, e.to.Masked(), ErrConflict)
+	case resp.Status >= 400 && resp.Status < 500 && resp.Status != http.StatusRequestTimeout:
+		e.nothing() // the service refused it
+		return nil
+	case resp.Status >= 500 || resp.Status == http.StatusRequestTimeout:
+		if e.req.Undo == nil {
+			return nil // the change says that nobody knows
+		}
+		return fmt.Errorf("%s %s: %w: the service answered %d", e.req.Method, e.to.Masked(), ErrUnclear, resp.Status)
+	case e.req.Undo == nil:
+		e.permit.Landed(e.n, sent)
+		return nil
+	case e.item == nil:
+		return e.settleMade(ctx, resp)
+	}
+	now, err := e.after(ctx, *e.item, resp)
+	if err == nil {
+		e.permit.Landed(e.n, now)
+	}
+	return err
+}
+
+// settleMade records what the answer names.
+func (e *effecting) settleMade(ctx context.Context, resp Response) error {
+	g, err := e.req.Undo.goalOf(resp.Body, e.to)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: the answer does not tell what was made: %w", e.req.Method, e.to.Masked(), ErrUnclear, err)
+	}
+	now, err := e.after(ctx, g.item, resp)
+	if err != nil {
+		return err
+	}
+	inv := e.inv
+	inv.Item, inv.Back, inv.Made, inv.Again = g.item.String(), g.back.String(), true, nil
+	made := revert.Change{Scheme: SchemeName, Resource: g.item.resource.String(), Kind: "create", Pre: revert.Absent, Post: now}
+	if _, err := e.record(ctx, made, inv, nil); err != nil {
+		return fmt.Errorf("%w: what it made could not be written down: %w", ErrUnclear, err)
+	}
+	e.permit.Landed(e.n, sent)
+	return nil
+}
+
+// after is the version that the effect left. Where the answer has an ETag and another
+// one is there by now, somebody was faster: the one of the answer is ours.
+func (e *effecting) after(ctx context.Context, item Target, resp Response) (revert.Token, error) {
+	now, err := e.version(ctx, item)
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s cannot be looked at: %w", e.req.Method, e.to.Masked(), ErrUnclear, item.Masked(), err)
+	}
+	opaque := func(etag string) string { return strings.TrimPrefix(etag, "W/") }
+	if ours := resp.Header.Get("Etag"); ours != "" && opaque(ours) != opaque(now.etag) && now.etag != "" && e.req.Method != http.MethodDelete {
+		return revert.Token("answered etag " + ours), nil
+	}
+	return now.token(), nil
+}

@@ -1,0 +1,4 @@
+package web
+
+// CheckAddress is what the dialler asks.
+var CheckAddress = checkAddress

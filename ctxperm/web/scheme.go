@@ -1,0 +1,437 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/revert"
+)
+
+// scheme takes back what requests did, from the journal alone: it looks at the
+// service, and sends what the change says if what is there still is what the call
+// left.
+type scheme struct{ *Client }
+
+// Name returns SchemeName.
+func (scheme) Name() string { return SchemeName }
+
+// backs remembers what an undo put back: the version that the service gave it stands
+// for the one that was meant. Another process that does not know it finds a conflict,
+// unless the content is the same.
+type backs struct {
+	mu   sync.Mutex // never held across a wait
+	same map[string]map[revert.Token]revert.Token
+}
+
+func (b *backs) put(resource string, now, meant revert.Token) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.same == nil {
+		b.same = map[string]map[revert.Token]revert.Token{}
+	}
+	b.same[resource] = map[revert.Token]revert.Token{now: meant}
+}
+
+func (b *backs) is(resource string, now, meant revert.Token) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return meant.Known() && b.same[resource][now] == meant
+}
+
+func readInverse(c revert.Change) (inv inverse, to Target, err error) {
+	if err := canon.Decode(c.Inverse, &inv); err != nil {
+		return inv, to, fmt.Errorf("what the change says of its way back cannot be read: %w", err)
+	}
+	to, err = ParseURL(inv.URL)
+	return inv, to, err
+}
+
+// ask sends a request of an undo, with the credential of its origin: the right to it
+// was given with the call. Nobody is shown the answer.
+func (s scheme) ask(ctx context.Context, x exchange) (Response, error) {
+	if x.header == nil {
+		x.header = http.Header{}
+	}
+	if cr, ok := s.credential(x.to); ok {
+		value, err := s.opts.Secrets.Read(ctx, line.NewKey(), cr.Secret)
+		if err != nil {
+			return Response{}, err
+		}
+		if err := cr.add(&x, value); err != nil {
+			return Response{}, err
+		}
+	}
+	return s.send(ctx, x)
+}
+
+func (s scheme) look(ctx context.Context, item Target) (version, error) {
+	resp, err := s.ask(ctx, exchange{method: http.MethodGet, to: item})
+	if err != nil {
+		return version{}, err
+	}
+	return versionOf(resp)
+}
+
+// seek asks the service what the key of a request made.
+func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g goal, there bool, err error) {
+	text, err := fill(inv.Undo.Find, func(name string) (string, bool) { return inv.Key, name == "key" })
+	if err != nil {
+		return g, false, err
+	}
+	where, err := ParseURL(text)
+	if err != nil {
+		return g, false, err
+	}
+	resp, err := s.ask(ctx, exchange{method: http.MethodGet, to: where})
+	switch {
+	case err != nil:
+		return g, false, err
+	case resp.Status == http.StatusNotFound:
+		return g, false, nil
+	case !resp.OK():
+		return g, false, fmt.Errorf("%s: the service answered %d", where.Masked(), resp.Status)
+	}
+	object, there, err := inv.Undo.found(resp.Body)
+	if err != nil || !there {
+		return g, false, err
+	}
+	g, err = inv.Undo.goalIn(object, to)
+	return g, err == nil, err
+}
+
+func (inv inverse) canSeek() bool { return inv.Undo != nil && inv.Undo.Find != "" && inv.Key != "" }
+
+// early reports whether a request whose answer was lost may still take effect.
+func (s scheme) early(inv inverse) bool {
+	age := s.host.Now().Sub(inv.Sent)
+	return age >= 0 && age < s.opts.Late
+}
+
+// Settle has nothing to put in order: a request is one step for the service. It says
+// what is there now; what may still come, or nobody can ask about, is not known.
+func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+	inv, to, err := readInverse(c)
+	if err != nil {
+		return "", nil // Plan reports it for this resource; others must go on
+	}
+	lost := !c.Post.Known()
+	switch {
+	case c.Post.Same(c.Pre):
+		return c.Pre, nil
+	case inv.Item != "":
+		item, err := ParseURL(inv.Item)
+		if err != nil {
+			return "", nil
+		}
+		now, err := s.look(ctx, item)
+		if err != nil || lost && !now.is(c.Pre) && !now.holds(inv.Holds) || lost && now.is(c.Pre) && s.early(inv) {
+			return "", nil
+		}
+		return s.named(c, now), nil
+	case inv.canSeek():
+		_, there, err := s.seek(ctx, inv, to)
+		switch {
+		case err != nil || !there && s.early(inv):
+			return "", nil
+		case there:
+			return sent, nil
+		}
+		return unsent, nil
+	}
+	return "", nil
+}
+
+// named is the token of what is there, by the name that the change knows it by.
+func (s scheme) named(c revert.Change, now version) revert.Token {
+	for _, known := range []revert.Token{c.Post, c.Pre} {
+		if s.same(c.Resource, now, known) {
+			return known
+		}
+	}
+	return now.token()
+}
+
+func (s scheme) same(resource string, now version, meant revert.Token) bool {
+	return now.is(meant) || s.back.is(resource, now.token(), meant)
+}
+
+// Plan looks at the service for each change, newest first, and sends nothing that has
+// an effect.
+func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, _ []revert.Blob, _ error) {
+	made := map[string]bool{} // URLs of requests whose effect a later change of the call is about
+	for _, c := range slices.Backward(changes) {
+		step := revert.Step{Of: []int{c.N}, Change: revert.Change{Scheme: SchemeName, Resource: c.Resource, Pre: c.Post}}
+		inv, to, err := readInverse(c)
+		switch {
+		case err != nil:
+			step.Plan, step.Why = revert.UndoFailed, err.Error()
+		case c.Post.Same(c.Pre):
+			step.Plan, step.Why = revert.Already, "the request had no effect"
+		case inv.Undo == nil:
+			step.Plan, step.Why = noWay(c, inv)
+		case inv.Item == "" && made[inv.URL+inv.Key]:
+			step.Plan, step.Why = revert.Already, "what it made is taken back by itself"
+		default:
+			s.plan(ctx, &step, c, inv, to)
+			made[inv.URL+inv.Key] = made[inv.URL+inv.Key] || inv.Made
+		}
+		if step.Plan == revert.Restored && inv.Undo.Before {
+			step.Change.Blobs = c.Blobs
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil, nil
+}
+
+func noWay(c revert.Change, inv inverse) (revert.UndoOutcome, string) {
+	if !c.Post.Known() {
+		return revert.UndoUnknown, "nobody knows whether the " + inv.Method + " had an effect, and it has no way back; look at the service"
+	}
+	return revert.UndoFailed, "a " + inv.Method + " was sent, and nothing takes it back"
+}
+
+// plan judges one change that has a way back.
+func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, inv inverse, to Target) {
+	var g goal
+	var err error
+	ours := false
+	switch {
+	case inv.Item != "":
+		g, err = inv.goal()
+	case inv.canSeek():
+		if g, ours, err = s.seek(ctx, inv, to); err == nil && !ours {
+			step.Plan, step.Why = s.missing(inv)
+			return
+		}
+	case inv.Again != nil:
+		s.counter(step, c, inv, nil, c.Pre)
+		step.Why = "asks the service by sending the same key again"
+		return
+	default:
+		step.Plan, step.Why = revert.UndoUnknown, "the answer was lost, and the service cannot be asked what the request made; look there"
+		return
+	}
+	var now version
+	if err == nil {
+		now, err = s.look(ctx, g.item)
+	}
+	if err != nil {
+		step.Plan, step.Why = revert.UndoFailed, "the service cannot be asked: "+err.Error()
+		if !c.Post.Known() {
+			step.Plan = revert.UndoUnknown
+		}
+		return
+	}
+	step.Change.Pre = s.named(c, now)
+	switch {
+	case ours, !c.Post.Known() && now.holds(inv.Holds) && !now.is(c.Pre):
+		s.counter(step, c, inv, &g, s.before(c))
+		step.Change.Pre = now.token()
+	case s.same(c.Resource, now, c.Post):
+		s.counter(step, c, inv, &g, c.Pre)
+		step.Change.Pre = now.token()
+		if !now.strong() && now.there {
+			step.Why = "the service names no version to check against, so that the check may race"
+		}
+	case s.same(c.Resource, now, c.Pre):
+		if step.Plan, step.Why = revert.Already, ""; !c.Post.Known() {
+			step.Plan, step.Why = s.missing(inv)
+		}
+	case !c.Post.Known():
+		step.Plan, step.Why = revert.UndoUnknown, "the answer was lost, and nobody can tell whether what is there now is what the call made"
+	default:
+		step.Plan, step.Why = revert.Conflict, "somebody else changed it since"
+	}
+}
+
+// before is the version that an undo comes back to.
+func (scheme) before(c revert.Change) revert.Token {
+	if c.Pre == unsent {
+		return revert.Absent
+	}
+	return c.Pre
+}
+
+// missing judges an effect that is not there, of a request whose answer was lost.
+func (s scheme) missing(inv inverse) (revert.UndoOutcome, string) {
+	if s.early(inv) {
+		return revert.UndoUnknown, fmt.Sprintf("it is not there, and may still come; take it back again %s after it was sent", s.opts.Late)
+	}
+	return revert.Already, "it is not there"
+}
+
+// counter makes the request that takes a change back; a nil goal is told by asking
+// with the same key.
+func (s scheme) counter(step *revert.Step, c revert.Change, inv inverse, g *goal, post revert.Token) {
+	u := inv.Undo
+	headers := map[string]string{}
+	for name, value := range u.Headers {
+		headers[name] = value
+	}
+	will := &again{Method: u.method(), Header: headers, Body: u.Body}
+	kind := strings.ToLower(will.Method)
+	if u.Before && c.Pre == revert.Absent { // there was nothing to send
+		will.Method, will.Body, kind = http.MethodDelete, nil, "delete"
+	}
+	if u.Before && inv.Media != "" && will.Method != http.MethodDelete {
+		will.Header["Content-Type"] = inv.Media
+	} else if len(will.Body) > 0 && will.Header["Content-Type"] == "" {
+		will.Header["Content-Type"] = "application/json"
+	}
+	back := inverse{Method: will.Method, URL: inv.URL, Key: inv.Key, Sent: inv.Sent, Will: will}
+	if g != nil {
+		back.Item, back.Back = g.item.String(), g.back.String()
+	} else {
+		back.Again, back.Undo = inv.Again, u
+	}
+	raw, err := canon.Marshal(back)
+	if err != nil {
+		step.Plan, step.Why = revert.UndoFailed, err.Error()
+		return
+	}
+	step.Plan = revert.Restored
+	step.Change = revert.Change{N: c.N, Scheme: SchemeName, Resource: c.Resource, Kind: kind, Pre: step.Change.Pre, Post: post, Inverse: raw}
+}
+
+// Apply sends one planned request, only if what is there still is what was planned
+// on.
+func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+	res := revert.Result{Resource: step.Change.Resource, Outcome: revert.UndoFailed}
+	fail := func(o revert.UndoOutcome, why string) revert.Result {
+		res.Outcome, res.Why = o, why
+		return res
+	}
+	inv, to, err := readInverse(step.Change)
+	if err != nil || inv.Will == nil {
+		return fail(revert.UndoFailed, "the step cannot be read")
+	}
+	g, err := s.target(ctx, inv, to)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		return fail(revert.Already, err.Error())
+	case err != nil:
+		return fail(revert.UndoUnknown, err.Error())
+	}
+	now, err := s.look(ctx, g.item)
+	if err != nil {
+		return fail(revert.UndoFailed, "the service cannot be asked: "+err.Error())
+	}
+	if inv.Again == nil && !s.same(step.Change.Resource, now, step.Change.Pre) {
+		res.Now = now.token()
+		return fail(revert.Conflict, "it was changed after the undo was planned; take the call back again to see it")
+	}
+	x, err := s.request(ctx, step, inv, g, now, keep)
+	if err != nil {
+		return fail(revert.UndoFailed, err.Error())
+	}
+	if err := s.host.Point(ctx, "web.undo"); err != nil {
+		return fail(revert.UndoUnknown, err.Error())
+	}
+	resp, sendErr := s.ask(ctx, x)
+	after, lookErr := s.look(ctx, g.item)
+	if lookErr == nil {
+		res.Now = after.token()
+	}
+	return s.judge(step, inv, resp, sendErr, after, lookErr, res)
+}
+
+// refusedError says that the service refuses the request that is sent again, so that
+// it never had an effect.
+type refusedError struct{ status int }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the service refuses the request: it answered %d", e.status)
+}
+
+// target is what an undo is about; where only a repeated key tells, it is asked.
+func (s scheme) target(ctx context.Context, inv inverse, to Target) (goal, error) {
+	if inv.Item != "" {
+		return inv.goal()
+	}
+	if inv.Again == nil || inv.Undo == nil {
+		return goal{}, errors.New("nothing tells what the request made")
+	}
+	where, err := ParseURL(inv.Again.URL)
+	if err != nil {
+		return goal{}, err
+	}
+	x := exchange{method: inv.Again.Method, to: where, header: header(inv.Again.Header), body: inv.Again.Body}
+	x.header.Set("Idempotency-Key", inv.Key)
+	resp, err := s.ask(ctx, x)
+	switch {
+	case err != nil:
+		return goal{}, fmt.Errorf("the service did not answer to its key: %w", err)
+	case resp.Status >= 400 && resp.Status < 500 && resp.Status != http.StatusConflict && resp.Status != http.StatusTooManyRequests && resp.Status != http.StatusRequestTimeout:
+		return goal{}, &refusedError{resp.Status}
+	case !resp.OK():
+		return goal{}, fmt.Errorf("the service answered %d to its key", resp.Status)
+	}
+	return inv.Undo.goalOf(resp.Body, to)
+}
+
+func header(in map[string]string) http.Header {
+	out := http.Header{}
+	for name, value := range in {
+		out.Set(name, value)
+	}
+	return out
+}
+
+func (s scheme) request(ctx context.Context, step revert.Step, inv inverse, g goal, now version, keep revert.Keeper) (exchange, error) {
+	x := exchange{method: inv.Will.Method, to: g.back, header: header(inv.Will.Header), body: inv.Will.Body}
+	switch {
+	case now.strong():
+		x.header.Set("If-Match", now.etag)
+	case !now.there && x.method == http.MethodPut:
+		x.header.Set("If-None-Match", "*")
+	}
+	if len(step.Change.Blobs) == 0 || x.method == http.MethodDelete {
+		return x, nil
+	}
+	r, err := keep.Open(ctx, step.Change.Blobs[0])
+	if err != nil {
+		return x, fmt.Errorf("what was there before cannot be read: %w", err)
+	}
+	var content bytes.Buffer
+	_, err = io.Copy(&content, r)
+	x.body = content.Bytes()
+	return x, errors.Join(err, r.Close())
+}
+
+// judge says what an undo came to, by what is there after it.
+func (s scheme) judge(step revert.Step, inv inverse, resp Response, sendErr error, after version, lookErr error, res revert.Result) revert.Result {
+	goal := step.Change.Post
+	reached := lookErr == nil && (after.is(goal) || goal == unsent && !after.there)
+	switch {
+	case reached:
+		res.Outcome = revert.Restored
+	case sendErr != nil || lookErr != nil:
+		res.Outcome, res.Why = revert.UndoUnknown, "it cannot be told whether the service took it back: "+errors.Join(sendErr, lookErr).Error()
+		var failed *sendError
+		if lookErr == nil && errors.As(sendErr, &failed) && !failed.sent {
+			res.Outcome = revert.UndoFailed
+		}
+	case resp.Status == http.StatusPreconditionFailed || resp.Status == http.StatusConflict:
+		res.Outcome, res.Why = revert.Conflict, "somebody else changed it at the same time"
+	case !resp.OK():
+		res.Outcome, res.Why = revert.UndoFailed, fmt.Sprintf("the service refused to take it back: it answered %d", resp.Status)
+	case inv.Will.Method == http.MethodDelete || !after.there || after.is(step.Change.Pre):
+		res.Outcome, res.Why = revert.UndoFailed, "the service answered that it took it back, and what is there says otherwise"
+	default: // it was put back, with a version of the service's own
+		res.Outcome = revert.Restored
+		if goal != revert.Absent && goal != unsent {
+			s.back.put(step.Change.Resource, after.token(), goal)
+		}
+	}
+	return res
+}

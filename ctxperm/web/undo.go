@@ -1,0 +1,336 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+// SchemeName is the scheme of changes that requests make.
+const SchemeName = "http"
+
+// Undo says, as data, how the effect of a request is taken back: by another request
+// to what it made or changed. It is on the journal before the effect, and works in
+// another process that has a Client.
+//
+// Its URLs lie at the origin of the request. {member}, or {a.b} for a member of a
+// member, stands for a text or a number of the answer, as one segment of a path or
+// one value of a query.
+type Undo struct {
+	// Item is the URL of what the request makes or changes; empty: the request's own.
+	// GET of it tells what is there, by its ETag and its body.
+	Item string `json:"item,omitempty"`
+	// Find is a GET that tells what the request's key made, with {key} for it: an
+	// object, a list of at most one, or 404. It is how an effect is found again whose
+	// answer was lost, if Item has to be filled in.
+	Find string `json:"find,omitempty"`
+	// FindIn is where in that answer the object or list is, such as data.
+	FindIn string `json:"find_in,omitempty"`
+	// Replays says that the service answers a key that it has seen as it did the first
+	// time, without a second effect. Where nothing can be found, an undo whose answer
+	// was lost then asks by sending the same again.
+	Replays bool `json:"replays,omitempty"`
+	// Method is sent to URL to take the effect back; empty: DELETE, to Item.
+	Method string `json:"method,omitempty"`
+	URL    string `json:"url,omitempty"`
+	// Before sends what Item was before as the body. Body and Headers are sent else.
+	Before  bool              `json:"before,omitempty"`
+	Body    json.RawMessage   `json:"body,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// The versions of what a request sent, where nothing else has one.
+const (
+	unsent revert.Token = "unsent"
+	sent   revert.Token = "sent"
+)
+
+// inverse is what a change of this scheme keeps.
+type inverse struct {
+	Method string    `json:"method"`
+	URL    string    `json:"url"`
+	Key    string    `json:"key,omitempty"`
+	Sent   time.Time `json:"sent"`
+	Undo   *Undo     `json:"undo,omitempty"`
+	Item   string    `json:"item,omitempty"` // what the change is about; empty: not known before the answer
+	Back   string    `json:"back,omitempty"` // where the way back is sent
+	Made   bool      `json:"made,omitempty"` // the item was made by an earlier change of the call, and is named by its answer
+	Media  string    `json:"media,omitempty"`
+	// Holds is what was sent, where what is there can be compared with it.
+	Holds json.RawMessage `json:"holds,omitempty"`
+	// Again is the request where the service answers a repeated key.
+	Again *again `json:"again,omitempty"`
+	// Will is what a counter-change sends.
+	Will *again `json:"will,omitempty"`
+}
+
+// again is a request as data, without its credential.
+type again struct {
+	Method string            `json:"method"`
+	URL    string            `json:"url"`
+	Header map[string]string `json:"header,omitempty"`
+	Body   []byte            `json:"body,omitempty"`
+}
+
+func (u *Undo) method() string {
+	if u.Method == "" {
+		return http.MethodDelete
+	}
+	return u.Method
+}
+
+// check refuses a way back that could not be gone.
+func (u *Undo) check(to Target) error {
+	if u == nil {
+		return nil
+	}
+	if u.method() != http.MethodDelete && u.method() != http.MethodPut && u.method() != http.MethodPatch && u.method() != http.MethodPost {
+		return fmt.Errorf("%w way back: its method is %q; valid are DELETE, PUT, PATCH, POST", ctxperm.ErrInvalid, u.Method)
+	}
+	if _, err := headersOf(u.Headers); err != nil {
+		return fmt.Errorf("way back: %w", err)
+	}
+	if u.Before && len(u.Body) > 0 {
+		return fmt.Errorf("%w way back: it sends a body, or what was before, not both", ctxperm.ErrInvalid)
+	}
+	if u.open() && u.Item == "" {
+		return fmt.Errorf("%w way back: it names by Item what the request makes", ctxperm.ErrInvalid)
+	}
+	if u.open() && u.Before {
+		return fmt.Errorf("%w way back: what is named by the answer was not there before", ctxperm.ErrInvalid)
+	}
+	if u.URL != "" && u.Before {
+		return fmt.Errorf("%w way back: what was before is sent to the item itself", ctxperm.ErrInvalid)
+	}
+	for _, text := range []string{u.Item, u.Find, u.URL} {
+		if text == "" {
+			continue
+		}
+		filled, err := fill(text, func(string) (string, bool) { return "x", true })
+		var t Target
+		if err == nil {
+			t, err = ParseURL(filled)
+		}
+		if err == nil && t.origin() != to.origin() {
+			err = fmt.Errorf("%w URL: it is at another origin than the request", ctxperm.ErrInvalid)
+		}
+		if err != nil {
+			return fmt.Errorf("way back: %w", err)
+		}
+	}
+	return nil
+}
+
+// open reports whether the item is named by the answer.
+func (u *Undo) open() bool { return strings.Contains(u.Item+u.URL, "{") }
+
+// fill puts values into the {names} of a URL, each escaped for its place.
+func fill(text string, get func(name string) (string, bool)) (string, error) {
+	var b strings.Builder
+	escape := url.PathEscape
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		if strings.Contains(before, "?") {
+			escape = url.QueryEscape
+		}
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		name, after, found := strings.Cut(rest, "}")
+		if !found || name == "" {
+			return "", fmt.Errorf("%w URL: a { without its name and }", ctxperm.ErrInvalid)
+		}
+		value, ok := get(name)
+		if !ok || value == "" {
+			return "", fmt.Errorf("there is no text or number %q to put into the URL", name)
+		}
+		b.WriteString(escape(value))
+		text = after
+	}
+}
+
+// member finds a text or number in a JSON document by a dotted path.
+func member(doc any, path string) (string, bool) {
+	for _, name := range strings.Split(path, ".") {
+		object, ok := doc.(map[string]any)
+		if !ok {
+			return "", false
+		}
+		doc = object[name]
+	}
+	switch v := doc.(type) {
+	case string:
+		return v, v != ""
+	case json.Number:
+		return v.String(), true
+	}
+	return "", false
+}
+
+// decode reads an answer's JSON with its numbers as they are written.
+func decode(body []byte) (doc any, err error) {
+	v, err := canon.Parse(body, canon.DefaultLimits())
+	if err != nil {
+		return nil, errors.New("the answer is not JSON")
+	}
+	dec := json.NewDecoder(strings.NewReader(string(v.Canonical())))
+	dec.UseNumber()
+	err = dec.Decode(&doc)
+	return doc, err
+}
+
+// goal is what an undo is about, and where it is sent.
+type goal struct{ item, back Target }
+
+// goalOf reads from an answer what it tells of.
+func (u *Undo) goalOf(body []byte, to Target) (goal, error) {
+	doc, err := decode(body)
+	if err != nil {
+		return goal{}, err
+	}
+	return u.goalIn(doc, to)
+}
+
+func (u *Undo) goalIn(doc any, to Target) (g goal, err error) {
+	filled := func(text string) (Target, error) {
+		text, err := fill(text, func(name string) (string, bool) { return member(doc, name) })
+		if err != nil {
+			return Target{}, err
+		}
+		t, err := ParseURL(text)
+		if err == nil && t.origin() != to.origin() {
+			err = errors.New("it is at another origin")
+		}
+		return t, err
+	}
+	g.item = to
+	if u.Item != "" {
+		if g.item, err = filled(u.Item); err != nil {
+			return g, err
+		}
+	}
+	g.back = g.item
+	if u.URL != "" {
+		g.back, err = filled(u.URL)
+	}
+	return g, err
+}
+
+func (inv inverse) goal() (g goal, err error) {
+	if g.item, err = ParseURL(inv.Item); err == nil {
+		g.back = g.item
+		if inv.Back != "" {
+			g.back, err = ParseURL(inv.Back)
+		}
+	}
+	return g, err
+}
+
+// found reads the answer of Find: the one object that the key made, or none.
+func (u *Undo) found(body []byte) (object any, there bool, err error) {
+	doc, err := decode(body)
+	if err != nil {
+		return nil, false, err
+	}
+	if u.FindIn != "" {
+		for _, name := range strings.Split(u.FindIn, ".") {
+			object, ok := doc.(map[string]any)
+			if !ok {
+				return nil, false, fmt.Errorf("the answer has no member %q", u.FindIn)
+			}
+			doc = object[name]
+		}
+	}
+	switch v := doc.(type) {
+	case nil:
+		return nil, false, nil
+	case map[string]any:
+		return v, true, nil
+	case []any:
+		if len(v) > 1 {
+			return nil, false, fmt.Errorf("the key is said to have made %d things", len(v))
+		}
+		return slices.Concat(v, []any{nil})[0], len(v) == 1, nil
+	}
+	return nil, false, errors.New("the answer is neither an object nor a list")
+}
+
+// version is what a GET of an item found. Two are the same by their ETag, or by their
+// content, whatever its ETag: a service gives a new one when it is put back.
+type version struct {
+	etag, digest string
+	there        bool
+	media        string
+	body         []byte
+}
+
+// versionOf reads an answer as the version of an item.
+func versionOf(r Response) (version, error) {
+	switch {
+	case r.Status == http.StatusNotFound || r.Status == http.StatusGone:
+		return version{}, nil
+	case !r.OK():
+		return version{}, fmt.Errorf("the service answered %d", r.Status)
+	}
+	v := version{there: true, etag: r.Header.Get("Etag"), media: r.Header.Get("Content-Type"), body: r.Body}
+	content := r.Body
+	if parsed, err := canon.Parse(content, canon.DefaultLimits()); err == nil {
+		content = parsed.Canonical()
+	}
+	v.digest = fmt.Sprintf("sha256:%x", sha256.Sum256(content))
+	return v, nil
+}
+
+func (v version) token() revert.Token {
+	switch {
+	case !v.there:
+		return revert.Absent
+	case v.etag == "":
+		return revert.Token(v.digest)
+	default:
+		return revert.Token(v.digest + " etag " + v.etag)
+	}
+}
+
+// is reports whether v is the version that a token names.
+func (v version) is(t revert.Token) bool {
+	if !t.Known() || t == revert.Absent || !v.there {
+		return v.token().Same(t)
+	}
+	digest, etag, _ := strings.Cut(string(t), " etag ")
+	return digest == v.digest || v.strong() && etag == v.etag
+}
+
+// holds reports whether v is a JSON object that has every member of another one,
+// with the same values: whoever finds it may take it for what was sent.
+func (v version) holds(sent json.RawMessage) bool {
+	var all, some map[string]json.RawMessage
+	if !v.there || json.Unmarshal(v.body, &all) != nil || json.Unmarshal(sent, &some) != nil || len(some) == 0 {
+		return false
+	}
+	for name, value := range some {
+		a, err := canon.Canonicalize(all[name], canon.DefaultLimits())
+		if err != nil {
+			return false
+		}
+		b, err := canon.Canonicalize(value, canon.DefaultLimits())
+		if err != nil || string(a) != string(b) {
+			return false
+		}
+	}
+	return true
+}
+
+// strong reports whether the service can check that nobody changed it meanwhile.
+func (v version) strong() bool { return v.etag != "" && !strings.HasPrefix(v.etag, "W/") }

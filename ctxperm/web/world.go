@@ -1,0 +1,65 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// Kinds are those of the resources that World looks at.
+func (c *Client) Kinds() []perm.Kind { return []perm.Kind{perm.KindHTTPS, perm.KindHTTP} }
+
+// World lets a verifier look at what a call changed through requests, for package
+// agent. Versions have the names that the changes know them by, so that what was put
+// back is what it was before.
+func (c *Client) World(k line.Key, changes []revert.Change) verify.World {
+	if !k.Valid() {
+		return nil
+	}
+	return world{scheme{c}, changes}
+}
+
+type world struct {
+	scheme
+	changes []revert.Change
+}
+
+// change finds the newest change of a resource. Nothing else can be looked at: a
+// verifier gets no way to the network.
+func (w world) change(resource string) (revert.Change, error) {
+	for i := len(w.changes) - 1; i >= 0; i-- {
+		if c := w.changes[i]; c.Scheme == SchemeName && c.Resource == resource {
+			return c, nil
+		}
+	}
+	return revert.Change{}, fmt.Errorf("%s: the call did not change it, so that it cannot be looked at", resource)
+}
+
+// Version asks the service.
+func (w world) Version(ctx context.Context, resource string) (string, error) {
+	c, err := w.change(resource)
+	if err != nil {
+		return "", err
+	}
+	now, err := w.Settle(ctx, c)
+	if err == nil && !now.Known() {
+		err = errors.New("the service does not tell, or not yet")
+	}
+	return string(now), err
+}
+
+// Open is not for verifiers either: the versions say what has to be said.
+func (w world) Open(context.Context, string) (io.ReadCloser, error) {
+	return nil, errors.New("the content of a service is read by requests, which verifiers do not send")
+}
+
+// Before is not kept for verifiers.
+func (w world) Before(context.Context, string) (io.ReadCloser, error) {
+	return nil, errors.New("what a service held before is kept for the way back alone")
+}

@@ -1,0 +1,209 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+)
+
+// doomed is what a process that will be killed is told.
+type doomed struct {
+	State, URL, Allow string
+	Keys, Replays     bool
+	At                string // the point that is counted from, such as web.sent:2; empty: the start
+	Die               int    // so many points later
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv("REMIT_DOOMED"); text != "" {
+		var d doomed
+		if err := errors.Join(json.Unmarshal([]byte(text), &d), d.run()); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// run makes an item whose name the service chooses, and changes and deletes others.
+func (d doomed) run() error {
+	h := hosttest.New(uint64(os.Getpid()))
+	left, from := d.Die, 0
+	if id, n, ok := strings.Cut(d.At, ":"); ok {
+		from = int(n[0] - '0')
+		d.At = id
+	}
+	h.OnPoint = func(id string) error {
+		if from > 0 && id == d.At {
+			from--
+		}
+		if from > 0 {
+			return nil
+		}
+		if left--; left == 0 {
+			if err := kill(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ctx := context.Background()
+	j, err := sqlite.Open(ctx, d.State)
+	if err != nil {
+		return err
+	}
+	s := &service{keys: d.Keys, replays: d.Replays}
+	rt, err := agent.New(append(s.parts(d.URL, d.Allow), agent.On(h), agent.Journal(j))...)
+	if err != nil {
+		return err
+	}
+	session, err := rt.Session(ctx, perm.Principal{ID: "agent"})
+	if err != nil {
+		return err
+	}
+	tx, err := session.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		args tool.Args
+	}{
+		{"item_create", tool.Args{"name": "a"}}, {"item_put", tool.Args{"id": "own", "name": "b"}}, {"item_put", tool.Args{"id": "old", "name": "c"}},
+	} {
+		if _, err := tx.Invoke(ctx, c.name, c.args); err != nil {
+			return err
+		}
+	}
+	return errors.Join(tx.Commit(ctx), rt.Close(), j.Close())
+}
+
+func kill() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err == nil {
+		select {}
+	}
+	return err
+}
+
+// points are where a process is killed: around each request that has an effect, and
+// in the long mode everywhere.
+func points(how doomed) (all []doomed) {
+	add := func(at string, die int) {
+		d := how
+		d.At, d.Die = at, die
+		all = append(all, d)
+	}
+	if os.Getenv("REMIT_LONG") != "" {
+		for die := 1; die < 1000; die++ {
+			add("", die)
+		}
+		return all
+	}
+	for n := range 3 {
+		add(fmt.Sprintf("web.send:%d", n+1), 1)
+		for after := range 3 {
+			add(fmt.Sprintf("web.sent:%d", n+1), after+1)
+		}
+	}
+	return all
+}
+
+// TestKilledAnywhere kills a process at its scheduling points, and takes back
+// what it did from the journal alone. The service is then as before, where it can be
+// asked what a key made, or answers a repeated key; where it can do neither, what is
+// left is said to be unknown. No request that has an effect is ever sent twice.
+func TestKilledAnywhere(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name, how := range map[string]doomed{"keys": {Keys: true}, "replays": {Replays: true}, "neither": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			unknown, killed := 0, 0
+			for _, d := range points(how) {
+				s := newService(t, func(s *service) { s.keys, s.replays, s.late = how.Keys, how.Replays, time.Nanosecond })
+				s.items["old"] = map[string]any{"id": "old", "name": "before"}
+				d.State, d.URL, d.Allow = t.TempDir(), s.URL, s.Listener.Addr().String()
+				text, err := json.Marshal(d)
+				require.NoError(t, err)
+				cmd := exec.Command(self)
+				cmd.Env = append(os.Environ(), "REMIT_DOOMED="+string(text))
+				out, err := cmd.CombinedOutput()
+				if err == nil {
+					break
+				}
+				var exit *exec.ExitError
+				require.True(t, errors.As(err, &exit) && exit.ExitCode() == -1, "%v\n%s", err, out)
+				killed++
+				if s.recovered(t, d.State) {
+					unknown++
+				}
+				posts := strings.Count(s.done(), "POST")
+				require.LessOrEqual(t, posts, 1, "killed at %s %d: %s", d.At, d.Die, s.done())
+				require.LessOrEqual(t, strings.Count(strings.Join(s.seen, "\n"), "PUT /items/own"), 1)
+			}
+			require.GreaterOrEqual(t, killed, 12)
+			t.Logf("killed %d times, %d times left unknown", killed, unknown)
+			if name == "neither" {
+				require.Positive(t, unknown, "the test would see one")
+			} else {
+				require.Zero(t, unknown)
+			}
+		})
+	}
+}
+
+// recovered takes back what a dead process left, and reports whether something
+// unknown is left at the service.
+func (s *service) recovered(t *testing.T, state string) (unknown bool) {
+	j, err := sqlite.Open(t.Context(), state)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, j.Close()) }()
+	rt, err := agent.New(append(s.parts(s.URL, s.Listener.Addr().String()), agent.Journal(j), agent.OnAbandoned(agent.Revert))...)
+	require.NoError(t, err)
+	defer rt.Close()
+	_, err = rt.Recover(t.Context())
+	if err != nil && !errors.Is(err, agent.ErrPartial) {
+		require.NoError(t, err)
+	}
+	for e, err := range j.Entries(t.Context(), revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+		require.NoError(t, err)
+		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
+		require.NoError(t, err)
+		if txn.State() == revert.CommittedState { // died after the last of it
+			_, err := rt.Revert(t.Context(), txn.ID)
+			require.NoError(t, err)
+			txn, err = revert.Load(t.Context(), j, txn.ID)
+			require.NoError(t, err)
+		}
+		if txn.Undoes == "" && txn.State() == revert.RevertedPartial {
+			unknown = true
+		}
+	}
+	rep, err := revert.Fsck(t.Context(), j, revert.FsckOptions{})
+	require.NoError(t, err)
+	require.NoError(t, rep.Err())
+	if !unknown {
+		require.JSONEq(t, `{"old":{"id":"old","name":"before"}}`, s.state(), s.done()+strconv.Quote(strings.Join(s.seen, ", ")))
+	}
+	return unknown
+}

@@ -1,0 +1,83 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// once breaks the first request of a method.
+func once(method, how string) func(*http.Request) string {
+	first := true
+	return func(r *http.Request) string {
+		if r.Method != method || !first {
+			return ""
+		}
+		first = false
+		return how
+	}
+}
+
+// TestLostAnswers: what a call did whose answer never came is found out by asking the
+// service, and taken back; where nobody can be asked it is unknown, and nothing is
+// sent a second time.
+func TestLostAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*service)
+		call    string
+		status  tool.Status
+		effects string // of the service, in the end
+		later   revert.TxnState
+	}{
+		"found by its key": {func(s *service) { s.drop = once("POST", "after") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
+		"found after 500":  {func(s *service) { s.drop = once("POST", "500") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
+		"asked by its key": {func(s *service) { s.drop, s.keys, s.replays = once("POST", "after"), false, true }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
+		"nobody to ask":    {func(s *service) { s.drop, s.keys = once("POST", "after"), false }, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
+		"may still come":   {func(s *service) { s.drop, s.late = once("POST", "before"), time.Hour }, "item_create", tool.StatusUnknown, "", revert.RevertedPartial},
+		"did not come":     {func(s *service) { s.drop = once("POST", "before") }, "item_create", tool.StatusFailed, "", revert.RevertedState},
+		"put, and there":   {func(s *service) { s.drop = once("PUT", "after") }, "item_put", tool.StatusFailed, "PUT DELETE", revert.RevertedState},
+		"put, not there":   {func(s *service) { s.drop = once("PUT", "before") }, "item_put", tool.StatusFailed, "", revert.RevertedState},
+		"refused":          {func(s *service) { s.drop = nil }, "bad", tool.StatusFailed, "", revert.RevertedState},
+		"no way back":      {func(s *service) { s.drop = once("DELETE", "after") }, "item_drop", tool.StatusUnknown, "DELETE", revert.RevertedPartial},
+		"undo lost, done":  {func(s *service) { s.drop = once("DELETE", "after") }, "item_create", tool.StatusDone, "POST DELETE", revert.RevertedState},
+		"undo lost":        {func(s *service) { s.drop = each("DELETE", "before") }, "item_create", tool.StatusDone, "POST", revert.RevertedPartial},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, func(s *service) { s.late = time.Nanosecond; test.change(s) })
+			rt := runtimeOf(t, s)
+			args := map[string]tool.Args{
+				"item_create": {"name": "a"}, "item_put": {"id": "own", "name": "a"}, "bad": {"name": "bad"}, "item_drop": {"id": "old"},
+			}[test.call]
+			if test.call == "item_drop" {
+				s.items["old"] = map[string]any{"id": "old"}
+			}
+			if test.call == "bad" {
+				test.call = "item_create"
+			}
+			tx := begin(t, rt)
+			invoke(t, tx, test.call, args, test.status)
+			rep, err := tx.Revert(t.Context())
+			if test.later == revert.RevertedPartial {
+				require.ErrorIs(t, err, agent.ErrPartial)
+			} else {
+				require.NoError(t, err, "%+v", rep)
+			}
+			require.Equal(t, test.effects, s.done())
+		})
+	}
+}
+
+func each(method, how string) func(*http.Request) string {
+	return func(r *http.Request) string {
+		if r.Method == method {
+			return how
+		}
+		return ""
+	}
+}

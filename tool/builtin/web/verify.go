@@ -1,0 +1,34 @@
+package web
+
+import (
+	"context"
+
+	"github.com/remit-dev/remit/verify"
+)
+
+// verify asks the service whether what the call made or changed is there.
+func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
+	if s.World == nil {
+		return verify.Unclear("there is no world to look at")
+	}
+	changes := s.Changes
+	if len(changes) == 0 {
+		return verify.Absent("nothing was sent")
+	}
+	last := changes[len(changes)-1] // about what was made, where the answer named it
+	now, err := s.World.Version(ctx, last.Resource)
+	if err != nil {
+		return verify.Unclear(err.Error())
+	}
+	switch {
+	case now == last.Before:
+		return verify.Absent("the service has it as it was before")
+	case now == last.After, last.After == "": // where the answer was lost, the world says only what it can tell
+		return verify.Applied("the service has it as the call left it")
+	case s.Phase == verify.AfterUndo && now == "absent":
+		return verify.Absent("the service has it no more")
+	case s.Phase == verify.AfterUndo:
+		return verify.Unclear("the service has another version of it than the call left")
+	}
+	return verify.Partial("somebody else changed it since")
+}
