@@ -1,0 +1,324 @@
+package diff_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+var errFault = errors.New("this operation failed")
+
+// faults fails the n-th operation.
+type faults struct{ left, seen int }
+
+func (f *faults) hit() error {
+	f.seen++
+	if f.left--; f.left == -1 {
+		return errFault
+	}
+	return nil
+}
+
+type faulty struct {
+	revert.Journal
+	*faults
+}
+
+func (f faulty) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+	if f.hit() == nil {
+		return f.Journal.Entries(ctx, q)
+	}
+	return func(yield func(revert.Entry, error) bool) { yield(revert.Entry{}, errFault) }
+}
+
+func (f faulty) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+	if err := f.hit(); err != nil {
+		return nil, err
+	}
+	r, err := f.Journal.Open(ctx, ref)
+	return content{r, f.faults}, err
+}
+
+type content struct {
+	io.ReadCloser
+	*faults
+}
+
+func (c content) Read(p []byte) (int, error) {
+	if err := c.hit(); err != nil {
+		return 0, err
+	}
+	return c.ReadCloser.Read(p)
+}
+
+// vault is a store of values that keeps what a change displaces with the journal, and
+// shows both sides of it.
+type vault struct {
+	values map[string]string
+	*faults
+}
+
+func (v vault) Name() string { return "vault" }
+
+func (v vault) token(key string) revert.Token {
+	if s, ok := v.values[key]; ok {
+		return revert.Token("v:" + s)
+	}
+	return revert.Absent
+}
+
+// change prepares one, with what it displaces.
+func (v vault) change(ctx context.Context, n int, key string, post revert.Token, keep revert.Keeper) (revert.Change, []revert.Blob, error) {
+	c := revert.Change{N: n, Scheme: "vault", Resource: key, Kind: "write", Pre: v.token(key), Post: post}
+	s, ok := v.values[key]
+	if !ok {
+		return c, nil, nil
+	}
+	b, err := keep.Keep(ctx, strings.NewReader(s))
+	c.Blobs = []revert.BlobRef{b.Ref()}
+	return c, []revert.Blob{b}, err
+}
+
+func (v vault) set(key string, t revert.Token) {
+	if t == revert.Absent {
+		delete(v.values, key)
+		return
+	}
+	v.values[key] = string(t[2:])
+}
+
+func (v vault) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+	return v.token(c.Resource), nil
+}
+
+func (v vault) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+	for _, c := range slices.Backward(changes) {
+		s := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Change: revert.Change{Scheme: "vault", Resource: c.Resource}}
+		if v.token(c.Resource).Same(c.Post) {
+			change, kept, err := v.change(ctx, 0, c.Resource, c.Pre, keep)
+			if err != nil {
+				return nil, nil, err
+			}
+			s.Plan, s.Change, blobs = revert.Restored, change, append(blobs, kept...)
+		}
+		steps = append(steps, s)
+	}
+	return steps, blobs, nil
+}
+
+func (v vault) Apply(_ context.Context, s revert.Step, _ revert.Keeper) revert.Result {
+	v.set(s.Change.Resource, s.Change.Post)
+	return revert.Result{Resource: s.Change.Resource, Outcome: revert.Restored}
+}
+
+func sight(t revert.Token) diff.Sight {
+	if t == revert.Absent {
+		return diff.Sight{Token: t}
+	}
+	return diff.Sight{Token: t, Type: "file", Mode: "0644", Digest: string(canon.SumBytes([]byte(t[2:])))}
+}
+
+func (v vault) View(c revert.Change) (before, after diff.Sight, err error) {
+	before, after = sight(c.Pre), sight(c.Post)
+	if len(c.Blobs) > 0 {
+		before.Kept = &c.Blobs[0]
+	}
+	return before, after, v.hit()
+}
+
+func (v vault) Now(_ context.Context, key string) (diff.Sight, error) {
+	s := sight(v.token(key))
+	if s.Exists() {
+		s.Kept = &revert.BlobRef{Digest: s.Digest, Size: int64(len(v.values[key]))}
+	}
+	return s, v.hit()
+}
+
+func (v vault) Open(_ context.Context, key string) (io.ReadCloser, error) {
+	if err := v.hit(); err != nil {
+		return nil, err
+	}
+	return content{io.NopCloser(strings.NewReader(v.values[key])), v.faults}, nil
+}
+
+// room is a vault with a journal, and what is asked about.
+type room struct {
+	vault   vault
+	journal revert.Journal
+	ids     []string
+}
+
+// call records a call that changes values, as far as its end.
+func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end revert.Body) {
+	t.Helper()
+	started := &revert.Started{Class: revert.Reversible, Confinement: confinement, Key: id, Tool: revert.ToolRef{Name: "put"}, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}
+	w := revert.Write{Lines: []revert.Line{{Call: id, Body: started}}}
+	for i, key := range slices.Sorted(maps.Keys(values)) {
+		ch, kept, err := r.vault.change(t.Context(), i+1, key, revert.Token("v:"+values[key]), r.journal)
+		require.NoError(t, err)
+		w.Lines, w.Blobs = append(w.Lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}}), append(w.Blobs, kept...)
+		r.vault.set(key, ch.Post)
+	}
+	w.Lines = append(w.Lines, revert.Line{Call: id, Body: end})
+	require.NoError(t, rec.Write(t.Context(), w))
+}
+
+func (r *room) begin(t *testing.T, h host.Host, id string) revert.Recorder {
+	t.Helper()
+	rec := revert.NewRecorder(r.journal, h, "s_1").In(id)
+	require.NoError(t, rec.Write(t.Context(), revert.Write{
+		Take:  revert.Take{To: revert.Ownership{Txn: id, Owner: r.journal.Owner()}},
+		Lines: []revert.Line{{Body: &revert.Begun{Owner: r.journal.Owner()}}},
+	}))
+	return rec
+}
+
+func done() revert.Body { return &revert.Done{Output: json.RawMessage("null")} }
+
+// furnished is a room with transactions of each sort.
+func furnished(t *testing.T) *room {
+	ctx, h := t.Context(), hosttest.New(1)
+	r := &room{vault: vault{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: revert.Memory()}
+	rv := &revert.Reverter{Journal: r.journal, Host: h, Ways: r.ways}
+	first := r.begin(t, h, "t_first")
+	r.call(t, first, "c_1", "handles", map[string]string{"a": "new\n", "c": "three\n"}, done())
+	r.call(t, first, "c_2", "trusted", map[string]string{"a": "newer\n"}, done())
+	r.call(t, first, "c_3", "handles", map[string]string{"b": "two\n"}, done()) // nothing
+	r.call(t, first, "c_4", "handles", map[string]string{"d": "lost\n"}, &revert.Failed{Status: "failed", Proof: "no_effect"})
+	delete(r.vault.values, "d")
+	require.NoError(t, first.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true}))
+	later := r.begin(t, h, "t_later")
+	r.call(t, later, "c_5", "handles", map[string]string{"b": "other\n"}, done())
+	items, err := rv.TakeBack(ctx, later, "c_5", "failed")
+	require.NoError(t, err)
+	require.Equal(t, revert.Restored, items[0].Outcome)
+	r.call(t, later, "c_6", "handles", map[string]string{"c": "four\n"}, done())
+	r.vault.values["c"] = "foreign\n"
+	r.call(t, later, "c_7", "handles", map[string]string{"c": "five\n"}, done())
+	require.NoError(t, later.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true}))
+	rep, err := rv.Undo(ctx, "c_2", revert.Undoing{})
+	require.NoError(t, err)
+	again, err := rv.Redo(ctx, rep.Undo, "kim")
+	require.NoError(t, err)
+	r.ids = []string{"t_first", "t_later", "c_1", "c_2", rep.Undo, again.Undo}
+	for e, err := range r.journal.Entries(ctx, revert.Query{Txn: rep.Undo, Kinds: []revert.Kind{revert.KindReverting}}) {
+		require.NoError(t, err)
+		r.ids = append(r.ids, e.Header.Call)
+	}
+	require.Len(t, r.ids, 7)
+	return r
+}
+
+func (r *room) ways(context.Context, string) (revert.Ways, error) {
+	if err := r.vault.hit(); err != nil {
+		return revert.Ways{}, err
+	}
+	return revert.Ways{Schemes: []revert.Scheme{r.vault}}, nil
+}
+
+// shown is what somebody sees of a difference.
+func (r *room) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.Text, err error) {
+	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, Ways: r.ways}.Of(ctx, id)
+	for _, delta := range d.Deltas {
+		text, terr := delta.Text(ctx, strings.TrimPrefix(delta.Resource, "/"))
+		err = errors.Join(err, terr)
+		texts = append(texts, text)
+	}
+	return d, texts, err
+}
+
+// TestOneFailureOfADifference: whichever operation fails, it is told, or the content
+// that could not be read is said to be lost. No other lines are ever shown.
+func TestOneFailureOfADifference(t *testing.T) {
+	r := furnished(t)
+	for _, id := range r.ids {
+		*r.vault.faults = faults{left: -1}
+		clean, want, err := r.shown(t.Context(), id)
+		require.NoError(t, err)
+		require.NotEmpty(t, want, id)
+		for n := range r.vault.seen {
+			*r.vault.faults = faults{left: n}
+			d, texts, err := r.shown(t.Context(), id)
+			if err != nil {
+				require.ErrorIs(t, err, errFault, "%s, operation %d", id, n)
+				continue
+			}
+			require.Len(t, texts, len(want), "%s, operation %d", id, n)
+			require.Equal(t, clean.Unseen, d.Unseen)
+			for i := range texts {
+				require.True(t, texts[i] == want[i] || texts[i].Lost != "", "%s, operation %d: %+v", id, n, texts[i])
+			}
+		}
+	}
+}
+
+// TestDifferences says which lines are to be seen. What somebody else overwrote is lost.
+func TestDifferences(t *testing.T) {
+	r := furnished(t)
+	want := map[string]string{
+		"t_first": "a -old +newer; c +three", "c_1": "a -old +new; c +three", "c_2": "a -new +newer",
+		"t_later": "c; c -foreign +five",
+		r.ids[4]:  "a -newer +new", r.ids[5]: "a -new +newer", r.ids[6]: "a -newer +new",
+	}
+	for _, id := range r.ids {
+		d, texts, err := r.shown(t.Context(), id)
+		require.NoError(t, err)
+		var seen []string
+		for i, text := range texts {
+			line := d.Deltas[i].Resource
+			for _, l := range strings.Split(text.Patch, "\n")[1:] {
+				if (strings.HasPrefix(l, "-") || strings.HasPrefix(l, "+")) && !strings.HasPrefix(l[1:], string(l[0])) {
+					line += " " + l
+				}
+			}
+			seen = append(seen, line)
+		}
+		require.Equal(t, want[id], strings.Join(seen, "; "), id)
+	}
+	d, _, err := r.shown(t.Context(), "t_first")
+	require.NoError(t, err)
+	require.Equal(t, []diff.Unseen{{Call: "c_2", Tool: "put", Class: revert.Reversible}}, d.Unseen)
+	_, err = diff.Source{Journal: r.journal, Ways: r.ways}.Of(t.Context(), "t_none")
+	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorContains(t, err, "transaction or call t_none")
+}
+
+// TestDifferenceOfWhatNobodyCanShow: without a scheme that shows its changes there are
+// the versions, and what was erased is named.
+func TestDifferenceOfWhatNobodyCanShow(t *testing.T) {
+	r := furnished(t)
+	s := diff.Source{Journal: r.journal, Ways: func(context.Context, string) (revert.Ways, error) { return revert.Ways{}, nil }}
+	d, err := s.Of(t.Context(), "t_first")
+	require.NoError(t, err)
+	require.Equal(t, revert.Token("v:old\n"), d.Deltas[0].Before.Token)
+	require.Equal(t, diff.Sight{Token: revert.Absent}, d.Deltas[1].Before)
+	_, err = d.Deltas[0].After.Open(t.Context())
+	require.ErrorIs(t, err, diff.ErrGone)
+
+	rv := &revert.Reverter{Journal: r.journal, Host: hosttest.New(2), Ways: r.ways}
+	_, err = rv.Erase(t.Context(), "c_2", revert.Erased{By: "kim", Why: "asked for"})
+	require.NoError(t, err)
+	for i, id := range r.ids {
+		d, texts, err := r.shown(t.Context(), id)
+		require.NoError(t, err, id)
+		require.Equal(t, slices.Contains([]int{0, 3, 4, 5, 6}, i), len(d.Erased) == 1, "%s: %v", id, d.Erased)
+		for _, text := range texts {
+			require.NotContains(t, fmt.Sprint(text), "newer", "its content is gone, but for what is there now")
+		}
+	}
+}
