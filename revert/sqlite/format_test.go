@@ -106,6 +106,7 @@ func TestOpenBringsAnOlderFormatForward(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o700))
 	j := open(t, dir)
 	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: benchEntries(300), Durable: true}))
+	large := keepLarge(t, j, 'x')
 	want, err := j.Head(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, j.Close())
@@ -136,6 +137,9 @@ func TestOpenBringsAnOlderFormatForward(t *testing.T) {
 	now, err := j.Head(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, want, now)
+	content, err := j.Open(t.Context(), large)
+	require.NoError(t, err)
+	require.NoError(t, content.Close())
 	for e, err := range j.Entries(t.Context(), revert.Query{Call: "c_000000000007"}) {
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Erased)

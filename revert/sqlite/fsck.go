@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -72,6 +73,9 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.journal.reader.Close()) }()
 	err = checkFormat(ctx, f.journal.reader)
+	if errors.Is(err, errEmpty) {
+		err = cmp.Or(emptied(f.dir), err)
+	}
 	if f.journal.older = errors.Is(err, errOlder); err != nil && !f.journal.older {
 		return err // it may belong to somebody else: nothing more is looked at
 	}

@@ -78,8 +78,10 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
 		return err
 	}
-	if found, look := hasContent(filepath.Join(j.dir, "blobs")); found || look != nil {
-		return errors.Join(look, fmt.Errorf("%w: %s is empty, and content of one is beside it", revert.ErrDamaged, databaseName))
+	if errors.Is(err, errEmpty) {
+		if err := emptied(j.dir); err != nil {
+			return err
+		}
 	}
 	// Before the write-ahead log exists, which takes its mode from here.
 	if err := os.Chmod(filepath.Join(j.dir, databaseName), 0o600); err != nil {
@@ -95,6 +97,15 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	}
 	// The name of the file must survive what its content survives.
 	return syncFolder(j.dir)
+}
+
+// emptied reports that an empty database was not always so.
+func emptied(dir string) error {
+	found, err := hasContent(filepath.Join(dir, "blobs"))
+	if found {
+		err = fmt.Errorf("%w: %s is empty, and content of one is beside it", revert.ErrDamaged, databaseName)
+	}
+	return err
 }
 
 // dsn names the database and how each connection is set up. Other programs'

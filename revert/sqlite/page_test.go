@@ -1,0 +1,167 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+const pageSize = 4096
+
+// told is what a journal answers, as far as it answers.
+type told struct {
+	entries    []string // leaves
+	head       revert.Head
+	unfinished []revert.Ownership
+	content    []string // of the blobs that are asked for
+	errs       []error
+}
+
+// ask asks a journal for everything that it was given, and adds to it.
+func ask(ctx context.Context, j *sqlite.Journal, refs ...revert.BlobRef) (a told) {
+	add := func(err error) bool {
+		if err != nil {
+			a.errs = append(a.errs, err)
+		}
+		return err == nil
+	}
+	for e, err := range j.Entries(ctx, revert.Query{}) {
+		if add(err) {
+			a.entries = append(a.entries, e.Leaf)
+		}
+	}
+	for _, q := range []revert.Query{{Txn: "t_1"}, {Call: "c_1"}, {Session: "s", Newest: true, Limit: 1}, {Kinds: []revert.Kind{revert.KindBegun}}} {
+		for _, err := range j.Entries(ctx, q) {
+			add(err)
+		}
+	}
+	var err error
+	a.head, err = j.Head(ctx)
+	add(err)
+	_, err = j.Hashes(ctx, []int64{0, 1, 2, 3})
+	add(err)
+	a.unfinished, err = j.Unfinished(ctx)
+	add(err)
+	for _, ref := range refs {
+		var content []byte
+		r, err := j.Open(ctx, ref)
+		if add(err) {
+			content, err = io.ReadAll(r)
+			if !add(err) {
+				content = nil
+			}
+			add(r.Close())
+		}
+		a.content = append(a.content, string(content))
+	}
+	return a
+}
+
+// use adds to a journal all that can be added, until something is refused, and has it
+// collect what nothing names.
+func use(ctx context.Context, j *sqlite.Journal, held []revert.Ownership) []error {
+	me := revert.Ownership{Txn: "t_3", Owner: j.Owner()}
+	small, err := j.Keep(ctx, strings.NewReader("small"))
+	batches := []revert.Batch{
+		{
+			Take: revert.Take{To: me}, Fence: me, Claims: []string{"other"}, Blobs: []revert.Blob{small}, Durable: true,
+			Entries: []revert.Entry{journaltest.Entry(revert.Header{Txn: "t_3", Call: "c_3"}, "tool")},
+		},
+		{Entries: []revert.Entry{journaltest.Entry(revert.Header{}, "tool")}},
+		{Fence: me, End: true, Erase: []string{"c_3"}, Durable: true},
+	}
+	for _, own := range held {
+		batches = append(batches, revert.Batch{Take: revert.Take{From: own.Owner, To: revert.Ownership{Txn: own.Txn, Owner: j.Owner()}}, Durable: true})
+	}
+	for _, b := range batches {
+		if err == nil {
+			err = j.Append(ctx, b)
+		}
+	}
+	_, collect := j.Collect(ctx, nil)
+	return []error{err, collect}
+}
+
+// TestEachDamagedPage spoils each page of a database, and cuts it off before each.
+// What is told then is what was stored, or that it is damaged; nothing is left out in
+// silence, and a check finds it.
+func TestEachDamagedPage(t *testing.T) {
+	ctx := t.Context()
+	from := t.TempDir()
+	j := open(t, from)
+	small, large := record(t, j)
+	e := journaltest.Entry(revert.Header{Session: "s", Txn: "t", Call: "c"}, strings.Repeat("x", 9000))
+	require.NoError(t, j.Append(ctx, revert.Batch{Entries: []revert.Entry{e, e, e}, Durable: true}))
+	whole := ask(ctx, j, small, large)
+	require.Empty(t, whole.errs)
+	require.NoError(t, j.Close())
+	data, err := os.ReadFile(filepath.Join(from, "journal.db"))
+	require.NoError(t, err)
+	pages := len(data) / pageSize
+	require.Greater(t, pages, 10)
+	ways := map[string]func([]byte, int) []byte{
+		"garbage": func(d []byte, at int) []byte {
+			copy(d[at:at+pageSize], bytes.Repeat([]byte("this is no page "), pageSize/16))
+			return d
+		},
+		"zeros": func(d []byte, at int) []byte { clear(d[at : at+pageSize]); return d },
+		"cut":   func(d []byte, at int) []byte { return d[:at] },
+	}
+	found := 0
+	for name, spoil := range ways {
+		for page := range pages {
+			at := fmt.Sprintf("page %d, %s", page+1, name)
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
+			require.NoError(t, os.Chmod(dir, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.db"), spoil(bytes.Clone(data), page*pageSize), 0o600))
+			_, check := sqlite.Fsck(ctx, dir, revert.FsckOptions{Kept: whole.head})
+			if check != nil {
+				found++
+				require.ErrorIs(t, check, revert.ErrDamaged, at)
+			}
+			j, err := sqlite.Open(ctx, dir)
+			if err != nil {
+				require.ErrorIs(t, err, revert.ErrDamaged, at)
+				require.Error(t, check, at)
+				continue
+			}
+			a := ask(ctx, j, small, large)
+			for _, err := range append(a.errs, use(ctx, j, a.unfinished)...) {
+				if err != nil {
+					require.Error(t, check, at)
+					require.True(t, isDamage(err), "%s: %v", at, err)
+				}
+			}
+			require.NoError(t, j.Close(), at)
+			if len(a.errs) == 0 {
+				require.Equal(t, whole, a, at)
+			}
+			for i, content := range a.content {
+				require.Contains(t, []string{"", whole.content[i]}, content, at)
+			}
+			for _, leaf := range a.entries {
+				require.Contains(t, whole.entries, leaf, at)
+			}
+		}
+	}
+	t.Logf("%d of %d found", found, len(ways)*pages)
+	require.Greater(t, found, len(ways)*pages*9/10)
+}
+
+// isDamage tells what says that something is not as it was stored.
+func isDamage(err error) bool {
+	return errors.Is(err, revert.ErrDamaged) || errors.Is(err, revert.ErrNotFound)
+}
