@@ -100,10 +100,18 @@ func undoings() []scenario {
 		{name: "preview by force", prepare: foreign, do: preview("t", forced)},
 		{name: "abort", alive: true, prepare: opened, do: aborted(all), then: undo("t", all)},
 		{name: "abort of a call", alive: true, prepare: opened, do: second(aborted), then: adopt(second(aborted))},
+		{name: "abort of what is held", alive: true, prepare: holding, do: aborted(all), then: undo("t", all)},
+		{name: "abort of a held call", alive: true, prepare: holding, do: second(aborted), then: adopt(second(aborted))},
+		{name: "back to a savepoint before what is held", alive: true, prepare: holding, do: toSavepoint, then: adopt(toSavepoint)},
+		{
+			name: "out of a nested transaction that holds", alive: true, prepare: holding, do: outOfNest,
+			again: outOfNestOr, then: adopt(outOfNestOr),
+		},
+		{name: "undo of a commit that did not end", prepare: committing, do: undo("t", all), finish: each(decided, undo("t", all))},
 		{name: "back to a savepoint", alive: true, prepare: opened, do: toSavepoint, then: adopt(toSavepoint)},
 		{
 			name: "back out of a nested transaction", alive: true, prepare: opened, do: outOfNest,
-			again: outOfNestOr(second(aborted)), then: adopt(outOfNestOr(second(aborted))),
+			again: outOfNestOr, then: adopt(outOfNestOr),
 		},
 		{name: "one call", alive: true, prepare: opened, do: oneCall, then: adopt(oneCall)},
 	}
@@ -161,8 +169,34 @@ func opened(l *lab) {
 	l.line(rec, "", &revert.Savepoint{Name: "here"}, &revert.Nested{ID: "n_1", Session: "s_1"}, &revert.Nested{ID: "n_2", In: "n_1", Session: "s_1"})
 	s := handled()
 	s.Nest = "n_2"
-	l.ids["second"] = l.start(rec, s, write{"b", 8}, write{"c", 9})
+	l.ids["nested"] = l.start(rec, s, write{"b", 8}, write{"c", 9})
+	l.line(rec, l.ids["nested"], done())
+	l.ids["second"] = l.ids["nested"]
+}
+
+// holding leaves a transaction open that holds two calls, one of them nested.
+func holding(l *lab) {
+	opened(l)
+	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
+	s := bought()
+	s.Nest = "n_2"
+	l.ids["second"] = l.hold(rec, s, false)
+	l.ids["third"] = l.hold(rec, bought(), true)
+}
+
+// committing has a process die while it releases what was held: one call is done, one
+// in flight, the last one waits.
+func committing(l *lab) {
+	holding(l)
+	last := l.hold(revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), bought(), false)
+	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
+	l.line(rec, "", &revert.Committing{})
+	l.release(rec, l.ids["second"])
+	l.till.booked["key-"+l.ids["second"]] = true
 	l.line(rec, l.ids["second"], done())
+	l.release(rec, l.ids["third"])
+	l.till.booked["key-"+l.ids["third"]] = true
+	require.Equal(l.t, last, l.load(l.ids["t"]).Queue()[0].Ref.Call)
 }
 
 // stacked commits three transactions, each on top of the one before.
@@ -344,14 +378,12 @@ func check(ctx context.Context, l *lab) asked {
 }
 
 // outOfNestOr asks for what an attempt has left, where that one ended.
-func outOfNestOr(rest request) request {
-	return func(ctx context.Context, l *lab) asked {
-		a := outOfNest(ctx, l)
-		if errors.Is(a.err, revert.ErrNotFound) {
-			return rest(ctx, l)
-		}
-		return a
+func outOfNestOr(ctx context.Context, l *lab) asked {
+	a := outOfNest(ctx, l)
+	if errors.Is(a.err, revert.ErrNotFound) {
+		return aborted(revert.Undoing{Calls: []string{l.ids["nested"]}})(ctx, l)
 	}
+	return a
 }
 
 func oneCall(ctx context.Context, l *lab) asked {

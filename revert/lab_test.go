@@ -68,12 +68,31 @@ func (l *lab) line(rec revert.Recorder, call string, bodies ...revert.Body) {
 	l.must(rec, w)
 }
 
-// start begins a call, which claims and changes what writes say, and does not end it.
-func (l *lab) start(rec revert.Recorder, s *revert.Started, writes ...write) string {
+// prepared gives a call its id, and fills what each has.
+func (l *lab) prepared(s *revert.Started) (id string) {
 	l.calls++
-	id := fmt.Sprintf("c_%d_%d", l.lives, l.calls)
+	id = fmt.Sprintf("c_%d_%d", l.lives, l.calls)
 	s.Sequence, s.Key, s.Declared, s.Input, s.Decision = l.calls, "key-"+id, true, json.RawMessage(`{}`), json.RawMessage(`{}`)
 	s.Tool.Name = "put"
+	return id
+}
+
+// hold queues a call until its transaction commits.
+func (l *lab) hold(rec revert.Recorder, s *revert.Started, idempotent bool) string {
+	id := l.prepared(s)
+	l.line(rec, id, &revert.Held{Started: *s, Idempotent: idempotent})
+	return id
+}
+
+// release starts a held call.
+func (l *lab) release(rec revert.Recorder, id string) {
+	started := l.call(id).Held.Started
+	l.line(rec, id, &started)
+}
+
+// start begins a call, which claims and changes what writes say, and does not end it.
+func (l *lab) start(rec revert.Recorder, s *revert.Started, writes ...write) string {
+	id := l.prepared(s)
 	l.line(rec, id, s)
 	shelf := faultyShelf{l.shelf, l.faults}
 	for i, x := range writes {

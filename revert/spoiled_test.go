@@ -49,6 +49,11 @@ func TestRecordsOutOfOrder(t *testing.T) {
 	change := func(n int) *revert.Changed {
 		return &revert.Changed{Change: revert.Change{N: n, Scheme: "kv", Resource: "a", Kind: "write", Pre: "v:1", Post: "v:7"}}
 	}
+	held := func(n int, key string) *revert.Held {
+		h := &revert.Held{Started: *started()}
+		h.Sequence, h.Key = n, key
+		return h
+	}
 	posts := []revert.Post{{N: 1, Post: "v:8"}}
 	of := revert.CallRef{Txn: "self", Call: call}
 	for _, tt := range []struct {
@@ -80,6 +85,23 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"an end of no nested one", "", []revert.Body{&revert.NestEnded{ID: "n"}}, nil, "nested transaction n ended, and was not open"},
 		{"two ends of a nested one", "", []revert.Body{&revert.Nested{ID: "n"}, &revert.NestEnded{ID: "n"}, &revert.NestEnded{ID: "n"}}, nil, "nested transaction n ended, and was not open"},
 		{"said to be erased", call, []revert.Body{started(), done(), &revert.Erased{Cause: "asked"}}, nil, "call c_1 is said to be erased, and its records are there"},
+		{"held twice", call, []revert.Body{held(1, "k"), held(1, "k")}, nil, "held of call c_1, which waits for the commit"},
+		{"an end while it is held", call, []revert.Body{held(1, "k"), done()}, nil, "done of call c_1, which waits for the commit"},
+		{"a failure of what was not released", call, []revert.Body{held(1, "k"), &revert.Failed{Proof: "no_effect"}}, nil, "failed by no_effect of call c_1, which was not released"},
+		{"a failure before the commit", call, []revert.Body{held(1, "k"), &revert.Failed{Proof: "not_started"}}, nil, "call c_1 was released, and transaction"},
+		{"a release before the commit", call, []revert.Body{held(1, "k"), started()}, nil, "call c_1 was released, and transaction"},
+		{"a release while it is taken back", call, []revert.Body{held(1, "k"), &revert.Aborting{}, started()}, nil, "call c_1 was released, and transaction"},
+		{"a release of what was dropped", call, []revert.Body{held(1, "k"), &revert.Dropped{Cause: "undo"}, &revert.Committing{}, started()}, nil, "started of call c_1, which was held and ended as dropped"},
+		{"a second release", call, []revert.Body{held(1, "k"), &revert.Committing{}, started(), done(), started()}, nil, "started of call c_1, which was held and ended as done"},
+		{"a release under another key", call, []revert.Body{held(1, "l"), &revert.Committing{}, started()}, nil, "call c_1 was released under another operation key"},
+		{"a release out of turn", call, []revert.Body{held(2, "k"), held(1, "earlier"), &revert.Committing{}, started()}, nil, "call c_1 was released before call c_0, which was held earlier"},
+		{"two commits", "", []revert.Body{&revert.Committing{}, &revert.Committing{}}, nil, "began to commit a second time"},
+		{"a commit while it is taken back", "", []revert.Body{&revert.Aborting{}, &revert.Committing{}}, nil, "began to commit a second time, or while it was taken back"},
+		{"a savepoint while it commits", "", []revert.Body{&revert.Committing{}, &revert.Savepoint{Name: "s"}}, nil, "savepoint after transaction"},
+		{"nested while it commits", "", []revert.Body{&revert.Committing{}, &revert.Nested{ID: "n"}}, nil, "nested after transaction"},
+		{"another call while it commits", call, []revert.Body{&revert.Committing{}, started()}, nil, "started after transaction"},
+		{"an end that forgets a held call", call, []revert.Body{held(1, "k"), &revert.Committed{}}, nil, "call c_1 was neither released nor dropped"},
+		{"an abort that forgets a held call", call, []revert.Body{held(1, "k"), &revert.Aborted{}}, nil, "call c_1 was neither released nor dropped"},
 		{"a beginning that is gone", "", nil, ofKind(revert.KindBegun), "the body of begun is gone, which is never erased"},
 		{"an end that is gone", "", []revert.Body{&revert.Committed{}}, ofKind(revert.KindCommitted), "the body of committed is gone, which is never erased"},
 		{"one record of a call that is gone", call, []revert.Body{started(), done()}, ofKind(revert.KindDone), "only some records of call c_1 are erased"},
@@ -95,7 +117,11 @@ func TestRecordsOutOfOrder(t *testing.T) {
 					b.Of.Txn = rec.Txn()
 				case *revert.Reverted:
 					b.Of.Txn, id = rec.Txn(), "c_2"
-				case *revert.Committed:
+				case *revert.Held:
+					if b.Key == "earlier" {
+						id = "c_0"
+					}
+				case *revert.Committing, *revert.Aborting, *revert.Committed, *revert.Aborted:
 					id = ""
 				}
 				l.line(rec, id, b)

@@ -312,3 +312,108 @@ func TestOtherWorlds(t *testing.T) {
 	require.True(t, rep.Complete())
 	require.Equal(t, revert.CommittedState, l.load("t_other").State())
 }
+
+// returning is a tool whose Revert acts through a handle.
+type returning struct {
+	faultyTools
+	l *lab
+}
+
+func (returning) CanUndo(context.Context, revert.Call) (bool, string) { return true, "" }
+
+func (r returning) Undo(ctx context.Context, rec revert.Recorder, _ revert.Call, undoCall, _ string) error {
+	will, blobs, err := faultyShelf{r.l.shelf, r.l.faults}.keepNow(ctx, "z", r.l.journal)
+	if err != nil {
+		return err
+	}
+	ch := faultyShelf{r.l.shelf, r.l.faults}.change(1, "z", "write", r.l.shelf.token("z"), "v:back", will, nil)
+	r.l.shelf.set("z", ch.Post)
+	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: undoCall, Body: &revert.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
+}
+
+// TestErasureOfWhatAReleaseAndARevertLeft: of a call that was held, released, taken
+// back, released again and undone, no body is left, nor content that a record of it
+// named, in whichever attempt.
+func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
+	l := newLab(t)
+	l.shelf.values["z"] = "secret"
+	tools := returning{faultyTools{l.faults, l.till}, l}
+	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) {
+		return revert.Ways{Schemes: []revert.Scheme{faultyShelf{l.shelf, l.faults}}, Undoer: tools}, nil
+	}
+	rec := l.txn()
+	id := l.hold(rec, bought(), true)
+	l.line(rec, "", &revert.Committing{})
+	l.release(rec, id)
+	_, err := l.reverter.TakeBack(t.Context(), rec, id, "failed")
+	require.NoError(t, err)
+	l.line(rec, id, &revert.Failed{Status: "failed", Why: "declined", Proof: "taken_back"})
+	l.shelf.values["z"] = "another secret"
+	l.release(rec, id)
+	l.line(rec, id, done())
+	l.end(rec)
+	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+
+	other := l.open() // beside which only what was named is dropped
+	defer func() { require.NoError(t, other.Close()) }()
+	out, err := l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+	require.NoError(t, err)
+	require.Equal(t, 3, out.Records, "the call, and two takings back")
+	require.Empty(t, out.Shared)
+	for e, err := range l.journal.Entries(t.Context(), revert.Query{}) {
+		require.NoError(t, err)
+		if e.Header.Kind.Erasable() {
+			require.NotEmpty(t, e.Erased, "%s of %s", e.Header.Kind, e.Header.Call)
+		}
+	}
+	for _, secret := range []string{"secret", "another secret"} {
+		_, err := l.journal.Open(t.Context(), refOf(secret))
+		require.ErrorIs(t, err, revert.ErrNotFound)
+	}
+}
+
+// TestErasureOfADroppedCall: it says what the call would have been.
+func TestErasureOfADroppedCall(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	id := l.hold(rec, bought(), false)
+	_, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.PhaseDropped, l.call(id).Phase)
+	_, err = l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+	require.NoError(t, err)
+	c := l.call(id)
+	require.Equal(t, revert.Compensable, c.Erased.Class)
+	require.Equal(t, revert.PhaseDropped, c.Erased.As)
+	require.False(t, c.Erased.Left)
+	require.False(t, c.Erased.Spent)
+}
+
+// TestReleaseAfterADoubt: what was released with an outcome that nobody knows, and
+// died when it was sent again, stays in doubt whatever the second attempt left.
+func TestReleaseAfterADoubt(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.line(rec, "", &revert.Savepoint{Name: "here"})
+	s := bought()
+	s.Confinement = "handles"
+	id := l.hold(rec, s, true)
+	l.line(rec, "", &revert.Committing{})
+	l.release(rec, id)
+	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+	_, err := l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
+	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.ErrorContains(t, err, "has begun to commit")
+	l.release(rec, id)
+	l.next()
+	l.with(faultyShelf{l.shelf, l.faults})
+	found, err := l.reverter.Recover(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{rec.Txn()}, found.Committing)
+	require.Len(t, found.Settled, 1)
+	require.Equal(t, revert.PhaseUnknown, found.Settled[0].As)
+	require.Contains(t, found.Settled[0].Why, "it was released before")
+}
