@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/database"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -32,7 +34,7 @@ type world struct {
 
 // builtin lists the tools of the command.
 func (w world) builtin() []tool.Tool {
-	return slices.Concat(files.Tools(), process.Tools(), w.tools)
+	return slices.Concat(files.Tools(), process.Tools(), database.Tools(), w.tools)
 }
 
 // app is one run of the command.
@@ -40,6 +42,7 @@ type app struct {
 	world
 	progress *progress
 	code     exitCode
+	closers  []func() error // of what is open until the command ends
 }
 
 // run is the whole command, without the process around it.
@@ -63,6 +66,7 @@ func run(ctx context.Context, args []string, w world) (code int) {
 	stop := p.start(ctx)
 	defer stop()
 	ran, err := cmd.ExecuteContextC(ctx)
+	err = errors.Join(err, a.close())
 	if err != nil {
 		a.code = worst(a.code, a.complain(ran, err))
 	}

@@ -24,7 +24,7 @@ import (
 // TestMain makes the command available to scripts as remit, a process of its
 // own: with a clock and ids from a seed, tools that misbehave, and a way to die.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"remit": remitForTests})
+	testscript.Main(m, map[string]func(){"remit": remitForTests, "sqlite": sqliteForTests})
 }
 
 func TestScripts(t *testing.T) {

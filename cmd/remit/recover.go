@@ -25,6 +25,7 @@ func (a *app) recoverCommand() *cobra.Command {
 	}
 	placeFlags(cmd, &p)
 	movedFlag(cmd, &p)
+	databaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -51,6 +51,7 @@ func (a *app) revertCommand() *cobra.Command {
 	}
 	placeFlags(cmd, &p)
 	movedFlag(cmd, &p)
+	databaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
 	cmd.Flags().BoolVar(&preview, "preview", false, "say what would become of each file, and do nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "take along what later transactions changed on top")
@@ -76,6 +77,7 @@ func (a *app) redoCommand() *cobra.Command {
 	}
 	placeFlags(cmd, &p)
 	movedFlag(cmd, &p)
+	databaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -162,7 +164,11 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, opts...)
+	databases, err := a.databaseOptions(p)
+	if err != nil {
+		return err
+	}
+	rt, err := a.newRuntime(j, append(opts, databases...)...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}

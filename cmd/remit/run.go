@@ -58,6 +58,7 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &f.place)
+	databaseFlag(cmd, &f.place)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
@@ -186,6 +187,10 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
 		return nil, nil, err
 	}
+	databases, err := a.databaseOptions(&f.place)
+	if err != nil {
+		return nil, nil, err
+	}
 	journal, err := f.open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -194,7 +199,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, errors.Join(usage("--sandbox: "+strings.TrimPrefix(err.Error(), "process: ")), journal.Close())
 	}
-	opts := append(roots, agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
+	opts := append(append(roots, databases...), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
 	if f.onAsk == "wait" {
 		opts = append(opts, agent.Wait())
 	}

@@ -22,6 +22,7 @@ import (
 type place struct {
 	workspace, state string
 	moved            []string // NAME=DIR: where the folders of roots are by now
+	databases        []string // NAME=LOCATION each
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
 

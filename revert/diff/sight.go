@@ -19,6 +19,7 @@ type Sight struct {
 	Target string          // of a link
 	Digest string          // of its content, where it has some
 	Attrs  string          // digest of further attributes, empty where there are none
+	Lines  []string        // of what is no file, such as a row: what it consists of, in words
 	Kept   *revert.BlobRef // its content, where a record names it
 
 	open func(ctx context.Context) (io.ReadCloser, error)

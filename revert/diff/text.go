@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,6 +31,9 @@ func (d Delta) Text(ctx context.Context, name string) (Text, error) {
 	if d.Before.Exists() && d.After.Exists() && d.Before.Type != d.After.Type {
 		return d.replaced(ctx, name)
 	}
+	if d.Before.Lines != nil || d.After.Lines != nil {
+		return d.parts(name), nil
+	}
 	if d.Before.Type == "dir" || d.After.Type == "dir" || mode(d.Before)+mode(d.After) == "" {
 		return Text{Patch: d.line(name)}, nil
 	}
@@ -52,6 +56,25 @@ func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
 		came.Lost = gone.Lost
 	}
 	return came, err
+}
+
+// parts says which parts of what is no file differ, in lines that are no part of a
+// patch.
+func (d Delta) parts(name string) Text {
+	t := Text{Patch: d.line(name)}
+	tell := func(sign string, side, other Sight) (n int) {
+		for _, l := range side.Lines {
+			if slices.Contains(other.Lines, l) {
+				continue
+			}
+			t.Patch += "  " + sign + " " + l + "\n"
+			n++
+		}
+		return n
+	}
+	t.Removed = tell("-", d.Before, d.After)
+	t.Added = tell("+", d.After, d.Before)
+	return t
 }
 
 // line says in words what no patch can: git knows no folders.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	handle "github.com/remit-dev/remit/ctxperm/database"
+	"github.com/remit-dev/remit/ctxperm/database/sqlite"
+)
+
+// databaseFlag adds the flag that names databases. Commands that take back want it
+// only for what is not where it was, or asks for a password.
+func databaseFlag(cmd *cobra.Command, p *place) {
+	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db")
+}
+
+// databaseOptions are the databases that are named, and the way to those that a
+// record names. They are closed when the command ends.
+func (a *app) databaseOptions(p *place) ([]agent.Option, error) {
+	named := map[string]string{}
+	for _, d := range p.databases {
+		name, at, ok := strings.Cut(d, "=")
+		if _, twice := named[name]; !ok || name == "" || at == "" || twice {
+			why := "it names no database"
+			if twice {
+				why = "two databases have this name"
+			}
+			// The location may hold a password, and is not repeated.
+			return nil, &problem{code: exitUsage, what: fmt.Sprintf("--database %s cannot be used", printable(name)), why: why, fix: "write --database NAME=sqlite:PATH"}
+		}
+		if err := p.keepJournal(name, at); err != nil {
+			return nil, err
+		}
+		named[name] = at
+	}
+	d, err := handle.New([]handle.Kind{sqlite.Kind()}, named)
+	if err != nil {
+		return nil, &problem{code: exitUsage, what: "a database cannot be used", why: err.Error(), fix: "write --database NAME=sqlite:PATH"}
+	}
+	a.closers = append(a.closers, d.Close)
+	return []agent.Option{agent.Driver(d)}, nil
+}
+
+// keepJournal refuses the journal as a database: calls could change their own record.
+func (p *place) keepJournal(name, at string) error {
+	path, ok := strings.CutPrefix(at, "sqlite:")
+	if !ok {
+		return nil
+	}
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil // said when it is opened
+	}
+	journal, err := os.Stat(filepath.Join(p.state, "journal.db"))
+	if err != nil || !os.SameFile(file, journal) {
+		return nil
+	}
+	return &problem{code: exitUsage, what: fmt.Sprintf("the database %s is the journal itself", name), why: "calls could change their own record", fix: "name another database"}
+}
+
+// close gives back what the command opened.
+func (a *app) close() error {
+	var errs []error
+	for _, c := range a.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}

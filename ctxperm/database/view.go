@@ -1,0 +1,70 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/diff"
+)
+
+// The scheme shows what its changes did.
+var _ diff.Viewer = scheme{}
+
+// View tells what a change found and what it left.
+func (s scheme) View(c revert.Change) (before, after diff.Sight, err error) {
+	inv, err := readInverse(context.Background(), c, nil)
+	if err != nil {
+		return before, after, err
+	}
+	return inv.sight(c.Pre, inv.Was), inv.sight(c.Post, inv.Will), nil
+}
+
+func (i inverse) sight(t revert.Token, image engine.Image) diff.Sight {
+	out := diff.Sight{Token: t}
+	switch {
+	case t == revert.Absent:
+		return out
+	case i.Kept != nil:
+		out.Lines = []string{fmt.Sprintf("a row of %s that is too large to be shown, version %s", i.Table.Name, t)}
+	default:
+		for n, cell := range image {
+			out.Lines = append(out.Lines, i.Table.Cols[n]+": "+cellWords(cell))
+		}
+	}
+	out.Type = "row"
+	return out
+}
+
+// cellWords is a value as SQL would write it, cut where it is long.
+func cellWords(cell string) string {
+	if cell == "" {
+		return "NULL"
+	}
+	text := cell[1:]
+	const most = 200
+	more := ""
+	if len(text) > most {
+		more = fmt.Sprintf("… (%d bytes)", len(text))
+		text = text[:most]
+	}
+	switch cell[0] {
+	case 't':
+		return fmt.Sprintf("%q", text) + more
+	case 'b', 'x':
+		return "base64 " + text + more
+	default:
+		return text + more
+	}
+}
+
+// errNoFile: a row is shown by its values.
+var errNoFile = fmt.Errorf("a row has no content but its values: %w", diff.ErrGone)
+
+// Now and Open read files; of a row a change says it all.
+func (s scheme) Now(context.Context, string) (diff.Sight, error) { return diff.Sight{}, errNoFile }
+
+// Open has nothing to read.
+func (s scheme) Open(context.Context, string) (io.ReadCloser, error) { return nil, errNoFile }
