@@ -35,7 +35,7 @@ func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	going := false
 	for _, s := range subjects {
 		if s.End == "" {
-			return Report{}, fmt.Errorf("transaction %s has not ended: %w", s.ID, ErrBusy)
+			return Report{}, fmt.Errorf("transaction %s has not ended, so that nothing of it was taken back: %w", s.ID, ErrNotOver)
 		}
 		link, found, err := r.unfinished(ctx, s)
 		switch {

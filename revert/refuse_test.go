@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 			return err
 		}, revert.ErrNotFound, "call c_1_2 of transaction"},
 		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Undoing{}); return err }, revert.ErrNotFound, "transaction or call t_none"},
-		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrBusy, "has not ended"},
+		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotOver, "has not ended"},
 		{"redo of a redo", undoneTwice, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrUndo, "worked on"},
 		{"a call that is not there", opened, func(l *lab) error {
 			_, err := l.reverter.TakeBack(ctx, revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), "c_none", "failed")

@@ -86,6 +86,8 @@ func problemOf(err error) *problem {
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, revert.ErrNotOver):
 		return &problem{code: exitUsage, what: "nothing was erased", why: err.Error(), fix: "remit log shows how it stands; remit settle says what became of a call"}
+	case errors.Is(err, revert.ErrUndo):
+		return &problem{code: exitUsage, what: "nothing was done", why: err.Error()}
 	case errors.Is(err, revert.ErrErased):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, revert.ErrNotFound):

@@ -133,6 +133,9 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 		if err == nil && id != "" {
 			rep, err = do(rt, ctx, id)
 		}
+		if way == redoing && errors.Is(err, revert.ErrNotOver) {
+			return &problem{code: exitUsage, what: "there is nothing to bring back", why: err.Error(), fix: p.hint("log", "--txn", id) + " shows how it stands"}
+		}
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
 			return err
 		}
