@@ -124,17 +124,85 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []rev
 		return f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img)
 	}
 	var owed []string
-	var err error
-	for i, in := range intents {
-		if err != nil {
-			p.Landed(recorded[i].N, recorded[i].Pre)
-			continue
-		}
+	for _, in := range intents {
 		in.swap.later = func(dir string) { owed = append(owed, dir) }
-		err = f.perform(ctx, p, recorded[i], in.swap, in.img)
-		f.tc.Progress(float64(i+1), float64(len(intents)), "")
+	}
+	var err error
+	for at := 0; at < len(intents); {
+		end := at + f.wave(intents[at:])
+		if err == nil {
+			err = f.ahead(ctx, intents[at:end])
+		}
+		for ; at < end; at++ {
+			if err != nil {
+				p.Landed(recorded[at].N, recorded[at].Pre)
+				continue
+			}
+			err = f.perform(ctx, p, recorded[at], intents[at].swap, intents[at].img)
+			f.tc.Progress(float64(at+1), float64(len(intents)), "")
+			if err != nil {
+				err = errors.Join(err, dropDrafts(ctx, intents[at+1:end]))
+			}
+		}
 	}
 	return errors.Join(err, f.syncAll(ctx, owed))
+}
+
+// together is from how many files on their content is synced by one step for the whole
+// file system, which costs less than one step for each, and others a little too.
+const together = 32
+
+// wave is how many swaps can have their drafts made before the first of them is done:
+// none of them makes the directory of another.
+func (f *Files) wave(intents []intent) int {
+	if len(intents) < together || !f.site.root.Features().SyncAll {
+		return len(intents)
+	}
+	made := map[string]bool{}
+	for i, in := range intents {
+		if made[parentOf(in.swap.target)] {
+			return i
+		}
+		made[in.swap.target] = in.img.Type == typeDir
+	}
+	return len(intents)
+}
+
+// ahead makes the drafts of a wave and syncs them at once, where they are many.
+func (f *Files) ahead(ctx context.Context, wave []intent) error {
+	var files []intent
+	for _, in := range wave {
+		if in.img.Type == typeFile && in.img.twin == "" {
+			files = append(files, in)
+		}
+	}
+	if len(files) < together || !f.site.root.Features().SyncAll {
+		return nil
+	}
+	for i, in := range files {
+		in.swap.ahead = true
+		if err := in.swap.prepare(ctx, in.img); err != nil {
+			return errors.Join(err, dropDrafts(ctx, files[:i+1]))
+		}
+	}
+	if err := f.site.syncAll(ctx); err != nil {
+		return errors.Join(err, dropDrafts(ctx, files))
+	}
+	for _, in := range files {
+		in.swap.ready = true
+	}
+	return nil
+}
+
+// dropDrafts removes the drafts of swaps that were not begun.
+func dropDrafts(ctx context.Context, intents []intent) error {
+	var errs []error
+	for _, in := range intents {
+		if in.swap.ahead {
+			errs = append(errs, in.swap.clearDraft(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // syncAll makes the names in directories durable. One that is gone, or that is

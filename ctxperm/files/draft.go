@@ -46,6 +46,9 @@ const (
 // prepare makes an image under the draft name, complete and synced. The inode
 // that it returns is known to nobody else.
 func (w *swap) prepare(ctx context.Context, img image) error {
+	if w.ready {
+		return nil
+	}
 	if err := w.host.Point(ctx, "files.draft"); err != nil {
 		return err
 	}
@@ -94,6 +97,9 @@ func (w *swap) draftFile(ctx context.Context, img image) error {
 	}
 	if err := w.dress(ctx, img); err != nil {
 		return err
+	}
+	if w.ahead {
+		return nil
 	}
 	if err := w.host.Point(ctx, "files.sync"); err != nil {
 		return err

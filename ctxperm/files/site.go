@@ -54,6 +54,15 @@ func (s site) syncIn(ctx context.Context, dir string) error {
 	return s.root.SyncDir(dir)
 }
 
+// syncAll makes everything durable that was written, at once. It is disk.ErrUnsupported
+// where that cannot be.
+func (s site) syncAll(ctx context.Context) error {
+	if err := s.host.Point(ctx, "files.syncall"); err != nil {
+		return err
+	}
+	return s.root.SyncAll()
+}
+
 func (s site) lstat(ctx context.Context, name string) (disk.Info, error) {
 	if err := s.host.Point(ctx, "files.lstat"); err != nil {
 		return disk.Info{}, err

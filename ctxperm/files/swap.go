@@ -29,6 +29,8 @@ type swap struct {
 	ours   state            // what was prepared; known only to the process that did it
 	saved  string           // where a version of somebody else was moved
 	later  func(dir string) // takes the last sync over; nil: it is done at once
+	ahead  bool             // the draft is made ahead of its turn, and synced with others
+	ready  bool             // it was made, and synced
 }
 
 func newSwap(s site, target, stage string, pre, post revert.Token) *swap {

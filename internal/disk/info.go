@@ -59,4 +59,5 @@ type Features struct {
 	Lease     bool // Quiet sees every writer; else it may overlook some or be ErrUnsupported
 	Xattrs    bool // user.* attributes are kept
 	DirSync   bool // SyncDir makes names durable; without it it does nothing
+	SyncAll   bool // SyncAll makes everything durable in one step
 }

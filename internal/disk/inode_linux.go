@@ -71,6 +71,7 @@ func featuresOf(root *os.File) Features {
 		NoReplace: known,
 		Lease:     known && raw.Type != unix.OVERLAYFS_SUPER_MAGIC,
 		DirSync:   known,
+		SyncAll:   known,
 		Xattrs:    keepsXattrs(root),
 	}
 }

@@ -329,6 +329,8 @@ func (r *portableRoot) Quiet(name string) error {
 	return pathError("quiet", name, err)
 }
 
+func (r *portableRoot) SyncAll() error { return pathError("sync", ".", ErrUnsupported) }
+
 // Path is where the root was opened; links in it were followed then.
 func (r *portableRoot) Path() (string, error) {
 	path, err := filepath.Abs(r.root.Name())

@@ -87,6 +87,11 @@ type Root interface {
 	// final: the state on disk is unknown and a retry proves nothing.
 	SyncDir(name string) error
 
+	// SyncAll makes everything durable that was written anywhere on the file
+	// system of the root, content and names, by whomever: what it costs is not
+	// only its caller's. It is ErrUnsupported where one step is not possible.
+	SyncAll() error
+
 	// Quiet returns nil when no process, this one included, holds the inode
 	// open for writing or mapped writable, ErrBusy when one does, and nil
 	// for links and directories, which nobody can open for writing. It needs

@@ -248,6 +248,11 @@ func (r *linuxRoot) SyncDir(name string) error {
 	return pathError("sync", name, err)
 }
 
+func (r *linuxRoot) SyncAll() error {
+	err := r.directory(".", func(dir *os.File) error { return control(dir, unix.Syncfs) })
+	return pathError("sync", ".", err)
+}
+
 func (r *linuxRoot) Identity() Identity { return r.identity }
 
 // Path asks the kernel, which follows the directory when it is moved.

@@ -23,11 +23,13 @@ type document struct {
 type field = [2]*ast.Term
 
 // check looks at everything in a request, also at what a policy does not read:
-// who made it repaired something, and may have done so elsewhere too.
-func check(list []part, r *perm.Request) error {
+// who made it repaired something, and may have done so elsewhere too. Only the list
+// of changes is looked at where it is read alone: it comes again with each of the
+// accesses that it consists of, and each of these is looked at.
+func check(list []part, p *plan, r *perm.Request) error {
 	d := &document{}
 	for i := range list {
-		if list[i].check != nil {
+		if list[i].check != nil && (!list[i].long || p.reads[list[i].path]) {
 			list[i].check(d, r)
 		}
 	}

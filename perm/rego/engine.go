@@ -151,10 +151,10 @@ func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, err
 		return perm.Decision{}, cancelled(ctx)
 	}
 	r = r.Filled()
-	if err := check(e.parts, &r); err != nil {
+	q := e.rules.query(r.Purpose)
+	if err := check(e.parts, q.plan, &r); err != nil {
 		return perm.Decision{}, err
 	}
-	q := e.rules.query(r.Purpose)
 	key, whole := q.plan.keyOf(&r)
 	if whole {
 		if d, known := e.memo.get(key); known {

@@ -60,10 +60,11 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	if ctx.Err() != nil {
 		return Explanation{}, cancelled(ctx)
 	}
-	if err := check(e.parts, &r); err != nil {
+	all := newPlan(e.parts, []read{{}})
+	if err := check(e.parts, all, &r); err != nil {
 		return Explanation{}, err
 	}
-	input, err := newPlan(e.parts, []read{{}}).document(&e.keys, &r)
+	input, err := all.document(&e.keys, &r)
 	if err != nil {
 		return Explanation{}, err
 	}

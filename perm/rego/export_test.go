@@ -14,10 +14,11 @@ import (
 func Document(r perm.Request) (ast.Value, error) {
 	k, list := newKeys(), parts()
 	r = r.Filled()
-	if err := check(list, &r); err != nil {
+	all := newPlan(list, []read{{}})
+	if err := check(list, all, &r); err != nil {
 		return nil, err
 	}
-	term, err := newPlan(list, []read{{}}).document(&k, &r)
+	term, err := all.document(&k, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +34,11 @@ func Capabilities() *ast.Capabilities { return capabilities() }
 // DecideWhole decides with the whole document and without a memo.
 func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
 	r = r.Filled()
-	if err := check(e.parts, &r); err != nil {
+	all := newPlan(e.parts, []read{{}})
+	if err := check(e.parts, all, &r); err != nil {
 		return perm.Decision{}, err
 	}
-	q := e.rules.query(r.Purpose)
-	return e.fresh(ctx, query{body: q.body, plan: newPlan(e.parts, []read{{}})}, r)
+	return e.fresh(ctx, query{body: e.rules.query(r.Purpose).body, plan: all}, r)
 }
 
 // Remembered tells how many decisions an engine remembers.

@@ -19,6 +19,7 @@ type part struct {
 	term  func(*document, *perm.Request) *ast.Term   // nil: not there
 	key   func(*perm.Request, []byte) []byte         // none: it differs from call to call
 	free  func(*perm.Request) (text json.RawMessage) // whose members have any names
+	long  bool                                       // checked only where it is read: it comes again with each of many accesses
 }
 
 // parts lists every part. A field of perm.Request that is missing here is
@@ -73,7 +74,7 @@ func callParts() []part {
 		number("call.batch.index", func(r *perm.Request) int { return r.Call.Batch.Index }),
 		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
 		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
-		{path: "changes", check: checkChanges, term: (*document).changes},
+		{path: "changes", check: checkChanges, term: (*document).changes, long: true},
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 type plan struct {
 	root  *node
 	key   []func(*perm.Request, []byte) ([]byte, bool)
-	notes []Note // why no answer is remembered
+	notes []Note          // why no answer is remembered
+	reads map[string]bool // paths of the parts that are read
 }
 
 // node is a place of the part of the document that is built.
@@ -30,12 +31,13 @@ type node struct {
 // newPlan keeps of the parts those that are read. Two more are compared: what
 // was asked for, and what hold comes to.
 func newPlan(list []part, reads []read) *plan {
-	p := &plan{root: &node{}}
+	p := &plan{root: &node{}, reads: map[string]bool{}}
 	for i := range list {
 		path := list[i].path
 		touched := list[i].touched(reads)
 		if len(touched) > 0 {
 			p.root.insert(strings.Split(path, "."), &list[i])
+			p.reads[path] = true
 		}
 		if len(touched) > 0 || path == "purpose" || path == "call.effect_class" {
 			p.add(&list[i], touched)
