@@ -77,8 +77,8 @@ func (tx *Txn) release(ctx context.Context) error {
 	// what is decided to be committed.
 	tx.outbox.begun = true
 	if !t.Committing {
-		w := revert.Write{Lines: []revert.Line{{Body: &revert.Committing{}}}, Durable: true}
-		if err := tx.rec.Write(ctx, w); err != nil {
+		// No barrier: that of the first release carries it, and nothing happens before.
+		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committing{}}}}); err != nil {
 			return err
 		}
 	}

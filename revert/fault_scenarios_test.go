@@ -97,6 +97,7 @@ func undoings() []scenario {
 		{name: "undo after a redo that did not end", prepare: begunRedo, do: undo("t", all)},
 		{name: "undo of what a dead process left", prepare: left, do: undo("t", all), finish: each(decided, undo("t", all))},
 		{name: "preview", prepare: stacked, do: preview("t", cascade)},
+		{name: "preview of what is held", prepare: holding, do: preview("t", all)},
 		{name: "preview by force", prepare: foreign, do: preview("t", forced)},
 		{name: "abort", alive: true, prepare: opened, do: aborted(all), then: undo("t", all)},
 		{name: "abort of a call", alive: true, prepare: opened, do: second(aborted), then: adopt(second(aborted))},

@@ -1,0 +1,277 @@
+package revert_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// sends is the start of a call that can wait for the commit.
+func sends() *revert.Started {
+	return &revert.Started{
+		Class: revert.Deferrable, Confinement: "trusted", Declared: true, Tool: revert.ToolRef{Name: "send"},
+		Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`),
+	}
+}
+
+// queue holds a call.
+func (l *lab) queue(rec revert.Recorder, change ...func(*revert.Held)) string {
+	l.calls++
+	id := fmt.Sprintf("c_%d_%d", l.lives, l.calls)
+	h := &revert.Held{Started: *sends()}
+	h.Sequence, h.Key = l.calls, "key-"+id
+	for _, c := range change {
+		c(h)
+	}
+	l.line(rec, id, h)
+	return id
+}
+
+// TestHeldRecordsOutOfOrder: a held call that was released early, twice, out of
+// order, under another key or not at all is damage.
+func TestHeldRecordsOutOfOrder(t *testing.T) {
+	held := func(n int, key string) *revert.Held {
+		h := &revert.Held{Started: *sends()}
+		h.Sequence, h.Key = n, key
+		return h
+	}
+	started := func(n int, key string) *revert.Started { s := held(n, key).Started; return &s }
+	const one, two = "c_1", "c_2"
+	type line struct {
+		call string
+		body revert.Body
+	}
+	first, second := line{one, held(1, "k1")}, line{two, held(2, "k2")}
+	commit := line{"", &revert.Committing{}}
+	release := line{one, started(1, "k1")}
+	unknown := line{one, &revert.Unknown{Status: "unknown", Why: "lost"}}
+	failed := line{one, &revert.Failed{Status: "failed", Why: "x", Proof: "no_effect"}}
+	refused := line{one, &revert.Failed{Status: "failed", Why: "x", Proof: "not_started"}}
+	for _, tt := range []struct {
+		name  string
+		lines []line
+		words string
+	}{
+		{"refused out of order", []line{first, second, commit, {two, refused.body}}, "call c_2 was released before call c_1"},
+		{"again though unknown", []line{first, commit, release, unknown, release}, "started of call c_1, which was held and ended as unknown"},
+		{"dropped though it is done", []line{first, commit, release, {one, done()}, {one, &revert.Dropped{Cause: "undo"}}}, "dropped of call c_1, which was held and ended as done"},
+		{"dropped after a failure, and released", []line{first, commit, release, failed, {one, &revert.Dropped{Cause: "undo"}}, release}, "which was held and ended as failed"},
+		{"left behind by a commit", []line{first, commit, {"", &revert.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
+		{"left behind after a failure", []line{first, commit, release, failed, {"", &revert.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
+		{"held after the commit began", []line{commit, first}, "held after transaction"},
+		{"a way back after the commit began", []line{{"", &revert.Savepoint{Name: "s"}}, commit, {"", &revert.RevertedTo{Name: "s"}}}, "reverted_to after transaction"},
+		{"one that waited, held after the commit began", []line{{one, &revert.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}}, commit, first}, "held after transaction"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t)
+			rec := l.txn()
+			for _, x := range tt.lines {
+				l.line(rec, x.call, x.body)
+			}
+			l.next()
+			l.refuse(rec.Txn(), tt.words)
+		})
+	}
+}
+
+// TestQueue: it is in the order in which calls were held, also of one that somebody
+// had to approve first, and holds what an attempt without effect left.
+func TestQueue(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	l.line(rec, "c_asked", &revert.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)})
+	first := l.queue(rec)
+	l.calls++
+	late := &revert.Held{Started: *sends()}
+	late.Sequence, late.Key = l.calls, "k"
+	l.line(rec, "c_asked", late)
+	last := l.queue(rec, func(h *revert.Held) { h.Idempotent = true })
+	ids := func() (ids []string) {
+		for _, c := range l.load(rec.Txn()).Queue() {
+			ids = append(ids, c.Ref.Call)
+		}
+		return ids
+	}
+	require.Equal(t, []string{first, "c_asked", last}, ids())
+	require.Equal(t, revert.Deferrable, l.call(first).Class())
+	require.False(t, l.call(first).Left())
+	require.False(t, l.call(first).Confined())
+	l.line(rec, "", &revert.Committing{})
+	l.release(rec, first)
+	require.Equal(t, []string{"c_asked", last}, ids())
+	l.line(rec, first, &revert.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
+	require.Equal(t, []string{first, "c_asked", last}, ids())
+	l.line(rec, first, &revert.Failed{Status: "denied", Stage: "grant", Why: "x", Proof: "not_started"})
+	l.release(rec, first)
+	l.line(rec, first, &revert.Unknown{Status: "unknown", Why: "lost"})
+	require.Equal(t, []string{"c_asked", last}, ids())
+	require.True(t, l.call(first).Left())
+	l.line(rec, first, &revert.Decided{By: "kim", Why: "not there"})
+	require.Equal(t, []string{first, "c_asked", last}, ids(), "somebody says that it had no effect")
+	l.release(rec, first)
+	l.line(rec, first, done(), &revert.Decided{Applied: true, By: "ada", Why: "late"})
+	require.Nil(t, l.call(first).Decided, "it was released again")
+	l.release(rec, "c_asked")
+	l.line(rec, "c_asked", done())
+	l.release(rec, last)
+	l.line(rec, last, &revert.Unknown{Status: "unknown", Why: "lost"})
+	require.Equal(t, []string{last}, ids(), "the same key has one effect")
+	l.release(rec, last)
+	l.line(rec, last, done())
+	l.end(rec)
+	require.Empty(t, ids())
+	require.Equal(t, revert.CommittedState, l.load(rec.Txn()).State())
+}
+
+// TestAnswersAndReleasesThatMeet: a person may say what became of a call while the
+// commit goes on without having read that. Both are on the journal then, in either
+// order, and it can be read.
+func TestAnswersAndReleasesThatMeet(t *testing.T) {
+	for _, idempotent := range []bool{false, true} {
+		for _, applied := range []bool{false, true} {
+			l := newLab(t)
+			rec := l.txn()
+			id := l.queue(rec, func(h *revert.Held) { h.Idempotent = idempotent })
+			next := l.queue(rec)
+			l.line(rec, "", &revert.Committing{})
+			l.release(rec, id)
+			l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+			l.line(rec, id, &revert.Decided{Applied: applied, By: "kim", Why: "looked"})
+			if idempotent {
+				l.release(rec, id)
+				l.line(rec, id, &revert.Decided{Applied: applied, By: "ada", Why: "looked too"}, done())
+			}
+			l.release(rec, next) // it passes over what it knows as unknown
+			l.line(rec, next, done())
+			l.end(rec)
+			txn := l.load(rec.Txn())
+			require.Equal(t, revert.CommittedState, txn.State())
+			require.Empty(t, txn.Queue())
+			l.situation()
+		}
+	}
+}
+
+// TestRecoveryOfARelease: it is settled as any call in flight, and waits again where
+// it may be sent once more.
+func TestRecoveryOfARelease(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*revert.Held)
+		want   revert.Phase
+		queued bool
+	}{
+		{"trusted", func(*revert.Held) {}, revert.PhaseUnknown, false},
+		{"with one effect for a key", func(h *revert.Held) { h.Idempotent = true }, revert.PhaseUnknown, true},
+		{"confined", func(h *revert.Held) { h.Confinement = "handles" }, revert.PhaseFailed, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t)
+			rec := l.txn()
+			id := l.queue(rec, tt.change)
+			l.line(rec, "", &revert.Committing{})
+			l.release(rec, id)
+			l.next()
+			found, err := l.reverter.Recover(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{rec.Txn()}, found.Committing)
+			require.Equal(t, found.OwnerGone, found.Committing)
+			require.Equal(t, tt.want, l.call(id).Phase)
+			require.Equal(t, tt.queued, len(l.load(rec.Txn()).Queue()) == 1)
+			_, err = l.reverter.Adopt(t.Context(), rec.Txn())
+			require.NoError(t, err)
+			rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+			require.NoError(t, err)
+			require.Equal(t, tt.want == revert.PhaseFailed, rep.Complete())
+			require.Len(t, rep.Items, 1)
+			require.Equal(t, tt.queued, l.call(id).Dropped != nil)
+			l.situation()
+		})
+	}
+}
+
+// TestReportsOfHeldCalls: each is an item that says that it never ran, also in a
+// preview; one of which nobody can tell is an item of its own kind.
+func TestReportsOfHeldCalls(t *testing.T) {
+	l := newLab(t)
+	var told []string
+	l.reverter.Dropped = func(session, call string) { told = append(told, session+" "+call) }
+	rec := l.txn()
+	kept, named, failed := l.queue(rec), l.queue(rec), l.queue(rec)
+	named, failed = failed, named
+	preview, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{named}})
+	require.NoError(t, err)
+	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{named}, By: "kim"})
+	require.NoError(t, err)
+	require.Equal(t, preview.Items, rep.Items)
+	require.Equal(t, []revert.Item{{
+		Call: named, Tool: "send", Does: revert.DoesDrop,
+		Result: revert.Result{Resource: "tool://send", Outcome: revert.Already, Why: "it was held until the commit and never ran"},
+	}}, rep.Items)
+	require.Equal(t, revert.Open, rep.State)
+	require.Equal(t, "kim", l.call(named).Dropped.By)
+	l.line(rec, "", &revert.Committing{})
+	l.release(rec, kept)
+	l.line(rec, kept, done())
+	l.release(rec, failed)
+	l.line(rec, failed, &revert.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
+	_, err = l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
+	require.ErrorIs(t, err, revert.ErrNotFound)
+	preview, err = l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, preview.Items, rep.Items)
+	require.Equal(t, "it was held until the commit, and has had no effect", rep.Items[0].Why)
+	require.Equal(t, kept, rep.NotUndone()[0].Call)
+	require.Equal(t, []string{"s_1 " + named, "s_1 " + failed}, told)
+}
+
+// TestNoSavepointOnceItCommits: what came after one may have been sent.
+func TestNoSavepointOnceItCommits(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	l.line(rec, "", &revert.Savepoint{Name: "here"}, &revert.Committing{})
+	_, err := l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
+	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.ErrorContains(t, err, "has begun to commit")
+	l.situation()
+}
+
+// TestErasedHeldCalls: what is left says what they were.
+func TestErasedHeldCalls(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	gone, sent := l.queue(rec), l.queue(rec)
+	_, err := l.reverter.Erase(t.Context(), gone, revert.Erased{By: "kim", Why: "asked for"})
+	require.ErrorIs(t, err, revert.ErrNotOver)
+	_, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{gone}})
+	require.NoError(t, err)
+	l.line(rec, "", &revert.Committing{})
+	l.release(rec, sent)
+	l.line(rec, sent, done())
+	l.end(rec)
+	for _, id := range []string{gone, sent} {
+		_, err = l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+		require.NoError(t, err)
+	}
+	require.Equal(t, revert.PhaseDropped, l.call(gone).Erased.As)
+	require.Empty(t, l.call(gone).Erased.Status)
+	require.Equal(t, revert.Deferrable, l.call(gone).Class())
+	require.False(t, l.call(gone).Left())
+	require.Equal(t, "done", l.call(sent).Erased.Status)
+	require.True(t, l.call(sent).Left())
+	l.situation()
+
+	other := l.txn()
+	l.queue(other)
+	_, err = l.reverter.Abort(t.Context(), other.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, 1, l.prune(t, revert.Retention{}).Txns)
+	l.situation()
+}
