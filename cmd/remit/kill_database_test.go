@@ -1,0 +1,151 @@
+//go:build unix
+
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const databaseScript = `{"tool":"sql_execute","args":{"database":"main","sql":"UPDATE a SET v = v || 'x', n = n + 1"}}
+{"tool":"sql_execute","args":{"database":"main","sql":"REPLACE INTO a(id, v) VALUES (2, 'new'), (9, 'newer')"}}
+`
+
+const databasePolicy = "package remit\nallow contains \"all\" if true\n"
+
+// databaseSite is a database file, a journal and a script that changes it.
+type databaseSite struct {
+	t            *testing.T
+	dir, script  string
+	flags, where []string
+	db           *sql.DB
+}
+
+func newDatabaseSite(t *testing.T) *databaseSite {
+	s := &databaseSite{t: t, dir: t.TempDir()}
+	file := filepath.Join(s.dir, "app.db")
+	var err error
+	s.db, err = sql.Open("sqlite", file+"?_pragma=busy_timeout(5000)")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.db.Close()) })
+	_, err = s.db.Exec(`CREATE TABLE a (id INTEGER PRIMARY KEY, v TEXT, n INT); INSERT INTO a VALUES (1, 'one', 1), (2, 'two', 2), (3, zeroblob(30000), 3);
+		CREATE TABLE b (id, why); CREATE TRIGGER t AFTER UPDATE ON a BEGIN INSERT INTO b VALUES (new.id, 'changed'); END;`)
+	require.NoError(t, err)
+	s.script = s.file("script.jsonl", databaseScript)
+	require.NoError(t, os.Mkdir(filepath.Join(s.dir, "ws"), 0o700))
+	s.where = []string{"--workspace", filepath.Join(s.dir, "ws"), "--state", filepath.Join(s.dir, "state")}
+	s.flags = append([]string{"run", "--at-end", "keep", "--policy", s.file("policy.rego", databasePolicy), "--database", "main=sqlite:" + file}, s.where...)
+	return s
+}
+
+func (s *databaseSite) file(name, content string) string {
+	path := filepath.Join(s.dir, name)
+	require.NoError(s.t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func (s *databaseSite) rows() string {
+	var out strings.Builder
+	rows, err := s.db.Query("SELECT 'a', id, substr(quote(v), 1, 20) || length(v), n FROM a UNION ALL SELECT 'b', rowid, quote(why), id FROM b ORDER BY 1, 2")
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, rows.Close()) }()
+	for rows.Next() {
+		var a, b, c, d any
+		require.NoError(s.t, rows.Scan(&a, &b, &c, &d))
+		fmt.Fprintln(&out, a, b, c, d)
+	}
+	return out.String()
+}
+
+// run runs the script, killed at a point, and returns the points it passed.
+func (s *databaseSite) run(at int, argv ...string) (points []string, killed bool) {
+	trace := filepath.Join(s.dir, "trace")
+	err := child(s.t, at, trace, argv...)
+	raw, readErr := os.ReadFile(trace)
+	require.NoError(s.t, readErr)
+	return strings.Fields(string(raw)), err != nil
+}
+
+func (s *databaseSite) recoverAndRevert(about string) {
+	code, out := command(s.t, append([]string{"recover"}, s.where...)...)
+	require.Zero(s.t, code, "%s: recover: %s", about, out)
+	for _, txn := range unfinished(s.t, filepath.Join(s.dir, "state")) {
+		code, out = command(s.t, append([]string{"revert", txn}, s.where...)...)
+		require.Zero(s.t, code, "%s: revert: %s", about, out)
+	}
+}
+
+// TestKilledDatabase kills a run that changes rows, and its undo, at each step:
+// afterwards the rows are what they were.
+func TestKilledDatabase(t *testing.T) {
+	s := newDatabaseSite(t)
+	before := s.rows()
+	points, killed := s.run(0, append(s.flags, s.script)...)
+	require.False(t, killed)
+	require.NotEqual(t, before, s.rows())
+	for at, p := range points {
+		if !strings.HasPrefix(p, "database.") && !strings.HasPrefix(p, "journal.append") {
+			continue
+		}
+		s := newDatabaseSite(t)
+		_, killed := s.run(at+1, append(s.flags, s.script)...)
+		require.True(t, killed)
+		s.recoverAndRevert(fmt.Sprint("killed at ", at+1, " ", p))
+		require.Equal(t, before, s.rows(), "killed at %d, %s", at+1, p)
+	}
+	// The undo.
+	points, killed = s.run(0, append([]string{"revert", "--last"}, s.where...)...)
+	require.False(t, killed)
+	require.Equal(t, before, s.rows())
+	for at, p := range points {
+		if p != "revert.apply" && !strings.HasPrefix(p, "journal.append") {
+			continue
+		}
+		s := newDatabaseSite(t)
+		_, killed := s.run(0, append(s.flags, s.script)...)
+		require.False(t, killed)
+		_, killed = s.run(at+1, append([]string{"revert", "--last"}, s.where...)...)
+		require.True(t, killed)
+		s.recoverAndRevert(fmt.Sprint("undo killed at ", at+1, " ", p))
+		code, out := command(t, append([]string{"revert", "--last"}, s.where...)...)
+		require.Zero(t, code, out)
+		require.Equal(t, before, s.rows(), "undo killed at %d, %s", at+1, p)
+	}
+}
+
+// TestKilledAroundCommit: whether the call had an effect is known, although somebody
+// changed the rows before anybody looked. What did not commit is no conflict, and
+// what did is done.
+func TestKilledAroundCommit(t *testing.T) {
+	s := newDatabaseSite(t)
+	points, _ := s.run(0, append(s.flags, s.script)...)
+	commit := slices.Index(points, "database.commit") + 1
+	after := commit + slices.IndexFunc(points[commit:], func(p string) bool { return strings.HasPrefix(p, "journal.append") }) + 1
+	for at, want := range map[int]string{commit: "failed", after: "done"} {
+		s := newDatabaseSite(t)
+		_, killed := s.run(at, append(s.flags, s.script)...)
+		require.True(t, killed)
+		_, err := s.db.Exec("UPDATE a SET v = 'theirs' WHERE id = 1")
+		require.NoError(t, err)
+		code, out := command(t, append([]string{"recover", "--json"}, s.where...)...)
+		require.Zero(t, code, out)
+		require.Contains(t, out, `"as":"`+want+`"`, points[at-1])
+		theirs := s.rows()
+		code, out = command(t, append([]string{"revert", "--last"}, s.where...)...)
+		if want == "failed" {
+			require.Equal(t, theirs, s.rows(), out)
+			continue
+		}
+		require.Equal(t, int(exitPartial), code, out)
+		require.Contains(t, out, "db://main/a/1")
+		require.Contains(t, s.rows(), "theirs")
+		require.Equal(t, 1, strings.Count(s.rows(), "changed"), "what the trigger did is taken back, but not what it did for somebody else")
+	}
+}
