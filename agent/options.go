@@ -138,7 +138,7 @@ func Log(l *slog.Logger) Option {
 func Limits(l tool.Limits) Option {
 	return func(c *config) error {
 		c.limits = l
-		return nil
+		return l.Check()
 	}
 }
 

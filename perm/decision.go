@@ -2,7 +2,9 @@ package perm
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Effect is the outcome of a decision. The zero Effect is Deny.
@@ -96,15 +98,40 @@ type DecisionRecord struct {
 	Revision string   `json:"revision"`
 }
 
-// Record returns d as data.
+// A record holds at most so many reasons and hints, each of at most so many bytes:
+// a rule can make them of what it was asked about, which is larger than that.
+const (
+	maxReasons = 100
+	maxReason  = 16 << 10
+)
+
+func clipped(text string) string {
+	if len(text) <= maxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxReason], "") + "…"
+}
+
+// Record returns d as data: what is too long for a record is cut.
 func (d Decision) Record() DecisionRecord {
 	reasons := d.Reasons()
 	if reasons == nil {
 		reasons = []Reason{}
 	}
+	if more := len(reasons) - maxReasons; more > 0 {
+		reasons = append(reasons[:maxReasons:maxReasons], Reason{Text: fmt.Sprintf("and %d more", more)})
+	}
+	for i, r := range reasons {
+		reasons[i].Text = clipped(r.Text)
+	}
+	hints := slices.Clone(d.details.Hints)
+	hints = hints[:min(len(hints), maxReasons)]
+	for i, h := range hints {
+		hints[i] = clipped(h)
+	}
 	return DecisionRecord{
 		Effect: d.effect.String(), Reasons: reasons,
-		Hints: slices.Clone(d.details.Hints), Revision: d.details.Revision,
+		Hints: hints, Revision: d.details.Revision,
 	}
 }
 

@@ -104,7 +104,9 @@ func decodeInput(input any, limit int) (canon.Value, error) {
 	case []byte:
 		v, err = canon.Parse(in, limits)
 	default:
-		v, err = canon.From(in)
+		if v, err = canon.From(in); err == nil && len(v.Canonical()) > limit {
+			v, err = canon.Parse(v.Canonical(), limits) // which says so
+		}
 	}
 	if err != nil {
 		return v, fmt.Errorf("the input: %w", err)

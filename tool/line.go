@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,20 @@ type Limits struct {
 	Undo    time.Duration // of a Revert; default 2 minutes
 	Grace   time.Duration // for operations in flight when a call has to end; default 30 seconds
 	Claim   time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once
+}
+
+// mostBytes is what an input or an output can be let have: a record holds it,
+// beside what else it says of the call.
+const mostBytes = 48 << 20
+
+// Check refuses limits that nothing could keep.
+func (l Limits) Check() error {
+	for name, n := range map[string]int{"Input": l.Input, "Output": l.Output} {
+		if n > mostBytes {
+			return fmt.Errorf("tool.Limits.%s is %d bytes; at most %d can be kept in a record", name, n, mostBytes)
+		}
+	}
+	return nil
 }
 
 // WithDefaults fills in what is zero.

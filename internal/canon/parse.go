@@ -15,8 +15,9 @@ type Limits struct {
 	Depth int
 }
 
-// DefaultLimits returns 16 MiB and a depth of 128.
-func DefaultLimits() Limits { return Limits{Bytes: 16 << 20, Depth: 128} }
+// DefaultLimits returns 64 MiB and a depth of 128. It is what a record may have, so what goes into one has to be bounded by
+// less.
+func DefaultLimits() Limits { return Limits{Bytes: 64 << 20, Depth: 128} }
 
 const hardestDepth = 10_000
 

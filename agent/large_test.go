@@ -1,0 +1,112 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestLargeInputsAndOutputs: what is over a limit is one call's own trouble. The
+// transaction goes on, and the journal holds and gives back what is within it.
+func TestLargeInputsAndOutputs(t *testing.T) {
+	ctx := context.Background()
+	const mib = 1 << 20
+	size := func(_ context.Context, in string) (string, error) { return in, nil }
+	echo, err := tool.Create("echo", "", size, tool.Pure())
+	require.NoError(t, err)
+	shout, err := tool.Create("shout", "", func(context.Context, string) (string, error) { return strings.Repeat("x", 30*mib), nil }, tool.Pure())
+	require.NoError(t, err)
+	roar, err := tool.Create("roar", "", func(context.Context, string) (string, error) { return strings.Repeat("\x01", 6*mib), nil }, tool.Pure())
+	require.NoError(t, err)
+	list, err := tool.FromSpec(tool.Spec{
+		Name: "list", EffectClass: revert.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text("ok"), nil
+		},
+		Input: json.RawMessage(`{"type":"object","properties":{"of":{}},"additionalProperties":false}`),
+	})
+	require.NoError(t, err)
+	j, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "state"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nallow contains \"pure\" if input.call.effect_class == \"pure\"\n"}})
+	rt := newRuntime(t, agent.Tools(echo, shout, roar, list), agent.Policy(e), agent.Journal(j))
+	tx := begin(t, newSession(t, rt))
+	grows := `{"of":[` + strings.Repeat("1e38,", mib) + `1]}` // 5 bytes that are 39 in canonical form
+	for _, tc := range []struct {
+		name, tool string
+		input      any
+		want       tool.Status
+		why        string
+	}{
+		{"as large as it may be", "echo", strings.Repeat("y", 16*mib-2), tool.StatusDone, ""},
+		{"one byte more", "echo", strings.Repeat("y", 16*mib-1), tool.StatusInvalid, "the input: invalid JSON at the top: the document is larger than the limit of 16777216 bytes"},
+		{"larger than a record", "echo", strings.Repeat("y", 70*mib), tool.StatusInvalid, "larger than the limit of"},
+		{"by its escapes", "echo", strings.Repeat("\x01", 3*mib), tool.StatusInvalid, "larger than the limit of 16777216 bytes"},
+		{"in its canonical form", "list", json.RawMessage(grows), tool.StatusInvalid, "larger than the limit of 16777216 bytes"},
+		{"a large result", "shout", "", tool.StatusDone, ""},
+		{"a result over the limit", "roar", "", tool.StatusFailed, "the tool's result has 37748747 bytes; the limit is 33554432"},
+		{"and what comes after", "echo", "hello", tool.StatusDone, ""},
+	} {
+		out, _ := tx.Invoke(ctx, tc.tool, tc.input)
+		require.Equal(t, tc.want, out.Status, "%s: %+v", tc.name, out.Error)
+		if tc.why != "" {
+			require.Contains(t, out.Error.Why, tc.why, tc.name)
+		}
+	}
+	require.NoError(t, tx.Commit(ctx))
+	all, err := revert.Load(ctx, j, tx.ID())
+	require.NoError(t, err)
+	require.Len(t, all.Calls, 8)
+	require.Equal(t, 30*mib+len(`{"text":""}`), len(all.Calls[5].Done.Output))
+
+	for _, l := range []tool.Limits{{Input: 49 * mib}, {Output: 49 * mib}} {
+		_, err := agent.New(quiet(), agent.Limits(l))
+		require.ErrorContains(t, err, "51380224 bytes; at most 50331648 can be kept in a record")
+	}
+	more := newRuntime(t, agent.Tools(echo), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{Input: 40 * mib, Output: 40 * mib}))
+	_, err = begin(t, newSession(t, more)).Invoke(ctx, "echo", strings.Repeat("y", 39*mib))
+	require.NoError(t, err)
+}
+
+// TestReasonsMadeOfWhatIsAsked: a rule that repeats what it was asked about makes no
+// record that cannot be kept.
+func TestReasonsMadeOfWhatIsAsked(t *testing.T) {
+	ctx := context.Background()
+	talk, err := tool.FromSpec(tool.Spec{
+		Name: "talk", EffectClass: revert.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text("ok"), nil
+		},
+		Input: json.RawMessage(`{"type":"object","properties":{"of":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`),
+	})
+	require.NoError(t, err)
+	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": `package remit
+deny contains sprintf("not %s", [x]) if some x in input.call.args.of
+hint contains x if some x in input.call.args.of
+`}})
+	rt := newRuntime(t, agent.Tools(talk), agent.Policy(e))
+	tx := begin(t, newSession(t, rt))
+	var of []string
+	for i := range 200 {
+		of = append(of, strings.Repeat(string(rune('a'+i%26)), 60_000)+string(rune('a'+i/26)))
+	}
+	out, err := tx.Invoke(ctx, "talk", tool.Args{"of": of})
+	require.ErrorIs(t, err, tool.ErrDenied)
+	require.Len(t, out.Decision.Reasons, 101)
+	require.Equal(t, "and 100 more", out.Decision.Reasons[100].Text)
+	require.Len(t, out.Decision.Hints, 100)
+	require.Less(t, len(out.Decision.Reasons[0].Text), 17<<10)
+	_, err = tx.Invoke(ctx, "talk", tool.Args{"of": []string{}})
+	require.ErrorIs(t, err, tool.ErrDenied, "the transaction goes on")
+	require.NotErrorIs(t, err, agent.ErrEnded)
+}
