@@ -122,13 +122,14 @@ func TestInputSchemaAndStructsAgree(t *testing.T) {
 	require.True(t, ok)
 	defs, ok := root["definitions"].(map[string]any)
 	require.True(t, ok)
-	c := agreement{defs: defs}
+	c := agreement{t: t, defs: defs}
 	c.check("input", reflect.TypeFor[perm.Request](), root)
 	require.Empty(t, c.differences)
 	require.Greater(t, c.fields, 60)
 }
 
 type agreement struct {
+	t           *testing.T
 	defs        map[string]any
 	differences []string
 	fields      int
@@ -151,6 +152,10 @@ func (c *agreement) check(path string, t reflect.Type, node map[string]any) {
 		c.want(path, node, "string")
 	case t == reflect.TypeFor[json.Number]():
 		c.want(path, node, "number")
+	case t == reflect.TypeFor[*string]():
+		require.ElementsMatch(c.t, []any{"string", "null"}, node["type"], path)
+	case t.Kind() == reflect.Pointer:
+		c.check(path, t.Elem(), node)
 	case t.Kind() == reflect.Struct:
 		c.want(path, node, "object")
 		c.object(path, t, node)

@@ -92,6 +92,7 @@ type CallFacts struct {
 	EffectClass string          `json:"effect_class"` // pure, reversible, compensable, deferrable, pivot
 	Declared    bool            `json:"declared"`     // false: the tool declared no effect class and counts as pivot
 	Batch       BatchFacts      `json:"batch"`
+	Script      *ScriptFacts    `json:"script,omitempty"` // of a tool whose calls run one
 }
 
 // BatchFacts is the place of a call among those asked for together.

@@ -28,6 +28,7 @@ type admitted struct {
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
+	script  *perm.ScriptFacts  // what the call's script would run; nil: it has none
 	program []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
 	preview string             // the same for whoever is asked
 
@@ -63,8 +64,22 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if a.sums, err = t.t.sums(value); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
-	a.class = t.classOf(a.input)
+	a.class, a.script = t.classOf(a.input), t.scriptOf(a.input)
 	return a, nil
+}
+
+// scriptOf is what the script of one call would run. A function that panics knows
+// nothing.
+func (t Tool) scriptOf(input []byte) (script *perm.ScriptFacts) {
+	defer func() {
+		if recover() != nil {
+			script = &perm.ScriptFacts{Commands: []perm.CommandFacts{}, Redirects: []perm.RedirectFacts{}, Dynamic: true, Error: "reading it panicked"}
+		}
+	}()
+	if t.t.spec.Script == nil {
+		return nil
+	}
+	return t.t.spec.Script(slices.Clone(input))
 }
 
 // classOf is the class of one call. A function that panics, or names none, leaves the

@@ -181,7 +181,7 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
-			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch,
+			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script,
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic},
 		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),

@@ -42,6 +42,10 @@ type Spec struct {
 	// suffice. Each must lie within Needs. It only computes: no effects.
 	Access func(in json.RawMessage) ([]perm.ResourceAccess, error)
 
+	// Script tells a policy what the script of one call would run. It only reads; nil
+	// where calls have none.
+	Script func(in json.RawMessage) *perm.ScriptFacts
+
 	// Counters name sums of the session and the argument that each call adds to
 	// it: a number that is not negative; one that is left out adds nothing.
 	// Policies read a sum as input.session.tools[name].sums[counter]. What may

@@ -74,8 +74,21 @@ func callParts() []part {
 		number("call.batch.index", func(r *perm.Request) int { return r.Call.Batch.Index }),
 		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
 		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
+		optional(raw("call.script", scriptOf), func(r *perm.Request) bool { return r.Call.Script != nil }),
 		{path: "changes", check: checkChanges, term: (*document).changes, long: true},
 	}
+}
+
+// scriptOf is the JSON of what a script would run, nothing where there is none.
+func scriptOf(r *perm.Request) json.RawMessage {
+	if r.Call.Script == nil {
+		return nil
+	}
+	text, err := json.Marshal(r.Call.Script)
+	if err != nil {
+		return json.RawMessage("!") // no JSON: the check refuses it
+	}
+	return text
 }
 
 func accessParts() []part {

@@ -82,6 +82,7 @@ func shellSpec() tool.Spec {
 		Input: object(`"script":{"type":"string","minLength":1,"description":"The script, as sh -c takes it."}`+
 			cwdArgument+timeoutArgument, `"script"`),
 		Output: outputSchema,
+		Script: scriptOf,
 		Hints:  tool.Hints{Timeout: longest + time.Minute},
 	}
 }

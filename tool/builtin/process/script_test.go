@@ -1,0 +1,81 @@
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// words writes facts in one line; what is only known when it runs is ?.
+func words(f *perm.ScriptFacts) string {
+	known := func(s *string) string {
+		if s == nil {
+			return "?"
+		}
+		return fmt.Sprintf("%q", *s)
+	}
+	var out []string
+	for _, c := range f.Commands {
+		line := known(c.Program)
+		for _, a := range c.Args {
+			line += " " + known(a)
+		}
+		out = append(out, line)
+	}
+	for _, r := range f.Redirects {
+		out = append(out, r.Op+known(r.Path))
+	}
+	if f.Dynamic {
+		out = append(out, "dynamic")
+	}
+	if f.Error != "" {
+		out = append(out, "unread")
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestScriptFacts(t *testing.T) {
+	for script, want := range map[string]string{
+		"ls":                                `"ls"`,
+		"rm -rf a 'b c' \"d\"e f\\ g":       `"rm" "-rf" "a" "b c" "de" "f g"`,
+		"rm *":                              `"rm" ?; dynamic`,
+		"rm '*' \\* \"a?\"":                 `"rm" "*" "*" "a?"`,
+		"cat ~/.ssh/id_rsa; echo a~":        `"cat" ?; "echo" "a~"; dynamic`,
+		"echo {a,b}":                        `"echo" ?; dynamic`,
+		"X=1; echo $X \"${X}\" '$X'":        `"echo" ? ? "$X"; dynamic`,
+		"$CMD a":                            `? "a"; dynamic`,
+		"a && b || c; (d) & e | f":          `"a"; "b"; "c"; "d"; "e"; "f"`,
+		"if a; then b; else c; fi":          `"a"; "b"; "c"`,
+		"f() { rm x; }; f":                  `"rm" "x"; "f"`,
+		"echo $(rm x) `rm y`":               `"echo" ? ?; "rm" "x"; "rm" "y"; dynamic`,
+		"cat < in > out 2>> log 2>&1":       `"cat"; <"in"; >"out"; >>"log"`,
+		"cat > \"$F\"":                      `"cat"; >?; dynamic`,
+		"cat <<E\n$(rm x)\nE":               `"cat"; "rm" "x"; dynamic`,
+		"sh -c 'rm x; bash -c \"rm y\"'":    `"sh" "-c" "rm x; bash -c \"rm y\""; "rm" "x"; "bash" "-c" "rm y"; "rm" "y"`,
+		"sh -c \"$X\"":                      `"sh" "-c" ?; dynamic`,
+		"sh script.sh":                      `"sh" "script.sh"; dynamic`,
+		"eval 'rm x'":                       `"eval" "rm x"; dynamic`,
+		"find . -exec rm {} +":              `"find" "." "-exec" "rm" ? "+"; dynamic`,
+		"/usr/bin/env rm":                   `"/usr/bin/env" "rm"; dynamic`,
+		"echo \"a\\$b\\c\" a\\\nb $'x' '' ": `"echo" "a$b\\c" "ab" ? ""; dynamic`,
+		"if a; then":                        `dynamic; unread`,
+		"":                                  ``,
+	} {
+		raw, err := json.Marshal(map[string]string{"script": script})
+		require.NoError(t, err)
+		require.Equal(t, want, words(scriptOf(raw)), script)
+	}
+	deep := "rm x"
+	for range deepest + 2 {
+		deep = "sh -c '" + strings.ReplaceAll(deep, "'", `'\''`) + "'"
+	}
+	raw, err := json.Marshal(map[string]string{"script": deep})
+	require.NoError(t, err)
+	require.True(t, scriptOf(raw).Dynamic)
+	require.Equal(t, "dynamic; unread", words(scriptOf(json.RawMessage("{"))))
+}
