@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -336,7 +337,8 @@ func (r returning) Undo(ctx context.Context, rec revert.Recorder, _ revert.Call,
 // named, in whichever attempt.
 func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	l := newLab(t)
-	l.shelf.values["z"] = "secret"
+	first, second := strings.Repeat("secret", revert.InlineMax), strings.Repeat("another", revert.InlineMax)
+	l.shelf.values["z"] = first
 	tools := returning{faultyTools{l.faults, l.till}, l}
 	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) {
 		return revert.Ways{Schemes: []revert.Scheme{faultyShelf{l.shelf, l.faults}}, Undoer: tools}, nil
@@ -348,7 +350,7 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	_, err := l.reverter.TakeBack(t.Context(), rec, id, "failed")
 	require.NoError(t, err)
 	l.line(rec, id, &revert.Failed{Status: "failed", Why: "declined", Proof: "taken_back"})
-	l.shelf.values["z"] = "another secret"
+	l.shelf.values["z"] = second
 	l.release(rec, id)
 	l.line(rec, id, done())
 	l.end(rec)
@@ -368,7 +370,7 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 			require.NotEmpty(t, e.Erased, "%s of %s", e.Header.Kind, e.Header.Call)
 		}
 	}
-	for _, secret := range []string{"secret", "another secret"} {
+	for _, secret := range []string{first, second} {
 		_, err := l.journal.Open(t.Context(), refOf(secret))
 		require.ErrorIs(t, err, revert.ErrNotFound)
 	}
