@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/database"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin/web"
 )
 
 // world is everything outside that the command touches.
@@ -34,7 +35,7 @@ type world struct {
 
 // builtin lists the tools of the command.
 func (w world) builtin() []tool.Tool {
-	return slices.Concat(files.Tools(), process.Tools(), database.Tools(), w.tools)
+	return slices.Concat(files.Tools(), process.Tools(), database.Tools(), web.Tools(), w.tools)
 }
 
 // app is one run of the command.
@@ -101,7 +102,7 @@ func (a *app) command() *cobra.Command {
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
-		a.toolsCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
+		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	complete(root, a)
 	return root

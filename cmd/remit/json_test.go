@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/ctxperm/secrets/vault"
 	"github.com/remit-dev/remit/internal/canon"
 )
 
@@ -69,7 +71,7 @@ func newJSONPlace(t *testing.T) jsonPlace {
 }
 
 func jsonWorld(out io.Writer) world {
-	w := testWorld(nil, out, io.Discard)
+	w := testWorld(strings.NewReader("value of a secret"), out, io.Discard)
 	w.user = func() (string, error) { return "somebody", nil }
 	w.tools = toolsForTests()
 	return w
@@ -86,6 +88,15 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{p.waits, "--why", "fine"}}
 	case "remit grants revoke":
 		return [][]string{{p.session, "--why", "enough"}}
+	case "remit secret set", "remit secret list", "remit secret remove":
+		file := p.script + ".age"
+		if err := errors.Join(vault.NewIdentity(file+".key"), vault.At(file, file+".key").Set("there", "value of a secret")); err != nil {
+			panic(err)
+		}
+		if cmd.Name() == "list" {
+			return [][]string{{"--file", file}}
+		}
+		return [][]string{{"there", "--file", file}}
 	case "remit settle":
 		return [][]string{{p.lost, "absent", "--why", "looked"}}
 	case "remit resume":

@@ -55,7 +55,7 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	opts, err := f.rootsNow()
+	opts, err := f.rootsNow(a)
 	if err != nil {
 		return err
 	}

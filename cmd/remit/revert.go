@@ -163,7 +163,7 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	opts, err := p.rootsNow()
+	opts, err := p.rootsNow(a)
 	if err != nil {
 		return err
 	}

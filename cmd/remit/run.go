@@ -16,6 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -59,6 +60,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	placeFlags(cmd, &f.place)
 	databaseFlag(cmd, &f.place)
+	serviceFlags(cmd, &f.services)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
@@ -181,6 +183,10 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
+	reach, err := f.services.options(a, folders)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := f.find(a); err != nil {
 		return nil, nil, err
 	}
@@ -199,7 +205,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, errors.Join(usage("--sandbox: "+strings.TrimPrefix(err.Error(), "process: ")), journal.Close())
 	}
-	opts := append(append(roots, databases...), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
 	if f.onAsk == "wait" {
 		opts = append(opts, agent.Wait())
 	}
@@ -218,7 +224,11 @@ func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, agent.Driver(programs), // the one that is given counts, where there is one
+	near, err := web.New(web.Options{})
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
 		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
 }

@@ -23,6 +23,7 @@ type place struct {
 	workspace, state string
 	moved            []string // NAME=DIR: where the folders of roots are by now
 	databases        []string // NAME=LOCATION each
+	services         services
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
 
@@ -35,10 +36,11 @@ func placeFlags(cmd *cobra.Command, p *place) {
 // movedFlag adds the flag that names folders which are not where a record says.
 func movedFlag(cmd *cobra.Command, p *place) {
 	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, if it was moved, as `NAME=DIR`")
+	serviceFlags(cmd, &p.services)
 }
 
 // rootsNow are the roots that a command line names beside those of the record.
-func (p *place) rootsNow() (opts []agent.Option, err error) {
+func (p *place) rootsNow(a *app) (opts []agent.Option, err error) {
 	named := p.moved
 	if p.workspace != "" && !slices.ContainsFunc(named, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
 		named = append([]string{"workspace=" + p.workspace}, named...)
@@ -50,7 +52,8 @@ func (p *place) rootsNow() (opts []agent.Option, err error) {
 		}
 		opts = append(opts, agent.Root(name, dir))
 	}
-	return opts, nil
+	more, err := p.services.options(a, nil)
+	return append(opts, more...), err
 }
 
 // rootOf reads NAME=DIR.
@@ -249,7 +252,11 @@ func (p *place) read(ctx context.Context, a *app) (revert.Journal, error) {
 // hint is a command that works on the same journal.
 func (p *place) hint(args ...string) string {
 	words := append([]string{"remit"}, args...)
-	for _, w := range p.given {
+	given := p.given
+	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "resume", "recover"}, args[0]) { // which reach what the run reached
+		given = slices.Concat(given, p.services.again())
+	}
+	for _, w := range given {
 		words = append(words, quoted(w))
 	}
 	return strings.Join(words, " ")

@@ -52,10 +52,10 @@ type Options struct {
 
 // Credential is a secret that is sent to one origin, in a header of each request.
 type Credential struct {
-	Origin string // scheme, host and port, such as https://api.example.com; https, or http on this machine
-	Header string // default: Authorization
-	Prefix string // what stands before the value; default, of Authorization: "Bearer "
-	Secret string // its name
+	Origin string `json:"origin"`           // scheme, host and port, such as https://api.example.com; https, or http on this machine
+	Header string `json:"header,omitempty"` // default: Authorization
+	Prefix string `json:"prefix,omitempty"` // what stands before the value; default, of Authorization: "Bearer "
+	Secret string `json:"secret"`           // its name
 }
 
 // Client is the way to the network: the driver of this package. It is safe for

@@ -90,5 +90,5 @@ func said(service, user string, err error) error {
 	case errors.Is(err, zalando.ErrSetDataTooBig):
 		return fmt.Errorf("keyring entry %s/%s: this system's keyring takes no value of that size", service, user)
 	}
-	return fmt.Errorf("the keyring of this system cannot be used (%w); an encrypted file can: ctxperm/secrets/vault", err)
+	return fmt.Errorf("the keyring of this system cannot be used: %w", err)
 }

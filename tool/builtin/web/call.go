@@ -23,22 +23,23 @@ import (
 // segment of the path or one value of the query; arguments that no URL names are
 // members of the JSON body.
 type Call struct {
-	Name, Description string
-	Version           string
-	Tags              []string
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Version     string   `json:"version,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
 
-	Method  string // GET and HEAD make a tool that reads
-	URL     string // such as https://api.example.com/v1/items/{id}?notify={notify}
-	Headers map[string]string
-	Input   json.RawMessage // JSON Schema of the arguments; nil: each {name} of the URL, as a text
-	Secret  string          // the secret of the client's credential for the service; empty: it needs none
+	Method  string            `json:"method"` // GET and HEAD make a tool that reads
+	URL     string            `json:"url"`    // such as https://api.example.com/v1/items/{id}?notify={notify}
+	Headers map[string]string `json:"headers,omitempty"`
+	Input   json.RawMessage   `json:"input,omitempty"`  // JSON Schema of the arguments; nil: each {name} of the URL, as a text
+	Secret  string            `json:"secret,omitempty"` // the secret of the client's credential for the service; empty: it needs none
 
 	// Keyed sends the call's operation key as Idempotency-Key. It is the same for each
 	// attempt at one call.
-	Keyed bool
+	Keyed bool `json:"keyed,omitempty"`
 	// Undo takes the call back. In its URLs {name} is an argument, else a member of the
 	// service's answer. Without it, a call that does not only read is a pivot.
-	Undo *handle.Undo
+	Undo *handle.Undo `json:"undo,omitempty"`
 }
 
 var place = regexp.MustCompile(`\{([^{}]*)\}`)

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/remit-dev/remit/ctxperm/secrets"
+	"github.com/remit-dev/remit/ctxperm/secrets/keyring"
+	"github.com/remit-dev/remit/ctxperm/secrets/vault"
+	"github.com/remit-dev/remit/perm"
+)
+
+// cupboard is where remit secret keeps secrets.
+type cupboard interface {
+	Set(name, value string) error
+	Remove(name string) error
+	Names() ([]string, error)
+}
+
+// systemKeyring is the one of this user.
+type systemKeyring struct{}
+
+func (systemKeyring) Set(name, value string) error { return keyring.Set(name, value) }
+func (systemKeyring) Remove(name string) error     { return keyring.Remove(name) }
+func (systemKeyring) Names() ([]string, error)     { return keyring.Names() }
+
+// secretFlags say which cupboard.
+type secretFlags struct {
+	file, identity string
+	json           bool
+}
+
+func (f *secretFlags) add(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&f.file, "file", "", "keep it in the encrypted file `PATH`, not in the system's keyring")
+	cmd.Flags().StringVar(&f.identity, "identity", "", "`FILE` of the key that opens it (default: REMIT_IDENTITY, or PATH.key); best kept elsewhere")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	return cmd
+}
+
+// secretRecord is what a command about secrets answers with --json.
+type secretRecord struct {
+	Name string `json:"name"`
+	Kept bool   `json:"kept"`
+}
+
+// told answers with --json; else nothing is said of what went well.
+func (f *secretFlags) told(a *app, name string, kept bool, err error) error {
+	if err == nil && f.json {
+		newJSON(a.out).write(secretRecord{Name: name, Kept: kept})
+	}
+	return err
+}
+
+func (f *secretFlags) open(a *app) (cupboard, string, error) {
+	switch {
+	case f.file != "":
+		key := identityOf(a, f.file, f.identity)
+		return vault.At(f.file, key), key, nil
+	case f.identity != "":
+		return nil, "", usage("--identity opens an encrypted file: name it with --file")
+	}
+	return systemKeyring{}, "", nil
+}
+
+func (a *app) secretCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "secret", Short: "Keep secrets that calls use and nobody sees",
+		Long: "Keeps secrets in the system's keyring or, with --file, in a file encrypted with age. remit run --secret NAME, or\n" +
+			"--secret NAME=file:PATH, lets calls use one where the policy allows \"use secret://NAME\".",
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.secretSetCommand(), a.secretListCommand(), a.secretRemoveCommand())
+	return cmd
+}
+
+func (a *app) secretSetCommand() *cobra.Command {
+	var f secretFlags
+	return f.add(&cobra.Command{
+		Use: "set NAME", Short: "Keep a secret, in the place of one of the same name",
+		Long: "Reads the value from the terminal, without showing it, or from standard input; never from an argument, which others\n" +
+			"could see. A line end after it is dropped.",
+		Args: wantIDs(1, 1, "one name"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.setSecret(f, args[0]) },
+	})
+}
+
+func (a *app) secretListCommand() *cobra.Command {
+	var f secretFlags
+	return f.add(&cobra.Command{
+		Use: "list", Short: "List the names of the secrets", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, _, err := f.open(a)
+			if err != nil {
+				return err
+			}
+			names, err := c.Names()
+			if err != nil {
+				return locked(err)
+			}
+			if f.json {
+				newJSON(a.out).write(struct {
+					Names []string `json:"names"`
+				}{listed(names)})
+				return nil
+			}
+			for _, name := range names {
+				_, _ = fmt.Fprintln(a.out, printable(name))
+			}
+			return nil
+		},
+	})
+}
+
+func (a *app) secretRemoveCommand() *cobra.Command {
+	var f secretFlags
+	return f.add(&cobra.Command{
+		Use: "remove NAME", Short: "Forget a secret", Args: wantIDs(1, 1, "one name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, _, err := f.open(a)
+			if err == nil {
+				err = c.Remove(args[0])
+			}
+			if errors.Is(err, secrets.ErrNotFound) {
+				return usage(fmt.Sprintf("there is no secret %q", args[0]))
+			}
+			return f.told(a, args[0], false, locked(err))
+		},
+	})
+}
+
+// locked says of a keyring or a file that cannot be used why.
+func locked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &problem{code: exitUsage, what: "the secrets cannot be opened", why: plainError(err), fix: "unlock the keyring, or keep them in a file: --file PATH"}
+}
+
+func (a *app) setSecret(f secretFlags, name string) error {
+	if _, err := perm.KindSecret.Resource(name); err != nil {
+		return usage(fmt.Sprintf("%q is no name of a secret: valid are letters, digits and _.-", name))
+	}
+	c, key, err := f.open(a)
+	if err != nil {
+		return err
+	}
+	value, err := a.readSecret(name)
+	if err != nil {
+		return err
+	}
+	if n := len(value); n < secrets.MinValue || n > secrets.MaxValue {
+		return usage(fmt.Sprintf("the value has %d bytes; valid are %d to %d: a shorter one could not be kept out of outputs", n, secrets.MinValue, secrets.MaxValue))
+	}
+	if key != "" {
+		err := vault.NewIdentity(key)
+		if err == nil {
+			_, _ = fmt.Fprintf(a.err, "remit: made the key %s: whoever has it and the file has the secrets; keep it elsewhere\n", printable(key))
+		} else if !errors.Is(err, fs.ErrExist) {
+			return locked(err)
+		}
+	}
+	return f.told(a, name, true, locked(c.Set(name, value)))
+}
+
+// readSecret asks at the terminal where the input is one.
+func (a *app) readSecret(name string) (string, error) {
+	if f, ok := a.in.(*os.File); ok && isTerminal(f) {
+		_, _ = fmt.Fprintf(a.err, "value of %s (not shown): ", printable(name))
+		value, err := term.ReadPassword(int(f.Fd()))
+		_, _ = fmt.Fprintln(a.err)
+		if err != nil {
+			return "", fmt.Errorf("the value could not be read: %w", err)
+		}
+		return string(value), nil
+	}
+	data, err := io.ReadAll(io.LimitReader(a.in, secrets.MaxValue+3))
+	return strings.TrimRight(string(data), "\r\n"), err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/secrets"
+	"github.com/remit-dev/remit/ctxperm/secrets/keyring"
+	"github.com/remit-dev/remit/ctxperm/secrets/vault"
+	"github.com/remit-dev/remit/ctxperm/web"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/tool"
+	builtin "github.com/remit-dev/remit/tool/builtin/web"
+)
+
+// services is what calls reach beyond this machine, and with which secrets.
+type services struct {
+	file    string
+	secrets []string // NAME=SOURCE
+}
+
+func serviceFlags(cmd *cobra.Command, s *services) {
+	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` that names networks, credentials and calls of services, as docs/guides/http.md says")
+	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, "a secret that calls may use, as `NAME=SOURCE`: env:VARIABLE, keyring:SERVICE/USER or file:PATH; NAME alone is one of remit secret set")
+}
+
+// servicesFile is what --services reads.
+type servicesFile struct {
+	Allow       []string          `json:"allow"`       // networks beside the public internet
+	CA          string            `json:"ca"`          // file of certificates that are trusted instead of the system's
+	Secrets     map[string]string `json:"secrets"`     // sources by name, as for --secret
+	Identity    string            `json:"identity"`    // file that opens encrypted files of secrets
+	Credentials []web.Credential  `json:"credentials"` // which secret goes to which origin
+	Calls       []builtin.Call    `json:"calls"`       // tools of services
+}
+
+// options are the drivers and tools that the flags name. What decides what calls may
+// reach lies outside every folder that they may change.
+func (s *services) options(a *app, folders []string) ([]agent.Option, error) {
+	f, err := s.read(folders)
+	if err != nil {
+		return nil, err
+	}
+	sources := map[string]secrets.Source{}
+	for name, text := range f.Secrets {
+		if sources[name], err = f.source(a, folders, name, text, filepath.Dir(s.file)); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range s.secrets {
+		name, from, _ := strings.Cut(text, "=")
+		if sources[name], err = f.source(a, folders, name, from, "."); err != nil {
+			return nil, err
+		}
+	}
+	store, err := secrets.New(sources)
+	if err != nil {
+		return nil, usage("--secret: " + err.Error())
+	}
+	client, err := f.client(store, filepath.Dir(s.file))
+	if err != nil {
+		return nil, s.bad(err)
+	}
+	calls := make([]tool.Tool, 0, len(f.Calls))
+	for _, c := range f.Calls {
+		made, err := builtin.HTTPCall(c)
+		if err != nil {
+			return nil, s.bad(err)
+		}
+		calls = append(calls, made)
+	}
+	return []agent.Option{agent.Driver(store), agent.Driver(client), agent.Tools(calls...)}, nil
+}
+
+func (s *services) bad(err error) error {
+	return &problem{code: exitUsage, what: fmt.Sprintf("the file of services %q cannot be used", s.file), why: err.Error(), fix: "docs/guides/http.md says what is in it"}
+}
+
+func (s *services) read(folders []string) (f servicesFile, err error) {
+	if s.file == "" {
+		return f, nil
+	}
+	if err := outside(folders, s.file, "the file of services", "calls could change what they may reach"); err != nil {
+		return f, err
+	}
+	data, err := os.ReadFile(s.file)
+	if err == nil {
+		err = canon.Decode(data, &f)
+	}
+	if err != nil {
+		return f, s.bad(errors.New(plainError(err)))
+	}
+	return f, nil
+}
+
+// outside refuses a file inside a root.
+func outside(folders []string, name, what, why string) error {
+	dir := place{state: filepath.Dir(name)}
+	if dir.keepOut(folders) == nil {
+		return nil
+	}
+	return &problem{code: exitUsage, what: fmt.Sprintf("%s %q lies inside a root", what, name), why: why, fix: "name a file in another folder"}
+}
+
+// source reads where a secret is kept.
+func (f *servicesFile) source(a *app, folders []string, name, text, dir string) (secrets.Source, error) {
+	kind, rest, _ := strings.Cut(text, ":")
+	switch {
+	case text == "":
+		return keyring.Source(keyring.Service, name), nil
+	case kind == "env" && rest != "":
+		return secrets.Env(rest, func(variable string) (string, bool) {
+			value := a.env(variable)
+			return value, value != ""
+		}), nil
+	case kind == "keyring" && strings.Contains(rest, "/"):
+		service, user, _ := strings.Cut(rest, "/")
+		return keyring.Source(service, user), nil
+	case kind == "file" && rest != "":
+		path, identity := within(dir, rest), f.Identity
+		if identity != "" {
+			identity = within(dir, identity)
+		}
+		identity = identityOf(a, path, identity)
+		for _, file := range []string{path, identity} {
+			if err := outside(folders, file, "the file of secrets", "calls could read or replace it"); err != nil {
+				return nil, err
+			}
+		}
+		return vault.At(path, identity).Source(name), nil
+	}
+	return nil, &problem{
+		code: exitUsage, what: fmt.Sprintf("secret %q has no source that can be read", name),
+		why: "valid are env:VARIABLE, keyring:SERVICE/USER and file:PATH", fix: "write NAME=SOURCE, never the value itself",
+	}
+}
+
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// identityOf is the file that opens an encrypted one.
+func identityOf(a *app, path, given string) string {
+	if given == "" {
+		given = a.env("REMIT_IDENTITY")
+	}
+	if given == "" {
+		given = path + ".key"
+	}
+	return given
+}
+
+func (f *servicesFile) client(store *secrets.Store, dir string) (*web.Client, error) {
+	o := web.Options{Secrets: store, Credentials: f.Credentials}
+	for _, text := range f.Allow {
+		n, err := web.ParseNetwork(text)
+		if err != nil {
+			return nil, err
+		}
+		o.Allow = append(o.Allow, n)
+	}
+	if f.CA != "" {
+		data, err := os.ReadFile(within(dir, f.CA))
+		if err != nil {
+			return nil, err
+		}
+		o.CAs = x509.NewCertPool()
+		if !o.CAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("%s holds no certificate", f.CA)
+		}
+	}
+	return web.New(o)
+}
+
+// again are the flags that another command needs, to reach the same.
+func (s *services) again() (flags []string) {
+	if s.file != "" {
+		flags = append(flags, "--services", s.file)
+	}
+	for _, text := range s.secrets {
+		flags = append(flags, "--secret", text)
+	}
+	return flags
+}
