@@ -72,7 +72,7 @@ func TestKilledChild(t *testing.T) {
 		require.NoError(t, err)
 	}
 	os.Exit(run(context.Background(), argv, world{
-		in: strings.NewReader(""), out: os.Stdout, err: os.Stderr, env: func(string) string { return "" },
+		in: strings.NewReader(""), out: os.Stdout, err: os.Stderr, env: func(string) string { return "" }, tools: mailTools(os.Getenv(killMailEnv)),
 		host: h, user: func() (string, error) { return "tester", nil },
 	}))
 }
