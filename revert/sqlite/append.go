@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/remit-dev/remit/revert"
 )
@@ -59,9 +60,20 @@ func (j *Journal) lead(ctx context.Context, r *request) error {
 	return err
 }
 
+// errAgain: the reserve was given away, so that what waits again has room now.
+var errAgain = errors.New("journal: there is room now")
+
 // flush begins a transaction as soon as no other process has one, and stores all
 // that wait by then.
 func (j *Journal) flush(ctx context.Context) error {
+	for {
+		if err := j.flushOnce(ctx); !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+}
+
+func (j *Journal) flushOnce(ctx context.Context) error {
 	if failed := j.failed.Load(); failed != nil {
 		return *failed
 	}
@@ -89,8 +101,7 @@ func (j *Journal) flush(ctx context.Context) error {
 			}
 			return j.abandon(err)
 		}
-		j.commit(w, j.queue.take(durable))
-		return nil
+		return j.commit(w, j.queue.take(durable))
 	})
 }
 
@@ -102,13 +113,17 @@ func (j *Journal) flushOne(w *writer) (done bool, err error) {
 	if r == nil {
 		return false, nil
 	}
+	if !ends(r.batch) && !w.reserve.whole() {
+		j.queue.putBack(r)
+		return false, nil
+	}
 	stored, err := w.insertFenced(r.batch.Entries[0], r.batch.Fence)
 	switch {
 	case codeOf(err) == codeBusy:
 		j.queue.putBack(r)
 		return false, err
 	case err != nil:
-		r.tell(j.abandon(err))
+		return true, j.failedToStore(err, r)
 	case !stored:
 		j.queue.putBack(r)
 		return false, nil
@@ -119,18 +134,36 @@ func (j *Journal) flushOne(w *writer) (done bool, err error) {
 }
 
 // commit stores the batches that may be stored, and tells all of them.
-func (j *Journal) commit(w *writer, taken []*request) {
+func (j *Journal) commit(w *writer, taken []*request) error {
 	refused, err := w.store(taken)
 	if err != nil {
-		err = j.abandon(err)
+		return j.failedToStore(err, taken...)
 	}
 	for i, r := range taken {
-		if err != nil {
-			r.tell(err)
+		r.tell(refused[i])
+	}
+	return nil
+}
+
+// failedToStore tells those whose transaction failed. Where the disk is full and
+// there is a reserve, it is given to those that only end what began: they wait again.
+func (j *Journal) failedToStore(err error, taken ...*request) error {
+	needed := slices.ContainsFunc(taken, func(r *request) bool { return ends(r.batch) })
+	roomy := codeOf(err) == codeFull && needed && j.reserve().release()
+	err = j.abandon(err)
+	again := false
+	for _, r := range slices.Backward(taken) {
+		if roomy && ends(r.batch) {
+			j.queue.putBack(r)
+			again = true
 		} else {
-			r.tell(refused[i])
+			r.tell(err)
 		}
 	}
+	if again {
+		return errAgain
+	}
+	return nil
 }
 
 // openWriter returns the connection that writes.

@@ -222,14 +222,14 @@ func (j *Journal) alone() (bool, error) {
 	return others == 0, err
 }
 
-// stored is the size of everything in the folder.
+// stored is the size of everything in the folder, but for the reserve.
 func (j *Journal) stored() (n int64, err error) {
 	err = filepath.WalkDir(j.dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return ignoreMissing(err)
 		}
 		info, err := d.Info()
-		if err == nil && info.Mode().IsRegular() {
+		if err == nil && info.Mode().IsRegular() && d.Name() != reserveName {
 			n += info.Size()
 		}
 		return ignoreMissing(err)

@@ -185,7 +185,7 @@ func TestPruneShrinksTheStore(t *testing.T) {
 	require.NotEmpty(t, holding(t, dir, "eight eight"), "the newest stays")
 	var size int64
 	require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && !d.IsDir() && d.Name() != "reserve" {
 			info, e := d.Info()
 			size, err = size+info.Size(), e
 		}

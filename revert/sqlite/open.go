@@ -36,9 +36,16 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 	for _, opt := range opts {
 		opt(j)
 	}
-	if err := j.open(ctx); err != nil {
+	err = j.open(ctx)
+	if full(err) && j.reserve().release() {
+		again := &Journal{dir: j.dir, wait: j.wait}
+		err = errors.Join(j.Close(), again.open(ctx))
+		j = again
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open journal in %s: %w", dir, errors.Join(err, j.Close()))
 	}
+	_ = j.reserve().fill() // where there is no room for it, what needs it is refused
 	return j, nil
 }
 

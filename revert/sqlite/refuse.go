@@ -8,7 +8,7 @@ import (
 
 // mayStore says why a batch is refused, if it is, by what the journal holds.
 func (w *writer) mayStore(b revert.Batch) (refused, err error) {
-	for _, look := range []func(revert.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs} {
+	for _, look := range []func(revert.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs, w.mayGrow} {
 		if refused, err = look(b); refused != nil || err != nil {
 			return refused, err
 		}

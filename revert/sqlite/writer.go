@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/remit-dev/remit/revert"
 )
@@ -63,12 +64,13 @@ func statements() [stmtCount]string {
 // writer is the one connection of an opening that writes. Nothing it runs ends
 // early with a context: the driver cannot tell then whether it took effect.
 type writer struct {
-	dir    string
-	db     *sql.DB
-	conn   *sql.Conn
-	stmts  [stmtCount]*sql.Stmt
-	synced bool        // commits are synced
-	tree   revert.Tree // of a prefix; catchUp makes it that of everything
+	dir     string
+	reserve reserve
+	db      *sql.DB
+	conn    *sql.Conn
+	stmts   [stmtCount]*sql.Stmt
+	synced  bool        // commits are synced
+	tree    revert.Tree // of a prefix; catchUp makes it that of everything
 }
 
 func newWriter(ctx context.Context, dir, dsn string) (*writer, error) {
@@ -76,7 +78,7 @@ func newWriter(ctx context.Context, dir, dsn string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{dir: dir, db: db, synced: true}
+	w := &writer{dir: dir, reserve: reserve(filepath.Join(dir, reserveName)), db: db, synced: true}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, w.close())
 	}

@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// A reserve is room on the disk that nobody else gets: a file beside the database.
+// Batches that may have an effect after them are refused where it is not whole, and
+// where the disk is full; those that only end what began, and take it back, may use
+// it up. So a full disk leaves no call without an end, and an undo needs no new room
+// to start. The next opening, or the next effect, makes it whole again once there is
+// room.
+type reserve string
+
+const (
+	reserveName = "reserve"
+	reserveSize = 2 << 20 // about twenty calls that are taken back
+)
+
+func (j *Journal) reserve() reserve { return reserve(filepath.Join(j.dir, reserveName)) }
+
+// whole reports whether the reserve is there.
+func (r reserve) whole() bool {
+	info, err := os.Lstat(string(r))
+	return err == nil && info.Mode().IsRegular() && info.Size() >= reserveSize
+}
+
+// fill makes the reserve whole, where it is not. It need not be durable: after a
+// crash the next opening looks.
+func (r reserve) fill() error {
+	if r.whole() {
+		return nil
+	}
+	if err := checkFile(string(r)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(string(r), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("reserve: %w", err)
+	}
+	err = allocate(f, reserveSize)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = pour(f, reserveSize)
+	}
+	if err != nil { // what there was is given back
+		err = errors.Join(fmt.Errorf("reserve: %w", err), f.Truncate(0))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// pour takes the room by writing to it, with bytes that no file system packs.
+func pour(f *os.File, size int) error {
+	data := make([]byte, size)
+	x := uint64(0x9e3779b97f4a7c15)
+	for i := range data {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		data[i] = byte(x)
+	}
+	_, err := f.WriteAt(data, 0)
+	return err
+}
+
+// release gives the room away, and reports whether there was any.
+func (r reserve) release() bool { return r.whole() && os.Truncate(string(r), 0) == nil }
+
+// errNoRoom refuses what would need room that is not there to be taken back.
+var errNoRoom = errors.New("journal: no space left, nothing was stored: the disk has no room for what an undo needs; make some")
+
+// ends reports whether a batch only ends what began, or takes it back: it may use
+// the reserve up. That calls were refused is not among it, since whoever calls could
+// use it up with them.
+func ends(b revert.Batch) bool {
+	if len(b.Entries) == 0 {
+		return len(b.Claims) == 0
+	}
+	link := slices.ContainsFunc(b.Entries, func(e revert.Entry) bool { return e.Header.Kind == revert.KindUndoneBy })
+	for _, e := range b.Entries {
+		switch e.Header.Kind {
+		case revert.KindDone, revert.KindLanded, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindDecided,
+			revert.KindDropped, revert.KindRevoked, revert.KindAdopted, revert.KindNestEnded,
+			revert.KindReverting, revert.KindReverted, revert.KindRevertedTo, revert.KindUndoneBy, revert.KindErased,
+			revert.KindAborting, revert.KindAborted, revert.KindCommitted:
+		case revert.KindBegun:
+			if !link {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// mayGrow refuses a batch after which something may happen that needs room to be
+// taken back.
+func (w *writer) mayGrow(b revert.Batch) (refused, err error) {
+	if ends(b) || w.reserve.fill() == nil {
+		return nil, nil
+	}
+	return errNoRoom, nil
+}
+
+// full reports whether an error says that there is no room on the disk. SQLite tells
+// it of the file that its processes share as an error of input and output.
+func full(err error) bool {
+	return codeOf(err) == codeFull || codeOf(err) == codeIO || errors.Is(err, syscall.ENOSPC) || errors.Is(err, io.ErrShortWrite)
+}

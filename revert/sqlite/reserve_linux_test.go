@@ -1,0 +1,159 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+const fullEnv = "REMIT_TEST_FULL_DISK" // a folder to mount a small disk on
+
+// TestFullDisk fills a small disk of its own: what would need room to be taken back
+// is refused whole, and what began can be ended and taken back, also by an opening
+// that finds the disk full.
+func TestFullDisk(t *testing.T) {
+	if dir := os.Getenv(fullEnv); dir != "" {
+		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=6m"))
+		fillsUp(t, dir)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
+	cmd.Env = append(os.Environ(), fullEnv+"="+t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	var ran *exec.ExitError
+	if err != nil && (!errors.As(err, &ran) || strings.Contains(string(out), "operation not permitted")) {
+		t.Skipf("this system lets nobody mount a disk of his own: %v", err)
+	}
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "PASS: TestFullDisk")
+}
+
+// disk is the small disk, and what fills it.
+type disk struct {
+	t   *testing.T
+	dir string
+}
+
+func (d disk) filler() string { return filepath.Join(d.dir, "filler") }
+
+// fill leaves no room but that of the reserve.
+func (d disk) fill() {
+	f, err := os.OpenFile(d.filler(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	require.NoError(d.t, err)
+	for size := 64 << 10; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		require.ErrorIs(d.t, err, syscall.ENOSPC)
+	}
+	require.NoError(d.t, f.Close())
+}
+
+func (d disk) whole() bool {
+	info, err := os.Stat(filepath.Join(d.dir, "state", "reserve"))
+	require.NoError(d.t, err)
+	return info.Size() > 0
+}
+
+func (d disk) open() *sqlite.Journal { return open(d.t, filepath.Join(d.dir, "state")) }
+
+// work is a transaction with calls that change something.
+type work struct {
+	rec   revert.Recorder
+	calls int
+}
+
+func begun(t *testing.T, j *sqlite.Journal) *work {
+	h := hosttest.New(1)
+	w := &work{rec: revert.NewRecorder(j, h, "s_1").In("t_1")}
+	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
+	require.NoError(t, w.rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: j.Owner()}}}, Take: revert.Take{To: own}, Durable: true}))
+	return w
+}
+
+func (w *work) start(ctx context.Context) error {
+	w.calls++
+	id := fmt.Sprint("c_", w.calls)
+	return w.rec.Write(ctx, revert.Write{Durable: true, Claims: []string{id}, Lines: []revert.Line{
+		{Call: id, Body: &revert.Started{Sequence: w.calls, Key: id, Tool: revert.ToolRef{Name: "put"}, Class: revert.Reversible, Confinement: "handles"}},
+		{Call: id, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: id, Kind: "write", Pre: revert.Absent, Post: "v:1"}}},
+	}})
+}
+
+func (w *work) line(ctx context.Context, call int, b revert.Body) error {
+	return w.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: fmt.Sprint("c_", call), Body: b}}, Durable: true})
+}
+
+func fillsUp(t *testing.T, dir string) {
+	ctx, d := t.Context(), disk{t, dir}
+	j := d.open()
+	require.True(t, d.whole())
+	w := begun(t, j)
+	require.NoError(t, w.start(ctx))
+	d.fill()
+	var err error
+	for err == nil { // what the files of the journal have room for
+		err = w.start(ctx)
+	}
+	require.ErrorContains(t, err, "no space left, nothing was stored")
+	require.True(t, d.whole(), "what may have an effect does not touch the reserve")
+	began := w.calls - 1 // the last one was refused
+	for n := 1; n <= began; n++ {
+		require.NoError(t, w.line(ctx, n, &revert.Done{Output: []byte(`"` + strings.Repeat("x", 4000) + `"`)}), "call %d of %d", n, began)
+	}
+	for n := range 20 {
+		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &revert.Reverting{
+			Of: revert.CallRef{Txn: "t_1", Call: "c_1"}, Key: "k", Cause: "abort", Steps: []revert.Step{},
+		}}}}), "undo %d", n)
+		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &revert.Reverted{
+			Of: revert.CallRef{Txn: "t_1", Call: "c_1"}, Complete: true, Results: []revert.Result{},
+		}}}}))
+	}
+	require.False(t, d.whole(), "it was used")
+	require.ErrorContains(t, w.start(ctx), "the disk has no room for what an undo needs")
+	require.NoError(t, j.Close())
+
+	require.NoError(t, os.Remove(d.filler()))
+	require.NoError(t, d.open().Close())
+	require.True(t, d.whole(), "there was room for it")
+	d.fill()
+	j = d.open() // needs room itself
+	require.False(t, d.whole())
+	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
+	w.rec = revert.NewRecorder(j, hosttest.New(2), "s_1").In("t_1")
+	adopt := revert.Write{Durable: true, Lines: []revert.Line{{Body: &revert.Adopted{From: ownerOf(t, j), To: j.Owner()}}}, Take: revert.Take{From: ownerOf(t, j), To: own}}
+	require.NoError(t, w.rec.Write(ctx, adopt))
+	require.ErrorContains(t, w.start(ctx), "the disk has no room for what an undo needs")
+	require.NoError(t, os.Remove(d.filler()))
+	require.NoError(t, w.start(ctx), "there is room again")
+	require.True(t, d.whole())
+	require.NoError(t, j.Close())
+	_, err = sqlite.Fsck(ctx, filepath.Join(dir, "state"), revert.FsckOptions{})
+	require.NoError(t, err)
+}
+
+// ownerOf is the present owner of the one transaction.
+func ownerOf(t *testing.T, j *sqlite.Journal) string {
+	left, err := j.Unfinished(t.Context())
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	return left[0].Owner
+}
