@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,7 +64,7 @@ func recovered(ctx context.Context, l *lab) asked {
 }
 
 func scenarios() []scenario {
-	return append(append(undoings(), redoings()...), endings()...)
+	return slices.Concat(undoings(), redoings(), endings(), ofTables())
 }
 
 func undoings() []scenario {

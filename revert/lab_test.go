@@ -18,6 +18,7 @@ type lab struct {
 	open  func() revert.Journal
 	shelf *shelf
 	till  *till
+	table *table
 	lives uint64
 	*process
 	faults *faults
@@ -26,7 +27,7 @@ type lab struct {
 }
 
 func newLab(t *testing.T) *lab {
-	l := &lab{t: t, open: revert.MemoryStore(), shelf: newShelf(), till: newTill(), ids: map[string]string{}}
+	l := &lab{t: t, open: revert.MemoryStore(), shelf: newShelf(), till: newTill(), table: newTable(), ids: map[string]string{}}
 	l.next()
 	return l
 }
@@ -40,7 +41,7 @@ func (l *lab) next() {
 	f := &faults{left: -1}
 	l.faults = f
 	l.process = newProcess(func() revert.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
-	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}}
+	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f}}
 	l.reverter.Ways = func(_ context.Context, session string) (w revert.Ways, err error) {
 		return w, f.try("find the ways", func() error {
 			w = revert.Ways{World: session, Schemes: schemes, Undoer: tools, Prober: tools}
@@ -153,6 +154,7 @@ func (l *lab) worked() (txn string) {
 type situation struct {
 	Values     map[string]string
 	Lifted     map[string]string
+	Rows       map[string]string
 	Given      int
 	Txns       map[string]string
 	Unfinished int
@@ -160,7 +162,7 @@ type situation struct {
 
 func (l *lab) situation() situation {
 	ctx := l.t.Context()
-	s := situation{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Given: len(l.till.given), Txns: map[string]string{}}
+	s := situation{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Rows: maps.Clone(l.table.rows), Given: len(l.till.given), Txns: map[string]string{}}
 	for e, err := range l.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
 		require.NoError(l.t, err)
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)

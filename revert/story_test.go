@@ -376,23 +376,6 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	}
 }
 
-// TestErasureOfADroppedCall: it says what the call would have been.
-func TestErasureOfADroppedCall(t *testing.T) {
-	l := newLab(t)
-	rec := l.txn()
-	id := l.hold(rec, bought(), false)
-	_, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
-	require.NoError(t, err)
-	require.Equal(t, revert.PhaseDropped, l.call(id).Phase)
-	_, err = l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
-	require.NoError(t, err)
-	c := l.call(id)
-	require.Equal(t, revert.Compensable, c.Erased.Class)
-	require.Equal(t, revert.PhaseDropped, c.Erased.As)
-	require.False(t, c.Erased.Left)
-	require.False(t, c.Erased.Spent)
-}
-
 // TestReleaseAfterADoubt: what was released with an outcome that nobody knows, and
 // died when it was sent again, stays in doubt whatever the second attempt left.
 func TestReleaseAfterADoubt(t *testing.T) {

@@ -1,0 +1,220 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// table is the rows of a database: they change in transactions, all of one call or
+// none, and it is known which have committed, for as long as that is not forgotten.
+type table struct {
+	rows      map[string]string
+	committed map[string]bool
+	forgotten bool
+}
+
+func newTable() *table {
+	return &table{rows: map[string]string{"row/a": "1", "row/b": "2"}, committed: map[string]bool{}}
+}
+
+func (t *table) token(row string) revert.Token {
+	if v, ok := t.rows[row]; ok {
+		return revert.Token("v:" + v)
+	}
+	return revert.Absent
+}
+
+func (t *table) set(row string, to revert.Token) {
+	delete(t.rows, row)
+	if v, there := strings.CutPrefix(string(to), "v:"); there {
+		t.rows[row] = v
+	}
+}
+
+// faultyTable is what one process has of it.
+type faultyTable struct {
+	*table
+	*faults
+}
+
+var _ revert.Atomic = faultyTable{}
+
+func (faultyTable) Name() string { return "rows" }
+
+func (t faultyTable) Settle(_ context.Context, c revert.Change) (now revert.Token, err error) {
+	return now, t.try("look at a row", func() error { now = t.token(c.Resource); return nil })
+}
+
+func (t faultyTable) Versions(_ context.Context, changes []revert.Change) (now []revert.Token, err error) {
+	return now, t.try("look at rows", func() error {
+		for _, c := range changes {
+			now = append(now, t.token(c.Resource))
+		}
+		return nil
+	})
+}
+
+func (t faultyTable) Plan(ctx context.Context, changes []revert.Change, _ revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+	now, err := t.Versions(ctx, changes)
+	for i := len(changes) - 1; i >= 0 && err == nil; i-- {
+		c := changes[i]
+		if slices.ContainsFunc(steps, func(s revert.Step) bool { return s.Change.Resource == c.Resource }) {
+			continue
+		}
+		first := changes[slices.IndexFunc(changes, func(o revert.Change) bool { return o.Resource == c.Resource })]
+		step := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Why: "changed by somebody else", Change: revert.Change{Scheme: "rows", Resource: c.Resource, Pre: now[i]}}
+		switch {
+		case now[i].Same(first.Pre):
+			step.Plan, step.Why = revert.Already, ""
+		case now[i].Same(c.Post):
+			step.Plan, step.Why, step.Change.Kind, step.Change.Post = revert.Restored, "", "restore", first.Pre
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil, err
+}
+
+func (t faultyTable) Apply(ctx context.Context, s revert.Step, keep revert.Keeper) revert.Result {
+	return t.ApplyAll(ctx, []revert.Step{s}, keep)[0]
+}
+
+func (t faultyTable) ApplyAll(_ context.Context, steps []revert.Step, _ revert.Keeper) (results []revert.Result) {
+	err := t.try("put", func() error {
+		for _, s := range steps {
+			t.set(s.Change.Resource, s.Change.Post)
+		}
+		return nil
+	})
+	for _, s := range steps {
+		res := revert.Result{Resource: s.Change.Resource, Outcome: revert.Restored, Now: s.Change.Post}
+		if err != nil {
+			res.Outcome, res.Now, res.Why = revert.UndoUnknown, "", err.Error()
+		}
+		results = append(results, res)
+	}
+	return results
+}
+
+func (t faultyTable) Took(_ context.Context, changes []revert.Change) (took, known bool, err error) {
+	return took, known, t.try("ask for a commit", func() error {
+		var id string
+		if err := json.Unmarshal(changes[0].Inverse, &id); err != nil {
+			return err
+		}
+		took, known = t.committed[id], !t.forgotten
+		return nil
+	})
+}
+
+// change starts a call that changes rows in one transaction, and values too where
+// there are any; committed says whether that transaction came to its end.
+func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values ...write) string {
+	id := l.start(rec, handled(), values...)
+	inverse, err := json.Marshal(id)
+	require.NoError(l.t, err)
+	var w revert.Write
+	for i, x := range rows {
+		post := revert.Absent
+		if x.value != nil {
+			post = revert.Token("v:" + x.value.(string))
+		}
+		ch := revert.Change{N: len(values) + i + 1, Scheme: "rows", Resource: x.key, Kind: "update", Pre: l.table.token(x.key), Post: post, Inverse: inverse}
+		w.Lines, w.Claims = append(w.Lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}}), append(w.Claims, x.key)
+		if committed {
+			l.table.set(x.key, post)
+		}
+	}
+	l.table.committed[id] = committed
+	l.must(rec, w)
+	return id
+}
+
+// tabled commits a transaction of calls that change rows and values.
+func tabled(l *lab) {
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.line(rec, l.change(rec, true, []write{{"row/a", "7"}, {"row/c", "8"}}, write{"a", 7}), done())
+	l.line(rec, l.change(rec, true, []write{{"row/a", "9"}, {"row/b", nil}}), done())
+	l.end(rec)
+}
+
+// untold leaves calls in flight whose transactions committed, did not, or did beside
+// other changes.
+func untold(l *lab) {
+	rec := l.txn()
+	l.ids["t"] = rec.Txn()
+	l.change(rec, true, []write{{"row/a", "7"}})
+	l.change(rec, false, []write{{"row/b", "8"}})
+	l.change(rec, true, []write{{"row/c", "9"}}, write{"a", 7})
+}
+
+func ofTables() []scenario {
+	all := revert.Undoing{}
+	return []scenario{
+		{name: "undo of rows", prepare: tabled, do: undo("t", all)},
+		{name: "redo of rows", prepare: func(l *lab) {
+			tabled(l)
+			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
+		}, do: redo("t")},
+		{name: "recover rows", prepare: untold, do: recovered, finish: undo("t", all)},
+		{name: "recover rows of which it is forgotten whether they committed", prepare: func(l *lab) {
+			untold(l)
+			l.table.forgotten = true
+		}, do: recovered, finish: undo("t", all)},
+	}
+}
+
+// TestRecoveryOfRows: whether its transaction committed tells what became of a call,
+// also where somebody changed the rows since.
+func TestRecoveryOfRows(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		l := newLab(t)
+		untold(l)
+		l.table.forgotten = forgotten
+		l.table.rows["row/a"] = "theirs"
+		l.next()
+		require.NoError(t, recovered(t.Context(), l).err)
+		var phases []revert.Phase
+		for _, c := range l.load(l.ids["t"]).Calls {
+			phases = append(phases, c.Phase)
+		}
+		want := []revert.Phase{revert.PhaseDone, revert.PhaseFailed, revert.PhaseFailed}
+		if forgotten {
+			want[0] = revert.PhaseUnknown // the row is neither what it was nor what it was to be
+		}
+		require.Equal(t, want, phases, "the last one also changed a value, so it was withdrawn")
+		require.Equal(t, map[string]string{"row/a": "theirs", "row/b": "2"}, l.table.rows)
+		require.Equal(t, before(), l.shelf.values)
+	}
+}
+
+// TestUndoOfRowsDiesAtEveryPoint, and whatever comes after finishes it.
+func TestUndoOfRowsDiesAtEveryPoint(t *testing.T) {
+	run := func(at int) int {
+		l := newLab(t)
+		tabled(l)
+		l.next()
+		if at < 0 {
+			return l.points(func() { require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err) })
+		}
+		l.dieAt(at)
+		_ = undo("t", revert.Undoing{})(t.Context(), l)
+		l.next()
+		require.NoError(t, recovered(t.Context(), l).err)
+		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.Equal(t, newTable().rows, l.table.rows, "killed at point %d", at)
+		require.Equal(t, before(), l.shelf.values, "killed at point %d", at)
+		require.Equal(t, revert.RevertedState, l.load(l.ids["t"]).State())
+		return 0
+	}
+	for at := range run(-1) {
+		run(at)
+	}
+}
