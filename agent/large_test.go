@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,13 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
+
+func deep(levels int) any {
+	if levels == 0 {
+		return 1
+	}
+	return []any{deep(levels - 1)}
+}
 
 // TestLargeInputsAndOutputs: what is over a limit is one call's own trouble. The
 // transaction goes on, and the journal holds and gives back what is within it.
@@ -37,11 +45,19 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 		Input: json.RawMessage(`{"type":"object","properties":{"of":{}},"additionalProperties":false}`),
 	})
 	require.NoError(t, err)
+	tower, err := tool.FromSpec(tool.Spec{
+		Name: "tower", EffectClass: revert.Pure,
+		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+			n, err := strconv.Atoi(strings.Trim(string(in), `"`))
+			return tool.Result{JSON: json.RawMessage(strings.Repeat("[", n) + strings.Repeat("]", n))}, err
+		},
+	})
+	require.NoError(t, err)
 	j, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nallow contains \"pure\" if input.call.effect_class == \"pure\"\n"}})
-	rt := newRuntime(t, agent.Tools(echo, shout, roar, list), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{Input: mib, Output: 2 * mib}))
+	rt := newRuntime(t, agent.Tools(echo, shout, roar, list, tower), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{Input: mib, Output: 2 * mib}))
 	tx := begin(t, newSession(t, rt))
 	grows := `{"of":[` + strings.Repeat("1e38,", 64*kib) + `1]}` // 5 bytes that are 39 in canonical form
 	for _, tc := range []struct {
@@ -54,6 +70,12 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 		{"one byte more", "echo", strings.Repeat("y", mib-1), tool.StatusInvalid, "the input: invalid JSON at the top: the document is larger than the limit of 1048576 bytes"},
 		{"by its escapes", "echo", strings.Repeat("\x01", 200*kib), tool.StatusInvalid, "larger than the limit of 1048576 bytes"},
 		{"in its canonical form", "list", json.RawMessage(grows), tool.StatusInvalid, "larger than the limit of 1048576 bytes"},
+		{"as deep as it may be", "list", json.RawMessage(`{"of":` + strings.Repeat("[", 119) + strings.Repeat("]", 119) + `}`), tool.StatusDone, ""},
+		{"one level more", "list", json.RawMessage(`{"of":` + strings.Repeat("[", 120) + strings.Repeat("]", 120) + `}`), tool.StatusInvalid, "nested deeper than the limit of 120"},
+		{"one level more, of Go values", "list", tool.Args{"of": deep(120)}, tool.StatusInvalid, "nested deeper than the limit of 120"},
+		{"as deep, of Go values", "list", tool.Args{"of": deep(119)}, tool.StatusDone, ""},
+		{"a deep result", "tower", "120", tool.StatusDone, ""},
+		{"a deeper one", "tower", "121", tool.StatusFailed, "nested deeper than the limit of 120"},
 		{"a large result", "shout", "", tool.StatusDone, ""},
 		{"a result over the limit", "roar", "", tool.StatusFailed, "the tool's result has 3145739 bytes; the limit is 2097152"},
 		{"and what comes after", "echo", "hello", tool.StatusDone, ""},
@@ -67,9 +89,11 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	require.NoError(t, tx.Commit(ctx))
 	all, err := revert.Load(ctx, j, tx.ID())
 	require.NoError(t, err)
-	require.Len(t, all.Calls, 7)
-	require.Len(t, all.Calls[4].Done.Output, 2*mib-100+len(`{"text":""}`))
+	require.Len(t, all.Calls, 13)
+	require.Len(t, all.Calls[10].Done.Output, 2*mib-100+len(`{"text":""}`))
 
+	_, err = agent.New(quiet(), agent.Limits(tool.Limits{Depth: 121}))
+	require.ErrorContains(t, err, "121 levels; at most 120")
 	for _, l := range []tool.Limits{{Input: 49 * mib}, {Output: 49 * mib}} {
 		_, err := agent.New(quiet(), agent.Limits(l))
 		require.ErrorContains(t, err, "51380224 bytes; at most 50331648 can be kept in a record")

@@ -47,7 +47,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if !ok {
 		return admitted{}, l.invalid(ctx, req, Tool{}, l.unknownTool(req.Tool))
 	}
-	value, err := decodeInput(req.Input, l.p.Limits.Input)
+	value, err := decodeInput(req.Input, l.p.Limits.document())
 	if err == nil {
 		err = t.t.input.Validate(value)
 	}
@@ -106,9 +106,7 @@ func (l *Line) unknownTool(name string) error {
 	return fmt.Errorf("%s; there are: %s", why, strings.Join(l.p.Tools.Names(), ", "))
 }
 
-func decodeInput(input any, limit int) (canon.Value, error) {
-	limits := canon.DefaultLimits()
-	limits.Bytes = limit
+func decodeInput(input any, limits canon.Limits) (canon.Value, error) {
 	var v canon.Value
 	var err error
 	switch in := input.(type) {
@@ -119,8 +117,11 @@ func decodeInput(input any, limit int) (canon.Value, error) {
 	case []byte:
 		v, err = canon.Parse(in, limits)
 	default:
-		if v, err = canon.From(in); err == nil && len(v.Canonical()) > limit {
-			v, err = canon.Parse(v.Canonical(), limits) // which says so
+		if v, err = canon.From(in); err != nil {
+			break
+		}
+		if text := v.Canonical(); len(text) > limits.Bytes || canon.Deeper(text, limits.Depth) {
+			v, err = canon.Parse(text, limits) // which says so
 		}
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made touches nothing: %w", ErrInvalid)
 	}
-	value, err := decodeInput(input, len(input)) // whoever asks has it in memory already
+	value, err := decodeInput(input, canon.Limits{Bytes: len(input), Depth: mostDepth}) // whoever asks has it in memory already
 	if err == nil {
 		err = t.t.input.Validate(value)
 	}

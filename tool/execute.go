@@ -116,7 +116,7 @@ func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err 
 // tool.
 func (l *Line) encode(r Result) ([]byte, error) {
 	if r.JSON != nil {
-		if _, err := canon.Canonicalize(r.JSON, canon.DefaultLimits()); err != nil {
+		if _, err := canon.Canonicalize(r.JSON, canon.Limits{Bytes: canon.DefaultLimits().Bytes, Depth: l.p.Limits.Depth}); err != nil {
 			return nil, fmt.Errorf("the tool's structured output: %w", err)
 		}
 	}

@@ -128,7 +128,7 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 		return "tool", fmt.Errorf("the declaration of tool %s is not the one that was decided about: it is %s, and was %s", ref.Name, t.Digest(), ref.Digest)
 	}
 	a.tool, a.class = t, t.classOf(a.input)
-	value, err := decodeInput(a.input, l.p.Limits.Input)
+	value, err := decodeInput(a.input, l.p.Limits.document())
 	if err == nil {
 		err = t.t.input.Validate(value)
 	}

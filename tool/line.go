@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
@@ -76,6 +77,7 @@ type Facts interface {
 type Limits struct {
 	Input   int           // bytes of an input; default 16 MiB
 	Output  int           // bytes of a result's canonical form; default 32 MiB
+	Depth   int           // of arrays and objects in an input, and in a result's JSON; default 120, which is the most
 	Asked   time.Duration // how long an asked call waits for an answer; default 24 hours
 	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
 	Verify  time.Duration // of a Verify; default 30 seconds
@@ -84,9 +86,12 @@ type Limits struct {
 	Claim   time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once
 }
 
-// mostBytes is what an input or an output can be let have: a record holds it,
-// beside what else it says of the call.
-const mostBytes = 48 << 20
+// What an input or an output can be let have: a record holds it, in what else it
+// says of the call, and has limits of its own.
+const (
+	mostBytes = 48 << 20
+	mostDepth = 120
+)
 
 // Check refuses limits that nothing could keep.
 func (l Limits) Check() error {
@@ -95,8 +100,14 @@ func (l Limits) Check() error {
 			return fmt.Errorf("tool.Limits.%s is %d bytes; at most %d can be kept in a record", name, n, mostBytes)
 		}
 	}
+	if l.Depth > mostDepth {
+		return fmt.Errorf("tool.Limits.Depth is %d levels; at most %d can be kept in a record", l.Depth, mostDepth)
+	}
 	return nil
 }
+
+// document bounds an input, and a result's JSON but for its size.
+func (l Limits) document() canon.Limits { return canon.Limits{Bytes: l.Input, Depth: l.Depth} }
 
 // WithDefaults fills in what is zero.
 func (l Limits) WithDefaults() Limits {
@@ -110,6 +121,9 @@ func (l Limits) WithDefaults() Limits {
 	}
 	if l.Output <= 0 {
 		l.Output = 32 << 20
+	}
+	if l.Depth <= 0 {
+		l.Depth = mostDepth
 	}
 	set(&l.Asked, 24*time.Hour)
 	set(&l.Timeout, 2*time.Minute)

@@ -47,7 +47,7 @@ func (l *Line) otherCall(c *revert.Call, req Request) string {
 	if c.Phase == revert.PhaseErased {
 		return "its records were erased, so that nobody can say whether this is the same call"
 	}
-	v, err := decodeInput(req.Input, l.p.Limits.Input)
+	v, err := decodeInput(req.Input, l.p.Limits.document())
 	if err != nil {
 		return err.Error()
 	}

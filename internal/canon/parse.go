@@ -35,6 +35,27 @@ func Parse(data []byte, l Limits) (Value, error) {
 	return v, nil
 }
 
+// Deeper reports whether a canonical document has more than so many arrays and objects inside each other.
+func Deeper(canonical []byte, levels int) bool {
+	depth, text := 0, false
+	for i := 0; i < len(canonical); i++ {
+		switch c := canonical[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '[' || c == '{':
+			if depth++; depth > levels {
+				return true
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
+}
+
 // Canonicalize returns the canonical form of a document: Parse, then [Value.Canonical].
 func Canonicalize(data []byte, l Limits) ([]byte, error) {
 	v, err := Parse(data, l)

@@ -83,6 +83,18 @@ func TestSpellingDoesNotMatter(t *testing.T) {
 	})
 }
 
+// TestDeeper: how deep a canonical text is, is what a reader with that limit says, whatever its strings hold.
+func TestDeeper(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, err := canon.Marshal(map[string]any{rapid.StringOf(rapid.RuneFrom([]rune(`[]{}"\\a`))).Draw(t, "name"): tree(3).Draw(t, "value")})
+		require.NoError(t, err)
+		for levels := range 6 {
+			_, err := canon.Parse(text, canon.Limits{Bytes: len(text), Depth: levels})
+			require.Equal(t, err != nil, canon.Deeper(text, levels), "%s in %d", text, levels)
+		}
+	})
+}
+
 // spell writes a value with members in any order, white space anywhere and any character escaped.
 func spell(t *rapid.T, v any) string {
 	gap := func() string { return rapid.SampledFrom([]string{"", "", " ", "\n\t", "\r\n "}).Draw(t, "gap") }
