@@ -3,11 +3,17 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/shim"
 )
 
 func processProbes() []probe {
@@ -20,19 +26,27 @@ func processProbes() []probe {
 		{name: "memory of process 1", stops: []string{"dumpable", "landlock", "capabilities"}, run: func() error { f, err := os.Open(parent("mem")); return closed(f, err) }},
 		{name: "environment of process 1", stops: []string{"dumpable", "landlock", "capabilities"}, run: func() error { _, err := os.ReadFile(parent("environ")); return err }},
 		{name: "ptrace process 1", stops: []string{"seccomp", "dumpable", "landlock", "capabilities"}, run: attach},
+		{name: "program of process 1", stops: []string{"dumpable", "landlock", "capabilities"}, run: func() error { f, err := os.Open(parent("exe")); return closed(f, err) }},
+		{name: "pin a process", stops: []string{"processes", "landlock"}, run: pinVictim},
+		{name: "inherited descriptors", stops: []string{"descriptors"}, run: inherited},
+		{name: "a program with its owner's rights", stops: []string{"mounts", "privileges"}, run: ownersRights, by: "root"},
+		{name: "another shim", stops: []string{"mounts", "landlock"}, run: anotherShim},
 		{name: "shared memory", stops: []string{"messages"}, run: sysv(unix.SYS_SHMGET, "SHM", 4096)},
 		{name: "message queue", stops: []string{"messages"}, run: sysv(unix.SYS_MSGGET, "MSG")},
 		{name: "semaphores", stops: []string{"messages"}, run: sysv(unix.SYS_SEMGET, "SEM", 1)},
 	}
 }
 
-// ipcKey is the key under which the test keeps something of each kind outside.
-const ipcKey = 0x72656d69
+// ipcKey is the key under which a test keeps something of each kind outside.
+func ipcKey() uintptr {
+	key, _ := strconv.Atoi(os.Getenv("IPC"))
+	return uintptr(key)
+}
 
 // sysv looks whether it finds what lies outside under the key.
 func sysv(nr uintptr, _ string, size ...uintptr) func() error {
 	return func() error {
-		args := append([]uintptr{ipcKey}, size...)
+		args := append([]uintptr{ipcKey()}, size...)
 		args = append(args, 0, 0)
 		_, _, errno := unix.Syscall(nr, args[0], args[1], args[2])
 		if errno != 0 {
@@ -75,4 +89,73 @@ func useMemory() int {
 		data[i] = 1
 	}
 	return 0
+}
+
+func pinVictim() error {
+	fd, err := unix.PidfdOpen(victim(), 0)
+	if err == nil {
+		err = unix.PidfdSendSignal(fd, 0, nil, 0)
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+// inherited looks through everything that is open for the secret.
+func inherited() error {
+	for fd := range 1000 {
+		buf := make([]byte, 16)
+		if n, err := unix.Pread(fd, buf, 0); err == nil && string(buf[:n]) == "secret" {
+			return nil
+		}
+	}
+	return errors.New("nothing is open")
+}
+
+// ownersRights runs a program that gets its owner's rights, where anybody does.
+func ownersRights() error {
+	said, err := exec.Command(root("setuid"), "-u").Output()
+	if err == nil && strings.TrimSpace(string(said)) != fmt.Sprint(someOwner) {
+		err = errors.New("it runs as " + string(said))
+	}
+	return err
+}
+
+// anotherShim makes the shim run again, from inside, and orders it to read what
+// lies outside without any of the layers.
+func anotherShim() error {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	mine, theirs := os.NewFile(uintptr(ends[0]), "mine"), os.NewFile(uintptr(ends[1]), "theirs")
+	second, err := os.StartProcess("/proc/self/exe", []string{shim.Name}, &os.ProcAttr{Env: shim.Environment(), Files: []*os.File{nil, os.Stdout, os.Stderr, theirs}})
+	if err != nil {
+		return err
+	}
+	_ = theirs.Close()
+	defer func() { _ = mine.Close(); _, _ = second.Wait() }()
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	order := shim.Order{
+		Argv: []string{exe}, Env: append([]string{probeEnv + "=read outside"}, os.Environ()...), Dir: "/", Scratch: "/tmp", System: []string{"/"},
+		Limits:  shim.Limits{Processes: 100, Files: 100, FileSize: 1 << 30, Data: 1 << 30, Scratch: 1 << 20, CPU: 60},
+		Without: []string{"descriptors", "dumpable", "capabilities", "landlock", "seccomp", "limits"},
+	}
+	if err := shim.Send(ends[0], &order); err != nil {
+		return err
+	}
+	for {
+		var m shim.Message
+		if _, err := shim.Receive(ends[0], &m); err != nil {
+			return err
+		}
+		switch {
+		case m.Kind == shim.Ended && m.Exit.Code == 0:
+			return nil
+		case m.Kind != shim.Began:
+			return fmt.Errorf("it did not help: %+v", m)
+		}
+	}
 }

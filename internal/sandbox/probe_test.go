@@ -57,8 +57,13 @@ func needStrict(t *testing.T) {
 
 // beProbe tries to break out. Code 0 means that it did.
 func beProbe(name string) int {
-	if name == "use much memory" {
+	switch name {
+	case "use much memory":
 		return useMemory()
+	case "start a program":
+		return startProgram()
+	case "write overlay attributes":
+		return writeOverlayAttributes()
 	}
 	i := slices.IndexFunc(probes(), func(p probe) bool { return p.name == name })
 	if i < 0 {
@@ -82,7 +87,7 @@ type probe struct {
 }
 
 func probes() []probe {
-	return slices.Concat(netProbes(), kernelProbes(), fileProbes(), processProbes())
+	return slices.Concat(netProbes(), kernelProbes(), fileProbes(), nodeProbes(), processProbes(), limitProbes(), tellProbes())
 }
 
 // outside is what a sandbox must not reach: a listener of each kind, a file, a
@@ -102,6 +107,9 @@ func makeOutside(t *testing.T) *outside {
 	require.NoError(t, os.WriteFile(filepath.Join(o.root, "masked"), []byte("secret"), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(o.root, "plain"), []byte("plain"), 0o666))
 	require.NoError(t, os.Symlink(filepath.Join(dir, "secret"), filepath.Join(o.root, "link")))
+	makeNodes(t, o)
+	name, err := os.Hostname()
+	require.NoError(t, err)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tcp.Close() })
@@ -115,25 +123,27 @@ func makeOutside(t *testing.T) *outside {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 	}
-	keepOutside(t)
+	key := uintptr(0x72<<24 | os.Getpid()) // several of these tests may run at once
+	keepOutside(t, key)
 	victim := exec.Command("sleep", "1000")
 	require.NoError(t, victim.Start())
 	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
 	o.env = []string{
 		"TCP=" + tcp.Addr().String(), "UDP=" + udp.LocalAddr().String(), "ABSTRACT=" + abstract,
 		"OUT=" + dir, "ROOT=" + o.root, fmt.Sprint("VICTIM=", victim.Process.Pid), "PATH=/usr/bin:/bin",
+		"HOST=" + name, fmt.Sprint("IPC=", key), fmt.Sprint("PARENT=", os.Getpid()),
 	}
 	return o
 }
 
 // keepOutside makes something of each kind of System V under one key. What an
 // earlier run left is used again.
-func keepOutside(t *testing.T) {
+func keepOutside(t *testing.T, key uintptr) {
 	const create, remove = 0o1000 | 0o666, 0
 	for get, rest := range map[uintptr]struct{ args, ctl [3]uintptr }{
-		unix.SYS_SHMGET: {[3]uintptr{ipcKey, 4096, create}, [3]uintptr{unix.SYS_SHMCTL, remove}},
-		unix.SYS_MSGGET: {[3]uintptr{ipcKey, create, 0}, [3]uintptr{unix.SYS_MSGCTL, remove}},
-		unix.SYS_SEMGET: {[3]uintptr{ipcKey, 1, create}, [3]uintptr{unix.SYS_SEMCTL, remove}},
+		unix.SYS_SHMGET: {[3]uintptr{key, 4096, create}, [3]uintptr{unix.SYS_SHMCTL, remove}},
+		unix.SYS_MSGGET: {[3]uintptr{key, create, 0}, [3]uintptr{unix.SYS_MSGCTL, remove}},
+		unix.SYS_SEMGET: {[3]uintptr{key, 1, create}, [3]uintptr{unix.SYS_SEMCTL, remove}},
 	} {
 		id, _, errno := unix.Syscall(get, rest.args[0], rest.args[1], rest.args[2])
 		require.Zero(t, errno)
@@ -158,12 +168,13 @@ func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said s
 	spec := Spec{
 		Argv: []string{exe}, Env: append([]string{probeEnv + "=" + p.name}, o.env...), Dir: "/", System: append(System(), exe),
 		Roots:   []Root{{Dir: o.root, View: Overlay, Upper: upper, Masked: []string{"masked"}}},
-		Limits:  Limits{Processes: 301, Scratch: 8 << 20, Data: 1 << 30, FileSize: 64 << 20},
+		Limits:  probeLimits,
 		without: without,
 	}
-	leak, err := os.Open(filepath.Join(o.dir, "secret")) // open in this process, and not for the program
+	// Open in this process, for whatever it starts to inherit, and not for the program.
+	leak, err := unix.Open(filepath.Join(o.dir, "secret"), unix.O_RDWR, 0)
 	require.NoError(t, err)
-	defer func() { _ = leak.Close() }()
+	defer func() { _ = unix.Close(leak) }()
 	if len(without) == 0 {
 		spec.Require = Strict
 	}
@@ -220,7 +231,7 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, err)
 	program := filepath.Join(dir, "sandbox.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
-	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestWithoutNamespaces|TestTrap.*)$")
+	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestWithoutNamespaces|TestTrap.*)$")
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}

@@ -75,8 +75,9 @@ func shared() []uint32 {
 }
 
 // answers says of each system call that is not simply allowed what becomes of it:
-// one answer, or a look at its arguments.
-func answers(network, namespaces bool) map[uint32][]bpf.Instruction {
+// one answer, or a look at its arguments. paths allows sockets that lie in folders:
+// where the host's are in sight no layer else keeps the program from them.
+func answers(network, namespaces, paths bool) map[uint32][]bpf.Instruction {
 	all := map[uint32][]bpf.Instruction{}
 	with := func(numbers []uint32, then ...bpf.Instruction) {
 		for _, nr := range numbers {
@@ -96,10 +97,12 @@ func answers(network, namespaces bool) map[uint32][]bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCLINUX, SkipFalse: 1}, ret(retEPERM), ret(retAllow))...)
 	with([]uint32{unix.SYS_SOCKETPAIR}, look(offArg0, families(unix.AF_UNIX)...)...)
-	allowed := []uint32{unix.AF_UNIX}
-	if !namespaces { // a socket may lie anywhere, and Landlock does not look at it
-		allowed = nil
+	if !namespaces {
 		with(shared(), ret(retEPERM))
+	}
+	var allowed []uint32
+	if paths {
+		allowed = append(allowed, unix.AF_UNIX)
 	}
 	if network {
 		allowed = append(allowed, unix.AF_INET, unix.AF_INET6)
@@ -126,8 +129,8 @@ type span struct {
 // is not refused is allowed, since other layers bound what a file, a signal or a
 // limit can do. It searches by halves: the kernel runs it for every number when it
 // is loaded, and for many at each call.
-func filter(network, namespaces bool) []bpf.Instruction {
-	all := answers(network, namespaces)
+func filter(network, namespaces, paths bool) []bpf.Instruction {
+	all := answers(network, namespaces, paths)
 	allow := []bpf.Instruction{bpf.RetConstant{Val: retAllow}}
 	spans := []span{{0, allow}}
 	for nr := uint32(0); nr <= lastKnown; nr++ {
@@ -166,8 +169,8 @@ func halves(spans []span) []bpf.Instruction {
 }
 
 // assembled is the filter as the kernel takes it.
-func assembled(network, namespaces bool) ([]byte, error) {
-	raw, err := bpf.Assemble(filter(network, namespaces))
+func assembled(network, namespaces, paths bool) ([]byte, error) {
+	raw, err := bpf.Assemble(filter(network, namespaces, paths))
 	if err != nil {
 		return nil, err
 	}

@@ -173,6 +173,9 @@ func (p *Process) bound(spec Spec, order *shim.Order) {
 		p.group = g
 		err = g.enter(p.shim.Pid)
 	}
+	if !p.alone && os.Geteuid() == 0 && (err != nil || !slices.Contains(g.holds, "processes")) {
+		order.Missing = append(order.Missing, "limit of processes: the root user has none without a control group")
+	}
 	if err == nil && !slices.Contains(g.holds, "memory") {
 		err = errors.New("the control groups delegated to this process do not bound memory")
 	}
@@ -184,7 +187,8 @@ func (p *Process) bound(spec Spec, order *shim.Order) {
 // order is what the shim is told.
 func (s Spec) order(namespaces bool) (*shim.Order, error) {
 	l := s.Limits.withDefaults()
-	code, err := assembled(s.Network, namespaces)
+	direct := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct })
+	code, err := assembled(s.Network, namespaces, namespaces && !direct)
 	if err != nil {
 		return nil, err
 	}
@@ -276,10 +280,16 @@ func namespaces(network bool, without []string) (*syscall.SysProcAttr, error) {
 	if !network {
 		a.Cloneflags |= unix.CLONE_NEWNET
 	}
-	for layer, flag := range map[string]uintptr{"network": unix.CLONE_NEWNET, "processes": unix.CLONE_NEWPID, "messages": unix.CLONE_NEWIPC} {
+	for layer, flag := range map[string]uintptr{
+		"users": unix.CLONE_NEWUSER, "name": unix.CLONE_NEWUTS, "network": unix.CLONE_NEWNET, "processes": unix.CLONE_NEWPID,
+		"messages": unix.CLONE_NEWIPC,
+	} {
 		if slices.Contains(without, layer) {
 			a.Cloneflags &^= flag
 		}
+	}
+	if a.Cloneflags&unix.CLONE_NEWUSER == 0 {
+		return a, nil
 	}
 	uid, gid := os.Getuid(), os.Getgid()
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}

@@ -46,6 +46,17 @@ func landlockVersion() int {
 	return int(v)
 }
 
+// shortcoming is what a version lacks; nil where it is enough.
+func shortcoming(version int) error {
+	switch {
+	case version <= 0:
+		return errors.New("this kernel has none")
+	case version < enoughLandlock:
+		return fmt.Errorf("version %d; from %d on it bounds all that it should", version, enoughLandlock)
+	}
+	return nil
+}
+
 // handled is everything that this kernel's Landlock can refuse, and so will,
 // where no rule allows it.
 func handled(version int, network bool) unix.LandlockRulesetAttr {
@@ -73,11 +84,12 @@ func handled(version int, network bool) unix.LandlockRulesetAttr {
 // say, on another mechanism.
 func (s *stage) rules() rules {
 	s.landlock = landlockVersion()
+	why := shortcoming(s.landlock)
 	if s.landlock == 0 {
-		return rules{err: errors.New("this kernel has none")}
+		return rules{err: why}
 	}
-	if s.landlock < enoughLandlock {
-		s.lack("landlock", fmt.Errorf("version %d; from %d on it bounds all that it should", s.landlock, enoughLandlock))
+	if why != nil {
+		s.lack("landlock", why)
 	}
 	attr := handled(s.landlock, s.Network)
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)

@@ -5,6 +5,7 @@ package shim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -208,10 +209,39 @@ func (s *stage) proc() error {
 	}
 	// The limit of RLIMIT_NPROC does not hold for the root user. The namespace's
 	// own limit does, where the kernel has one (since Linux 6.14).
-	if err := writeText(procs+"/sys/kernel/pid_max", strconv.FormatUint(max(s.Limits.Processes, 301), 10)); err != nil && unix.Getuid() == 0 {
-		s.lack("limit of processes", err)
+	if !slices.Contains(s.Without, "limits") {
+		if err := writeText(procs+"/sys/kernel/pid_max", strconv.FormatUint(max(s.Limits.Processes, 301), 10)); err != nil && unix.Getuid() == 0 {
+			s.lack("limit of processes", err)
+		}
+	}
+	for _, name := range hidden() {
+		if err := hide(procs + "/" + name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	return unix.MountSetattr(unix.AT_FDCWD, procs, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// hidden is what /proc tells of the machine that is no program's business: the
+// root user may read all of it by its owner alone, without any capability.
+func hidden() []string {
+	return []string{
+		"acpi", "asound", "bus", "fs", "interrupts", "kcore", "keys", "kmsg", "latency_stats", "scsi", "slabinfo", "sysrq-trigger",
+		"timer_list", "vmallocinfo",
+	}
+}
+
+// hide lays something empty over a folder or file, where there is one.
+func hide(path string) error {
+	var is unix.Stat_t
+	if err := unix.Lstat(path, &is); err != nil {
+		return ignore(unix.ENOENT, err)
+	}
+	from := host + "/dev/null"
+	if is.Mode&unix.S_IFMT == unix.S_IFDIR {
+		from = inside + "/run"
+	}
+	return unix.Mount(from, path, "", unix.MS_BIND, "")
 }
 
 func writeText(path, text string) error {

@@ -39,7 +39,7 @@ func Environment() []string {
 // it does not return.
 func Main() {
 	if len(os.Args) == 1 && os.Args[0] == Name {
-		os.Exit(run())
+		unix.Exit(run()) // nothing of this program is to be said or done at its end
 	}
 	ready.Store(true)
 }
@@ -49,15 +49,14 @@ func Main() {
 func run() int {
 	runtime.LockOSThread() // the first thread stays what it is, see start
 	unix.CloseOnExec(control)
-	// What the parent's process had open must reach nobody, whatever its flags.
-	if err := unix.CloseRange(control+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return refuse(fmt.Errorf("descriptors: %w", err))
-	}
 	s := &stage{}
 	if _, err := Receive(control, &s.Order); err != nil {
 		return 1
 	}
 	s.missing = slices.Clone(s.Missing)
+	if err := s.prepare(); err != nil {
+		return refuse(err)
+	}
 	if err := s.build(); err != nil {
 		return refuse(err)
 	}
@@ -67,18 +66,9 @@ func run() int {
 			return refuse(fmt.Errorf("dumpable: %w", err))
 		}
 	}
+	ignoreSignals()
 	began := make(chan started)
-	go func() {
-		// The thread that confines itself is not the first one, by which others
-		// see this process, and no other goroutine ever runs on it.
-		runtime.LockOSThread()
-		pid, err := s.start()
-		began <- started{pid, err}
-		if err == nil && s.Namespaces {
-			lifeline()
-		}
-		select {}
-	}()
+	go s.work(began)
 	child := <-began
 	switch {
 	case child.pid != 0 && child.err != nil:
@@ -92,11 +82,42 @@ func run() int {
 	return s.finish(child.pid)
 }
 
+// work starts the program on a thread that confines itself. That is not the first
+// one, by which others see this process, and no other goroutine ever runs on it.
+func (s *stage) work(began chan<- started) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		go s.work(began) // while this goroutine keeps the first thread
+		select {}
+	}
+	pid, err := s.start()
+	began <- started{pid, err}
+	if err == nil && s.Namespaces {
+		lifeline()
+	}
+	select {}
+}
+
+// prepare parts from what the parent's process had open, which must reach nobody,
+// whatever its flags, and from the host's name.
+func (s *stage) prepare() error {
+	if !s.leaveOut("descriptors") {
+		if err := unix.CloseRange(control+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+			return fmt.Errorf("descriptors: %w", err)
+		}
+	}
+	if !s.Namespaces || s.leaveOut("name") {
+		return nil
+	}
+	if err := errors.Join(unix.Sethostname([]byte("sandbox")), unix.Setdomainname(nil)); err != nil {
+		return refusal{NoNamespaces, "", fmt.Errorf("the host's name: %w", err)}
+	}
+	return nil
+}
+
 // finish waits for the program's end and says what it came to.
 func (s *stage) finish(pid int) int {
-	if s.Namespaces {
-		ignoreSignals()
-	} else {
+	if !s.Namespaces {
 		pin, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			return 1
@@ -122,22 +143,26 @@ func (s *stage) finish(pid int) int {
 func lifeline() {
 	var nothing Message
 	if _, err := Receive(control, &nothing); err != nil { // the parent has nothing more to say
-		os.Exit(0)
+		unix.Exit(0)
 	}
 }
 
 // ignoreSignals: a program that signals its process 1 ends nothing by it, also
-// where Landlock does not keep it from doing so. A process that is started
-// inherits what is ignored, so this comes after the start.
+// where Landlock does not keep it from doing so. What the Go runtime does not
+// catch the kernel keeps from process 1. A program is started with all signals as
+// they are by default: the runtime sets back those that it had caught.
 func ignoreSignals() {
-	ignore := [4]uint64{1} // struct sigaction of the kernel: SIG_IGN, no flags, no mask
 	for sig := uintptr(1); sig < 65; sig++ {
 		switch unix.Signal(sig) { //nolint:exhaustive // two have a meaning here
 		case unix.SIGCHLD, unix.SIGURG: // children would not be waited for; the Go runtime's own
 			continue
 		}
-		// What cannot be ignored is refused.
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+		var now, ignore [4]uint64 // struct sigaction of the kernel: the handler comes first
+		ignore[0] = 1             // SIG_IGN
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+		if errno == 0 && now[0] > 1 {
+			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+		}
 	}
 }
 
@@ -177,9 +202,6 @@ type started struct {
 
 // start confines this thread and starts the program from it.
 func (s *stage) start() (pid int, err error) {
-	if unix.Gettid() == unix.Getpid() {
-		return 0, errors.New("the first thread would be confined")
-	}
 	path := ""
 	if !s.Try {
 		if path, err = s.program(); err != nil {
@@ -218,8 +240,10 @@ func (s *stage) start() (pid int, err error) {
 func (s *stage) confine() error {
 	rules := s.rules() // before the capabilities go, which opening everything may need
 	defer rules.close()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
+	if !s.leaveOut("privileges") {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("no_new_privs: %w", err)
+		}
 	}
 	if !s.leaveOut("capabilities") {
 		if err := dropCapabilities(); err != nil {

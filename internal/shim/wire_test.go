@@ -1,0 +1,181 @@
+//go:build linux && (amd64 || arm64)
+
+package shim
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func someOrder() *Order {
+	return &Order{
+		Argv: []string{"sh", "-c", "x\xff\n"}, Env: []string{"A=1", ""}, Dir: "/d", System: []string{"/usr"},
+		Roots: []Root{
+			{Dir: "/r", Upper: "/u", Dev: 1 << 60, Ino: 7, View: Overlay, Masked: []string{"a/b", "c"}},
+			{Dir: "/s", View: Read},
+		},
+		Network: true, Namespaces: true, Scratch: "/tmp/x", Limits: Limits{1, 2, 3, 4, 5, 6}, Filter: []byte{0, 255, 3}, Require: 2,
+		Missing: []string{"a: b"}, Try: true, Without: []string{"x"},
+	}
+}
+
+func someMessage() *Message {
+	return &Message{
+		Kind: Ended, Why: "why", Root: "/r", Missing: []string{"m"}, Landlock: 7, Level: 2, Exit: Exit{Code: -1, Signal: 9, Left: 1000},
+		Locked: []Locked{{1, "n\xff", 0o7000}, {0, ".", 0}},
+	}
+}
+
+// TestFrames: what is sent arrives, with what rides on it; what is cut short, or
+// longer than it should be, is refused and never half read.
+func TestFrames(t *testing.T) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	var order Order
+	require.NoError(t, Send(ends[0], someOrder()))
+	fds, err := Receive(ends[1], &order)
+	require.NoError(t, err)
+	require.Empty(t, fds)
+	require.Equal(t, someOrder(), &order)
+
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = r.Close() }()
+	require.NoError(t, Send(ends[1], someMessage(), int(w.Fd()), int(w.Fd())))
+	require.NoError(t, w.Close())
+	var message Message
+	fds, err = Receive(ends[0], &message)
+	require.NoError(t, err)
+	require.Equal(t, someMessage(), &message)
+	require.Len(t, fds, 2)
+	for _, fd := range fds {
+		_, err = unix.Write(fd, []byte("x"))
+		require.NoError(t, err)
+		require.NoError(t, unix.Close(fd))
+	}
+
+	require.NoError(t, Send(ends[0], &Order{}))
+	require.NoError(t, unix.Close(ends[0]))
+	order = Order{}
+	_, err = Receive(ends[1], &order)
+	require.NoError(t, err)
+	_, err = Receive(ends[1], &order)
+	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, Send(ends[1], &order), unix.EPIPE)
+}
+
+func TestTornFrames(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sent string
+		want error
+	}{
+		"half a length": {"\x00\x00", errTorn},
+		"half a body":   {"\x00\x00\x00\x05ab", io.ErrUnexpectedEOF},
+		"too large":     {"\xff\xff\xff\xff", errSize},
+		"nonsense":      {"\x00\x00\x00\x02\xff\xff", errBody},
+		"more":          {"\x00\x00\x00\x03\x00\x00\x00", errBody},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			require.NoError(t, err)
+			_, err = unix.Write(ends[0], []byte(tt.sent))
+			require.NoError(t, err)
+			require.NoError(t, unix.Close(ends[0]))
+			_, err = Receive(ends[1], &Message{})
+			require.ErrorIs(t, err, tt.want)
+			require.NoError(t, unix.Close(ends[1]))
+		})
+	}
+	require.ErrorIs(t, Send(-1, &Order{Dir: strings.Repeat("x", maxFrame)}), errSize)
+	_, err := Receive(-1, &Order{})
+	require.ErrorIs(t, err, unix.EBADF)
+}
+
+func TestCutFrames(t *testing.T) {
+	for _, f := range []interface {
+		Frame
+	}{someOrder(), someMessage()} {
+		whole := f.Pack()
+		for n := range whole {
+			require.Error(t, f.Unpack(whole[:n]), "%T cut after %d of %d", f, n, len(whole))
+		}
+		require.Error(t, f.Unpack(append(whole, 0)))
+		require.NoError(t, f.Unpack(whole))
+	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	f.Add(someOrder().Pack())
+	f.Add(someMessage().Pack())
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var o Order
+		if o.Unpack(in) == nil {
+			var again Order
+			require.NoError(t, again.Unpack(o.Pack()))
+			require.Equal(t, o, again)
+		}
+		var m Message
+		_ = m.Unpack(in)
+	})
+}
+
+// TestShortcomings: an old Landlock is better than none, and not enough. The best
+// effort of others is silent about it.
+func TestShortcomings(t *testing.T) {
+	require.ErrorContains(t, shortcoming(0), "none")
+	for v := 1; v < enoughLandlock; v++ {
+		require.ErrorContains(t, shortcoming(v), "from 6 on")
+	}
+	require.NoError(t, shortcoming(enoughLandlock))
+	for v := 1; v <= 9; v++ {
+		a, less := handled(v, false), handled(v-1, false)
+		require.Equal(t, less.Handled_access_fs, less.Handled_access_fs&a.Handled_access_fs, "version %d handles less", v)
+		require.Zero(t, handled(v, true).Handled_access_net)
+	}
+	require.NotZero(t, handled(4, false).Handled_access_net)
+	require.NotZero(t, handled(6, true).Scoped)
+}
+
+// TestLevel: what is missing lowers the level, and with neither namespaces nor
+// Landlock there is none.
+func TestLevel(t *testing.T) {
+	s := &stage{landlock: 7}
+	s.Namespaces = true
+	require.Equal(t, 2, s.level())
+	s.lack("seccomp", unix.ENOSYS)
+	require.Equal(t, []string{"seccomp: function not implemented"}, s.missing)
+	require.Equal(t, 1, s.level())
+	s.Namespaces = false
+	require.Equal(t, 1, s.level())
+	s.landlock = 0
+	require.Equal(t, 0, s.level())
+}
+
+// TestProgram: only absolute folders of PATH are searched, for what can be run.
+func TestProgram(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run"), nil, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "text"), nil, 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o755))
+	t.Chdir(dir)
+	for _, tt := range []struct{ name, path, want string }{
+		{"run", dir, dir + "/run"},
+		{"./run", "", "./run"},
+		{"run", "/nowhere:" + dir, dir + "/run"},
+		{"run", ".", ""},
+		{"run", "", ""},
+		{"text", dir, ""},
+		{"folder", dir, ""},
+	} {
+		s := &stage{Order: Order{Argv: []string{tt.name}, Env: []string{"X=1", "PATH=" + tt.path}}}
+		got, err := s.program()
+		require.Equal(t, tt.want, got)
+		require.Equal(t, tt.want == "", err != nil)
+	}
+}
