@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -237,6 +238,33 @@ func TestPolicyIsNotAskedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, again.Commit(t.Context()))
 	require.Equal(t, []string{"one"}, p.texts())
+}
+
+// TestTermsOfAHeldCall: what the policy attached to the right that it gave is there
+// when the call runs, also in another process.
+func TestTermsOfAHeldCall(t *testing.T) {
+	var got line.Terms
+	p := &post{}
+	mail := p.mail(t, func(s *tool.Spec) {
+		s.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }
+		s.Execute = func(_ context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
+			got = tc.Line(line.NewKey()).Terms()
+			return tool.Text("sent"), nil
+		}
+	})
+	o := newOffice(t, mail)
+	o.engine = perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+		return perm.NewDecision(perm.Hold, perm.Details{Masks: []string{"file://workspace/.env"}, Requires: []perm.Reason{{Text: "verify"}}}), nil
+	})
+	rt, end := o.open()
+	tx := begin(t, newSession(t, rt))
+	holds(t, tx, "mail", "one")
+	end()
+	rt, _ = o.open()
+	again, err := rt.Open(t.Context(), tx.ID())
+	require.NoError(t, err)
+	require.NoError(t, again.Commit(t.Context()))
+	require.Equal(t, line.Terms{Masks: []string{"file://workspace/.env"}, Requires: []string{"verify"}}, got)
 }
 
 // TestRedactedCallsCannotBeHeld: what is not kept cannot be sent later. What is

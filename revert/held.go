@@ -14,6 +14,10 @@ type Held struct {
 	// Idempotent: the tool says that one operation key has one effect, so that a
 	// release of unknown outcome may be sent again under the same one.
 	Idempotent bool `json:"idempotent,omitempty"`
+	// Masks and Requires are what the decision attached to the right that it gave:
+	// what a program does not see, and what must be there when it runs.
+	Masks    []string `json:"masks,omitempty"`
+	Requires []string `json:"requires,omitempty"`
 }
 
 // Dropped says that a held call will not be released.
@@ -31,7 +35,13 @@ type Committing struct{}
 // yet; or was, without any effect; or with an outcome that nobody knows, and its
 // tool says that the same key has no second effect.
 func (c *Call) Queued() bool {
-	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && len(c.Changes) == 0)
+	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && !c.landed())
+}
+
+// landed reports whether the journal knows the version that a change of the call
+// left: its way back is of this attempt, and another one would not have it.
+func (c *Call) landed() bool {
+	return slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Post.Known() && !ch.Post.Same(ch.Pre) })
 }
 
 // waits reports whether a held call has had no effect, and nobody has dropped it.

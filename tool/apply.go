@@ -9,6 +9,15 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
+// terms are those of the decisions about a call; of one that is released, as they
+// were when it was held.
+func (p permitted) terms() line.Terms {
+	if h := p.released; h != nil {
+		return line.Terms{Masks: h.Masks, Requires: h.Requires}
+	}
+	return termsOf(p.decision)
+}
+
 // termsOf is what a decision attaches to the right that it gives.
 func termsOf(d perm.Decision) line.Terms {
 	details := d.Details()
@@ -24,7 +33,7 @@ func termsOf(d perm.Decision) line.Terms {
 // program has ended, and nothing that it did is real yet, so somebody can be asked
 // and take their time; they see the difference.
 func (l *Line) changeGate(p permitted) line.ChangeGate {
-	required := termsOf(p.decision).Requires
+	required := p.terms().Requires
 	return func(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) (*revert.Approval, error) {
 		a := p.admitted
 		a.program = facts

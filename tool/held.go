@@ -56,7 +56,10 @@ func (a admitted) cannotWait(dynamic bool) string {
 func (l *Line) hold(ctx context.Context, p permitted, back func()) *Outcome {
 	started, err := l.startedRecord(p)
 	if err == nil {
-		body := &revert.Held{Started: *started, Idempotent: p.tool.t.spec.Hints.Idempotent}
+		terms := p.terms()
+		body := &revert.Held{
+			Started: *started, Idempotent: p.tool.t.spec.Hints.Idempotent, Masks: terms.Masks, Requires: terms.Requires,
+		}
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
 	}
