@@ -41,7 +41,7 @@ func (l *lab) next() {
 	f := &faults{left: -1}
 	l.faults = f
 	l.process = newProcess(func() revert.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
-	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f}}
+	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f, "rows"}}
 	l.reverter.Ways = func(_ context.Context, session string) (w revert.Ways, err error) {
 		return w, f.try("find the ways", func() error {
 			w = revert.Ways{World: session, Schemes: schemes, Undoer: tools, Prober: tools}

@@ -3,6 +3,7 @@ package revert_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -42,11 +43,12 @@ func (t *table) set(row string, to revert.Token) {
 type faultyTable struct {
 	*table
 	*faults
+	name string
 }
 
 var _ revert.Atomic = faultyTable{}
 
-func (faultyTable) Name() string { return "rows" }
+func (t faultyTable) Name() string { return t.name }
 
 func (t faultyTable) Settle(_ context.Context, c revert.Change) (now revert.Token, err error) {
 	return now, t.try("look at a row", func() error { now = t.token(c.Resource); return nil })
@@ -69,7 +71,7 @@ func (t faultyTable) Plan(ctx context.Context, changes []revert.Change, _ revert
 			continue
 		}
 		first := changes[slices.IndexFunc(changes, func(o revert.Change) bool { return o.Resource == c.Resource })]
-		step := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Why: "changed by somebody else", Change: revert.Change{Scheme: "rows", Resource: c.Resource, Pre: now[i]}}
+		step := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Why: "changed by somebody else", Change: revert.Change{Scheme: t.name, Resource: c.Resource, Pre: now[i]}}
 		switch {
 		case now[i].Same(first.Pre):
 			step.Plan, step.Why = revert.Already, ""
@@ -123,7 +125,7 @@ func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values .
 	for i, x := range rows {
 		post := revert.Absent
 		if x.value != nil {
-			post = revert.Token("v:" + x.value.(string))
+			post = revert.Token(fmt.Sprint("v:", x.value))
 		}
 		ch := revert.Change{N: len(values) + i + 1, Scheme: "rows", Resource: x.key, Kind: "update", Pre: l.table.token(x.key), Post: post, Inverse: inverse}
 		w.Lines, w.Claims = append(w.Lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}}), append(w.Claims, x.key)
@@ -178,7 +180,7 @@ func TestRecoveryOfRows(t *testing.T) {
 		l := newLab(t)
 		untold(l)
 		l.table.forgotten = forgotten
-		l.table.rows["row/a"] = "theirs"
+		l.table.rows["row/a"], l.table.rows["row/b"] = "theirs", "theirs"
 		l.next()
 		require.NoError(t, recovered(t.Context(), l).err)
 		var phases []revert.Phase
@@ -186,13 +188,31 @@ func TestRecoveryOfRows(t *testing.T) {
 			phases = append(phases, c.Phase)
 		}
 		want := []revert.Phase{revert.PhaseDone, revert.PhaseFailed, revert.PhaseFailed}
-		if forgotten {
-			want[0] = revert.PhaseUnknown // the row is neither what it was nor what it was to be
+		if forgotten { // and the rows are neither what they were nor what they were to be
+			want[0], want[1] = revert.PhaseUnknown, revert.PhaseUnknown
 		}
 		require.Equal(t, want, phases, "the last one also changed a value, so it was withdrawn")
-		require.Equal(t, map[string]string{"row/a": "theirs", "row/b": "2"}, l.table.rows)
+		require.Equal(t, map[string]string{"row/a": "theirs", "row/b": "theirs"}, l.table.rows)
 		require.Equal(t, before(), l.shelf.values)
 	}
+}
+
+// TestRecoveryOfTwoTables: a call that changes two databases, and died when one of
+// them had committed, is not taken for one that did all.
+func TestRecoveryOfTwoTables(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	id := l.change(rec, true, []write{{"row/a", "7"}})
+	other := newTable()
+	l.line(rec, id, &revert.Changed{Change: revert.Change{N: 2, Scheme: "others", Resource: "row/b", Kind: "update", Pre: "v:2", Post: "v:8", Inverse: json.RawMessage(`"never"`)}})
+	l.next()
+	l.with(faultyTable{l.table, l.faults, "rows"}, faultyTable{other, l.faults, "others"})
+	found, err := l.reverter.Recover(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found.Settled, 1)
+	require.Equal(t, revert.PhaseFailed, found.Settled[0].As, "%+v", found.Settled)
+	require.Equal(t, newTable().rows, l.table.rows)
+	require.Equal(t, newTable().rows, other.rows)
 }
 
 // TestUndoOfRowsDiesAtEveryPoint, and whatever comes after finishes it.
