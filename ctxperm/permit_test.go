@@ -60,7 +60,12 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 	over := permit(t, x.call("c_1"), perm.Write)
 	over.End()
 	over.End()
-	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over} {
+	op, err := x.call("c_2").Enter(t.Context())
+	require.NoError(t, err)
+	made := ctxperm.PermitOf(line.NewKey(), op, perm.Access(perm.Write, file))
+	require.True(t, made.Covers(perm.Access(perm.Write, file)), "the control")
+	forged := ctxperm.PermitOf(line.Key{}, op, perm.Access(perm.Write, file))
+	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over, "forged": forged} {
 		t.Run(name, func(t *testing.T) {
 			p.End()
 			require.False(t, p.Covers(perm.Access(perm.Write, file)))
