@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -43,10 +44,11 @@ func (w world) at(ctx context.Context, resource string) (site, string, error) {
 	return where, path, where.straight(ctx, path)
 }
 
-// Version returns the token of what is there now.
+// Version returns the token of what is there now. Below a link there is nothing: no
+// path leads through one.
 func (w world) Version(ctx context.Context, resource string) (string, error) {
 	where, path, err := w.at(ctx, resource)
-	if missing(err) {
+	if missing(err) || errors.Is(err, errAlias) {
 		return string(revert.Absent), nil
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
 )
 
 // workspace is the root that programs of these tools are started in.
@@ -51,7 +52,7 @@ func Tools() []tool.Tool {
 // Program makes a tool whose calls run one program each. The spec has no Execute, Access
 // or Needs of its own unless it names more than the program and the files that it may
 // see and change: without Needs, any program, and all that the session holds of files.
-// An effect class that is left out is reversible, or pivot where cmd asks for the
+// A reversible tool without a Verify has verify.Changes. An effect class that is left out is reversible, or pivot where cmd asks for the
 // network, which it then must do in each call. Cmd only computes; an error of it is
 // invalid input.
 func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (tool.Tool, error) {
@@ -63,6 +64,9 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 	}
 	if s.EffectClass == "" {
 		s.EffectClass = revert.Reversible
+	}
+	if s.Verify == nil && s.EffectClass == revert.Reversible {
+		s.Verify = verify.Changes
 	}
 	if s.Destination == "" {
 		s.Destination = tool.NoDestination

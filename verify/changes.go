@@ -1,0 +1,59 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+)
+
+// Changes holds every change that the call recorded against what is there now. It is a
+// Verifier for tools whose effects are what their handles changed: Applied where each
+// resource is as the call left it, also where it changed none; Absent where each is as
+// it was before; else Partial.
+func Changes(ctx context.Context, s Subject) Verdict {
+	switch {
+	case len(s.Changes) == 0 && s.Phase == AfterCall:
+		return Applied("the call changed nothing")
+	case len(s.Changes) == 0:
+		return Absent("no change of it is recorded, and none happens before it is")
+	}
+	if s.World == nil {
+		return Unclear("there is no world to look at")
+	}
+	last, first := map[string]string{}, map[string]string{}
+	for _, c := range s.Changes {
+		if _, seen := first[c.Resource]; !seen {
+			first[c.Resource] = c.Before
+		}
+		last[c.Resource] = c.After
+	}
+	var applied, absent, same int
+	var findings []string
+	for _, c := range s.Changes {
+		left, ok := last[c.Resource]
+		if !ok {
+			continue // looked at already
+		}
+		delete(last, c.Resource)
+		now, err := s.World.Version(ctx, c.Resource)
+		switch {
+		case err != nil:
+			return Unclear(fmt.Sprintf("%s cannot be looked at: %v", c.Resource, err))
+		case now == left && left == first[c.Resource]: // only its time was changed, or it was changed back
+			same++
+		case now == left:
+			applied++
+		case now == first[c.Resource]:
+			absent++
+		default:
+			findings = append(findings, c.Resource+" is neither as it was nor as the call left it")
+		}
+	}
+	switch {
+	case len(findings) > 0 || applied > 0 && absent > 0:
+		return Partial(append(findings, fmt.Sprintf("%d are as the call left them, %d as they were before", applied, absent))...)
+	case absent > 0 || applied == 0 && same > 0 && s.Phase == AfterUndo:
+		return Absent()
+	default:
+		return Applied()
+	}
+}

@@ -1,0 +1,57 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/verify"
+)
+
+// versions is a world of nothing but versions.
+type versions map[string]string
+
+func (w versions) Version(_ context.Context, resource string) (string, error) {
+	v, ok := w[resource]
+	if !ok {
+		return "", errors.New("out of reach")
+	}
+	return v, nil
+}
+
+func (versions) Open(context.Context, string) (io.ReadCloser, error)   { return nil, fs.ErrNotExist }
+func (versions) Before(context.Context, string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }
+
+func TestChanges(t *testing.T) {
+	changes := []verify.Change{
+		{Resource: "a", Before: "a0", After: "a1"}, {Resource: "b", Before: "absent", After: "b1"}, {Resource: "a", Before: "a1", After: "a2"},
+	}
+	for _, tt := range []struct {
+		name    string
+		phase   verify.Phase
+		changes []verify.Change
+		world   verify.World
+		want    verify.Is
+	}{
+		{"as left", verify.AfterCall, changes, versions{"a": "a2", "b": "b1"}, verify.IsApplied},
+		{"as before", verify.AfterUndo, changes, versions{"a": "a0", "b": "absent"}, verify.IsAbsent},
+		{"half", verify.Recovery, changes, versions{"a": "a2", "b": "absent"}, verify.IsPartial},
+		{"a version between", verify.AfterCall, changes, versions{"a": "a1", "b": "b1"}, verify.IsPartial},
+		{"somebody else's", verify.AfterCall, changes, versions{"a": "a2", "b": "b9"}, verify.IsPartial},
+		{"changed back", verify.AfterCall, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, verify.IsApplied},
+		{"changed back and undone", verify.AfterUndo, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, verify.IsAbsent},
+		{"out of reach", verify.AfterCall, changes, versions{"a": "a2"}, verify.CannotTell},
+		{"no world", verify.AfterCall, changes, nil, verify.CannotTell},
+		{"nothing changed", verify.AfterCall, nil, nil, verify.IsApplied},
+		{"nothing recorded", verify.Recovery, nil, nil, verify.IsAbsent},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := verify.Subject{Phase: tt.phase, Changes: tt.changes, World: tt.world}
+			require.Equal(t, tt.want, verify.Run(t.Context(), verify.Changes, s).Is())
+		})
+	}
+}
