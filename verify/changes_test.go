@@ -23,7 +23,8 @@ func (w versions) Version(_ context.Context, resource string) (string, error) {
 	return v, nil
 }
 
-func (versions) Open(context.Context, string) (io.ReadCloser, error)   { return nil, fs.ErrNotExist }
+func (versions) Open(context.Context, string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }
+
 func (versions) Before(context.Context, string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }
 
 func TestChanges(t *testing.T) {
