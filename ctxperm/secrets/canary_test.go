@@ -240,12 +240,18 @@ func TestCanaries(t *testing.T) {
 		rep, err := tx.Revert(t.Context())
 		written["reports of "+name] = fmt.Appendf(written["reports of "+name], "%+v %v\n", rep, err)
 	}
-	for name, value := range all {
-		for _, l := range rt.Tools().Names() {
-			call(l, tool.Args{"name": name})
+	tools := rt.Tools().Names()
+	for i := range len(all) { // each value by some of the tools; in the long mode by all of them
+		name := "canary" + strconv.Itoa(i)
+		for j, l := range tools {
+			if l == "tells" || j == i%len(tools) || os.Getenv("REMIT_LONG") != "" {
+				call(l, tool.Args{"name": name})
+			}
 		}
-		call("tells", tool.Args{"name": name, "also": map[string]any{"deep": []string{value}, value: 1}}) // somebody told the model
-		call("fails", tool.Args{"nam" + value: name})
+		if i%5 == 0 { // somebody told the model
+			call("tells", tool.Args{"name": name, "also": map[string]any{"deep": []string{all[name]}, all[name]: 1}})
+			call("fails", tool.Args{"nam" + all[name]: name})
+		}
 	}
 	const control = "control-d41d8cd98f00b204"
 	for _, l := range rt.Tools().Names() {

@@ -120,7 +120,7 @@ func TestCredentials(t *testing.T) {
 // TestHeadersThatSmuggle are refused before anything is sent.
 func TestHeadersThatSmuggle(t *testing.T) {
 	hits := newCanary(t, "127.0.0.1")
-	client := newClient(t, web.Options{}, "127.0.0.1")
+	client := newClient(t, web.Options{MaxBody: 1 << 10}, "127.0.0.1")
 	for name, value := range map[string]string{
 		"Host": "evil", "host": "evil", "Connection": "close", "Transfer-Encoding": "chunked", "transfer_encoding": "chunked", "Content-Length": "1", "TE": "x",
 		"Upgrade": "h2c", "Trailer": "x", "Expect": "100-continue", "Authorization": "Basic x", "Cookie": "a=b", "Proxy-Authorization": "x",
@@ -144,7 +144,7 @@ func TestHeadersThatSmuggle(t *testing.T) {
 		{Method: "POST", Key: "a\nb"},
 		{Method: "POST", Key: strings.Repeat("k", 256)},
 		{Method: "HEAD", Undo: &web.Undo{}},
-		{Method: "POST", Body: make([]byte, 9<<20)},
+		{Method: "POST", Body: make([]byte, 2<<10)},
 		{Headers: map[string]string{"X-A": "1", "x-a": "2"}},
 		{Headers: map[string]string{"X-Long": strings.Repeat("x", 17<<10)}},
 	} {
@@ -171,7 +171,7 @@ func TestBounds(t *testing.T) {
 		require.NoError(t, w.Close())
 		return packed.Bytes()
 	}
-	bomb := zeros(64 << 20)
+	bomb := zeros(4 << 20)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/stall":
@@ -191,7 +191,7 @@ func TestBounds(t *testing.T) {
 				}
 			}
 		case "/flood":
-			_, _ = io.CopyN(w, zero{}, 64<<20)
+			_, _ = io.CopyN(w, zero{}, 4<<20)
 		case "/headers":
 			for i := range 100 {
 				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 1<<10))
@@ -220,7 +220,7 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	client := newClient(t, web.Options{Timeout: 300 * time.Millisecond, MaxBody: 1 << 20}, addr(server))
+	client := newClient(t, web.Options{Timeout: 300 * time.Millisecond, MaxBody: 256 << 10}, addr(server))
 	for path, says := range map[string]string{
 		"/stall": "no answer in time", "/drip": "", "/flood": "too large", "/headers": "", "/bomb": "too large", "/nested": "packed in a way",
 		"/deflate": "packed in a way", "/nogzip": "is not", "/short": "broke off", "/abort": "",

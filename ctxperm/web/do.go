@@ -78,33 +78,45 @@ type sending struct {
 	origin string // of the first URL: credentials and headers go nowhere else
 }
 
-// open checks what can be told from the request alone.
-func (c *Client) open(tc ctxperm.ToolContext, r Request) (*sending, error) {
-	call := tc.Line(line.NewKey())
+// Check reports what is wrong with a request, as far as it alone can tell. It is
+// ErrInvalid.
+func Check(r Request) error {
+	_, _, err := r.read()
+	return err
+}
+
+func (r Request) read() (to Target, header http.Header, err error) {
 	if !slices.Contains(methods, r.Method) {
-		return nil, fmt.Errorf("%w method: valid are %s", ctxperm.ErrInvalid, strings.Join(methods, ", "))
+		return to, nil, fmt.Errorf("%w method: valid are %s", ctxperm.ErrInvalid, strings.Join(methods, ", "))
 	}
-	to, err := ParseURL(r.URL)
-	if err != nil {
-		return nil, err
+	if to, err = ParseURL(r.URL); err != nil {
+		return to, nil, err
 	}
-	header, err := headersOf(r.Headers)
-	if err != nil {
-		return nil, err
+	if header, err = headersOf(r.Headers); err != nil {
+		return to, nil, err
 	}
 	if r.Key != "" {
 		if len(r.Key) > 255 || !headerValue(r.Key) {
-			return nil, fmt.Errorf("%w idempotency key: up to 255 characters of printable ASCII are valid", ctxperm.ErrInvalid)
+			return to, nil, fmt.Errorf("%w idempotency key: up to 255 characters of printable ASCII are valid", ctxperm.ErrInvalid)
 		}
 		header.Set("Idempotency-Key", r.Key)
 	}
 	if Reads(r.Method) && (len(r.Body) > 0 || r.Key != "" || r.Undo != nil) {
-		return nil, fmt.Errorf("%w request: %s has no body, no key and no way back", ctxperm.ErrInvalid, r.Method)
+		return to, nil, fmt.Errorf("%w request: %s has no body, no key and no way back", ctxperm.ErrInvalid, r.Method)
+	}
+	return to, header, r.Undo.check(to)
+}
+
+// open makes a request of a call ready to be asked for.
+func (c *Client) open(tc ctxperm.ToolContext, r Request) (*sending, error) {
+	to, header, err := r.read()
+	if err != nil {
+		return nil, err
 	}
 	if int64(len(r.Body)) > c.opts.MaxBody {
 		return nil, fmt.Errorf("%w body: it has %d bytes; at most %d are sent", ctxperm.ErrInvalid, len(r.Body), c.opts.MaxBody)
 	}
-	s := &sending{Client: c, tc: tc, call: call, req: r, to: to, header: header, origin: to.origin()}
+	s := &sending{Client: c, tc: tc, call: tc.Line(line.NewKey()), req: r, to: to, header: header, origin: to.origin()}
 	return s, s.free(to)
 }
 

@@ -32,9 +32,6 @@ var ErrUnclear = errors.New("the request was sent, and its answer is lost")
 // An answer that never came leaves the version unknown; undo and recovery ask the
 // service.
 func (s *sending) effect(ctx context.Context) (Response, error) {
-	if err := s.req.Undo.check(s.to); err != nil {
-		return Response{}, err
-	}
 	e, err := s.prepare(ctx)
 	if err != nil {
 		return Response{}, err

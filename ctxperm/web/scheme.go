@@ -334,9 +334,6 @@ func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper)
 	if err != nil {
 		return fail(revert.UndoFailed, err.Error())
 	}
-	if err := s.host.Point(ctx, "web.undo"); err != nil {
-		return fail(revert.UndoUnknown, err.Error())
-	}
 	resp, sendErr := s.ask(ctx, x)
 	after, lookErr := s.look(ctx, g.item)
 	if lookErr == nil {

@@ -22,25 +22,34 @@ const HiddenText = "(hidden)"
 // opened. It only ever grows. The zero Hidden holds none; it is safe for concurrent
 // use.
 type Hidden struct {
-	mu     sync.Mutex // never held across a wait
-	values map[string]bool
-	out    *strings.Replacer
+	mu    sync.Mutex          // never held across a wait
+	forms map[string][]string // by value
+	out   *strings.Replacer   // nil: to be made of the forms
 }
 
 // Add hides a value from now on. An empty one would be everywhere and is left out.
 func (h *Hidden) Add(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if value == "" || h.values[value] {
+	if value == "" || h.forms[value] != nil {
 		return
 	}
-	if h.values == nil {
-		h.values = map[string]bool{}
+	if h.forms == nil {
+		h.forms = map[string][]string{}
 	}
-	h.values[value] = true
+	h.forms[value], h.out = formsOf(value), nil
+}
+
+// replacer takes all forms out of a text; nil where there are none.
+func (h *Hidden) replacer() *strings.Replacer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.out != nil || len(h.forms) == 0 {
+		return h.out
+	}
 	var all []string
-	for v := range h.values {
-		all = append(all, formsOf(v)...)
+	for _, forms := range h.forms {
+		all = append(all, forms...)
 	}
 	// One may be a part of another, which then has to go first.
 	slices.SortFunc(all, func(a, b string) int {
@@ -54,11 +63,6 @@ func (h *Hidden) Add(value string) {
 		pairs = append(pairs, form, HiddenText)
 	}
 	h.out = strings.NewReplacer(pairs...)
-}
-
-func (h *Hidden) replacer() *strings.Replacer {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return h.out
 }
 

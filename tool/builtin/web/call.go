@@ -83,8 +83,34 @@ func (c Call) tool() (tool.Tool, error) {
 	if c.Undo != nil && !c.Keyed && (strings.Contains(c.Undo.Find, "{key}") || c.Undo.Replays) {
 		return tool.Tool{}, errors.New("its way back asks by the key, and Keyed sends none")
 	}
+	if err := c.tried(args); err != nil {
+		return tool.Tool{}, err
+	}
 	return tool.FromSpec(s)
 }
+
+// tried makes a request with a text for each argument, which finds what is wrong with
+// all of them.
+func (c Call) tried(args map[string]bool) error {
+	some := map[string]string{}
+	for name := range args {
+		if c.names(name) || !handle.Reads(c.Method) {
+			some[name] = "x"
+		}
+	}
+	raw, err := json.Marshal(some)
+	if err != nil {
+		return err
+	}
+	r, err := c.request(raw, "k")
+	if err != nil {
+		return err
+	}
+	return handle.Check(r)
+}
+
+// names reports whether the URL has an argument in it.
+func (c Call) names(arg string) bool { return strings.Contains(c.URL, "{"+arg+"}") }
 
 // schema is the input of a call that says none.
 func (c Call) schema() json.RawMessage {
@@ -243,6 +269,9 @@ func bind(text string, args map[string]json.RawMessage, used map[string]bool, al
 			}
 			used[name] = true
 			value, err := plain(raw)
+			if err == nil && part == path && (value == "" || value == "." || value == ".." || strings.Contains(value, "/")) {
+				err = errors.New("valid in a path is one name, not empty, without a slash")
+			}
 			if err != nil {
 				failed = fmt.Errorf("argument %q: %w", name, err)
 			}
@@ -259,14 +288,11 @@ func bind(text string, args map[string]json.RawMessage, used map[string]bool, al
 // plain is a text or a number as it stands in a URL.
 func plain(raw json.RawMessage) (string, error) {
 	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		if s == "" || s == "." || s == ".." || strings.Contains(s, "/") {
-			return "", errors.New("valid in a URL is one name, not empty, without a slash")
-		}
+	if string(raw) != "null" && json.Unmarshal(raw, &s) == nil {
 		return s, nil
 	}
 	switch text := string(raw); {
-	case text == "true" || text == "false" || json.Unmarshal(raw, new(json.Number)) == nil:
+	case text == "true", text == "false", text != "null" && json.Unmarshal(raw, new(json.Number)) == nil:
 		return text, nil
 	}
 	return "", errors.New("valid in a URL are a text, a number, true and false")

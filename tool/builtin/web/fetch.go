@@ -90,13 +90,11 @@ func fetchAccess(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 	if err != nil {
 		return nil, fmt.Errorf("argument \"url\": %w", err)
 	}
-	for name, value := range in.Headers {
-		if err := handle.CheckHeader(name, value); err != nil {
-			return nil, fmt.Errorf("argument \"headers\": %w", err)
-		}
-	}
 	if handle.Reads(in.method()) && (in.Body != "" || in.Key != "") {
 		return nil, fmt.Errorf("arguments \"body\" and \"idempotency_key\" are for other methods than %s", in.method())
+	}
+	if err := handle.Check(in.request()); err != nil { // of the headers, or the key
+		return nil, fmt.Errorf("arguments \"headers\", \"idempotency_key\": %w", err)
 	}
 	return []perm.ResourceAccess{{Action: perm.Connect, Resource: to.Resource().String(), Method: in.method()}}, nil
 }

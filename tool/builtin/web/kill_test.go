@@ -141,7 +141,7 @@ func TestKilledAnywhere(t *testing.T) {
 			unknown, killed := 0, 0
 			for _, d := range points(how) {
 				s := newService(t, func(s *service) { s.keys, s.replays, s.late = how.Keys, how.Replays, time.Nanosecond })
-				s.items["old"] = map[string]any{"id": "old", "name": "before"}
+				s.holding("old", map[string]any{"name": "before"})
 				d.State, d.URL, d.Allow = t.TempDir(), s.URL, s.Listener.Addr().String()
 				text, err := json.Marshal(d)
 				require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestKilledAnywhere(t *testing.T) {
 				}
 				posts := strings.Count(s.done(), "POST")
 				require.LessOrEqual(t, posts, 1, "killed at %s %d: %s", d.At, d.Die, s.done())
-				require.LessOrEqual(t, strings.Count(strings.Join(s.seen, "\n"), "PUT /items/own"), 1)
+				require.LessOrEqual(t, strings.Count(strings.Join(s.requests(), "\n"), "PUT /items/own"), 1)
 			}
 			require.GreaterOrEqual(t, killed, 12)
 			t.Logf("killed %d times, %d times left unknown", killed, unknown)
@@ -203,7 +203,7 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	require.NoError(t, err)
 	require.NoError(t, rep.Err())
 	if !unknown {
-		require.JSONEq(t, `{"old":{"id":"old","name":"before"}}`, s.state(), s.done()+strconv.Quote(strings.Join(s.seen, ", ")))
+		require.JSONEq(t, `{"old":{"id":"old","name":"before"}}`, s.state(), s.done()+strconv.Quote(strings.Join(s.requests(), ", ")))
 	}
 	return unknown
 }

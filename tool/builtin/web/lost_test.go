@@ -55,7 +55,7 @@ func TestLostAnswers(t *testing.T) {
 				"item_create": {"name": "a"}, "item_put": {"id": "own", "name": "a"}, "bad": {"name": "bad"}, "item_drop": {"id": "old"},
 			}[test.call]
 			if test.call == "item_drop" {
-				s.items["old"] = map[string]any{"id": "old"}
+				s.holding("old", map[string]any{})
 			}
 			if test.call == "bad" {
 				test.call = "item_create"

@@ -30,7 +30,9 @@ type service struct {
 	*httptest.Server
 	etags, keys, replays bool // what it knows of
 	late                 time.Duration
-	drop                 func(r *http.Request) string // "before" or "after" its effect the connection breaks; "500" it answers so after it
+	stamps               bool                               // each write leaves another number in the item
+	hook                 func(r *http.Request) (status int) // before anything else; 0: go on
+	drop                 func(r *http.Request) string       // "before" or "after" its effect the connection breaks; "500" it answers so after it
 
 	mu      sync.Mutex
 	items   map[string]map[string]any
@@ -67,6 +69,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if how == "before" {
 		panic(http.ErrAbortHandler)
+	}
+	if s.hook != nil {
+		if status := s.hook(r); status != 0 {
+			w.WriteHeader(status)
+			return
+		}
 	}
 	status, out := s.handle(r, body)
 	switch how {
@@ -122,6 +130,12 @@ func (s *service) handle(r *http.Request, body []byte) (int, map[string]any) {
 			s.byKey[key] = id
 		}
 		return 201, s.put(id, in, "POST")
+	case strings.HasSuffix(id, "/cancel"):
+		id = strings.TrimSuffix(id, "/cancel")
+		s.items[id]["cancelled"] = true
+		s.rev[id]++
+		s.effects = append(s.effects, "CANCEL")
+		return 200, s.items[id]
 	case s.items[id] == nil && r.Method != http.MethodPut:
 		return 404, map[string]any{}
 	case r.Method == http.MethodGet:
@@ -133,6 +147,8 @@ func (s *service) handle(r *http.Request, body []byte) (int, map[string]any) {
 	switch r.Method {
 	case http.MethodPut:
 		return 200, s.put(id, in, "PUT")
+	case http.MethodPatch:
+		return 200, s.put(id, in, "PATCH")
 	case http.MethodDelete:
 		delete(s.items, id)
 		s.effects = append(s.effects, "DELETE")
@@ -148,8 +164,26 @@ func (s *service) put(id string, in map[string]any, method string) map[string]an
 	in["id"] = id
 	s.items[id] = in
 	s.rev[id]++
+	if s.stamps {
+		in["stamp"] = s.rev[id]
+	}
 	s.effects = append(s.effects, method)
 	return in
+}
+
+// holding seeds an item, without an effect that counts.
+func (s *service) holding(id string, item map[string]any) {
+	s.foreign(func() {
+		item["id"] = id
+		s.items[id] = item
+	})
+}
+
+// requests is what was asked, in order.
+func (s *service) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
 }
 
 // foreign is what somebody else does.
@@ -278,7 +312,7 @@ func TestChangedByOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, func(s *service) { s.etags = name != "without versions" })
 			if strings.Contains(fmt.Sprint(test.args), "old") {
-				s.put("old", map[string]any{"name": "before"}, "")
+				s.foreign(func() { s.put("old", map[string]any{"name": "before"}, "") })
 			}
 			journal := revert.Memory()
 			rt := runtimeOf(t, s, agent.Journal(journal))
