@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,8 @@ func (a *app) toolsCommand() *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
 		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
-		Long: "Lists the tools, what they may touch and whether it can be taken back. With --policy, without those that the policy\n" +
+		Long: "Lists the tools, what they may touch, what keeps them to it (sandbox, handles, or nothing: trusted), what looks at their\n" +
+			"calls afterwards, and how they can be taken back. With --policy, without those that the policy\n" +
 			"hides; hiding is no protection: a call of a hidden tool is decided like any other.",
 		RunE: func(cmd *cobra.Command, names []string) error { return a.listTools(cmd.Context(), f, names) },
 	}
@@ -79,10 +79,15 @@ type toolRecord struct {
 	Declared    bool                  `json:"declared"`
 	Confinement tool.Confinement      `json:"confinement"`
 	CanVerify   bool                  `json:"can_verify"`
+	CheckedBy   []string              `json:"checked_by"` // output_schema, verify
 	CanRevert   bool                  `json:"can_revert"`
+	UndoneBy    []string              `json:"undone_by"` // revert, handles, sandbox; none: there is nothing to take back, or no way
+	CanHold     bool                  `json:"can_hold"`  // a policy can let it wait for the commit
 	Needs       []perm.ResourceAccess `json:"needs"`
 	Input       json.RawMessage       `json:"input"`
 	Digest      string                `json:"digest"`
+
+	undone string
 }
 
 // listTools lists the named tools, or all of them.
@@ -106,8 +111,9 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 		s := t.Spec()
 		r := toolRecord{
 			Name: s.Name, Description: s.Description, Version: s.Version, EffectClass: t.Class(), Declared: s.EffectClass != "",
-			Confinement: s.Confinement, CanVerify: t.CanVerify(), CanRevert: t.CanRevert(), Needs: listed(s.Needs),
-			Input: t.InputSchema(), Digest: t.Digest(),
+			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s),
+			CanHold: t.Class() == revert.Deferrable || t.Class() == revert.Pivot, Needs: listed(s.Needs),
+			Input: t.InputSchema(), Digest: t.Digest(), undone: wayBackWords(s),
 		}
 		if f.json {
 			newJSON(a.out).write(r)
@@ -123,23 +129,15 @@ func (p paint) tool(w io.Writer, r toolRecord) {
 	if !r.Declared {
 		class += " (undeclared)"
 	}
-	words := []string{class, confinementWords(r.Confinement)}
-	if r.CanVerify {
-		words = append(words, "verifies")
+	_, _ = fmt.Fprintf(w, "%s  %s, %s\n    %s\n", p.bold(fmt.Sprintf("%-12s", r.Name)), class, r.Confinement, printable(r.Description))
+	row := func(name, words string) {
+		_, _ = fmt.Fprintf(w, "    %s %s\n", p.faint(fmt.Sprintf("%-8s", name)), printable(words))
 	}
-	if r.CanRevert && r.EffectClass != revert.Pure {
-		words = append(words, "can be taken back")
-	}
-	_, _ = fmt.Fprintf(w, "%s  %s\n    %s\n", p.bold(fmt.Sprintf("%-12s", r.Name)), strings.Join(words, ", "), printable(r.Description))
+	row("confined", confinementWords(r.Confinement))
+	row("checked", checkWords(r.CheckedBy))
+	row("undone", r.undone)
 	for _, n := range r.Needs {
-		_, _ = fmt.Fprintf(w, "    %s %s\n", p.faint("needs"), printable(n.String()))
+		row("needs", n.String())
 	}
 	_, _ = fmt.Fprintf(w, "    %s\n", p.faint(r.Digest))
-}
-
-func confinementWords(c tool.Confinement) string {
-	if c == tool.Trusted {
-		return "not confined"
-	}
-	return "confined by " + string(c)
 }

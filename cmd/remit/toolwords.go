@@ -1,0 +1,85 @@
+package main
+
+import (
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// confinementWords say what keeps a tool to its accesses.
+func confinementWords(c tool.Confinement) string {
+	switch c {
+	case tool.Sandbox:
+		return "sandbox: by the operating system, as far as remit doctor says"
+	case tool.Handles:
+		return "handles: its author's claim that it acts only through them"
+	case tool.Trusted:
+	}
+	return "trusted: by nothing, it is code of this process"
+}
+
+// checks are what looks at a call of the tool after it ran, beside a policy's
+// postconditions.
+func checks(s tool.Spec) []string {
+	out := []string{}
+	if s.Output != nil {
+		out = append(out, "output_schema")
+	}
+	if s.Verify != nil {
+		out = append(out, "verify")
+	}
+	return out
+}
+
+func checkWords(by []string) string {
+	words := ""
+	for _, c := range by {
+		if words != "" {
+			words += " and "
+		}
+		words += map[string]string{"output_schema": "the schema of its output", "verify": "its own Verify"}[c]
+	}
+	if words == "" {
+		return "nothing: that it ran is all that is known"
+	}
+	return "by " + words
+}
+
+// waysBack are what takes calls of the tool back; there are none where nothing can
+// be promised for every call, and where there is nothing to take back.
+func waysBack(s tool.Spec) []string {
+	out := []string{}
+	if s.Revert != nil {
+		out = append(out, "revert")
+	}
+	switch s.EffectClass.OrPivot() {
+	case revert.Reversible, revert.Compensable:
+		if s.Confinement != tool.Trusted {
+			out = append(out, string(s.Confinement))
+		}
+	case revert.Pure, revert.Deferrable, revert.Pivot:
+	}
+	return out
+}
+
+func wayBackWords(s tool.Spec) string {
+	class := s.EffectClass.OrPivot()
+	words := ""
+	for _, way := range waysBack(s) {
+		if words != "" {
+			words += " and "
+		}
+		words += map[string]string{
+			"revert": "its own Revert", "handles": "the handles that it acts through", "sandbox": "what its program changed, path by path",
+		}[way]
+	}
+	switch {
+	case words != "" && class == revert.Compensable:
+		return "by " + words + "; traces remain"
+	case words != "":
+		return "by " + words
+	case class == revert.Pure:
+		return "there is nothing to take back"
+	default:
+		return "not at all once it ran; a policy can hold it until the commit"
+	}
+}
