@@ -44,20 +44,16 @@ func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, e
 	}
 	out := Erasure{Txn: t.ID, Call: c.Ref.Call}
 	var refs []BlobRef
-	if c.Phase != PhaseErased {
-		if err := c.over(t); err != nil {
-			return out, fmt.Errorf("call %s: %w", call, err)
-		}
-		g, err := r.grouped(ctx, t)
-		if err != nil {
-			return out, err
-		}
+	for c.hasRecords() { // again, where somebody took it back or brought it back after it was read
 		e := &erasing{cause: eraseAsked, by: b.By, why: b.Why}
-		e.addCall(t, c)
-		if err := r.writeErased(ctx, e, t.Session, []string{t.ID}, g); err != nil {
+		if err := r.eraseCall(ctx, e, t, c); err != nil {
 			return out, err
 		}
-		out.Records, refs = len(e.calls), e.refs
+		out.Records += len(e.calls)
+		refs = append(refs, e.refs...)
+		if t, c, err = LoadCall(ctx, r.Journal, call); err != nil {
+			return out, err
+		}
 	}
 	if out.Collected, err = r.Journal.Collect(ctx, refs); err != nil {
 		return out, err
@@ -65,6 +61,22 @@ func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, e
 	out.Shared, err = r.stillThere(ctx, refs)
 	return out, err
 }
+
+// eraseCall erases the records of one call that are there.
+func (r *Reverter) eraseCall(ctx context.Context, e *erasing, t *Txn, c *Call) error {
+	if err := c.over(t); err != nil {
+		return fmt.Errorf("call %s: %w", c.Ref.Call, err)
+	}
+	g, err := r.grouped(ctx, t)
+	if err != nil {
+		return err
+	}
+	e.addCall(t, c)
+	return r.writeErased(ctx, e, t.Session, []string{t.ID}, g)
+}
+
+// hasRecords reports whether there is anything of the call to erase.
+func (c *Call) hasRecords() bool { return c.Phase != PhaseErased || len(c.tries) > 0 }
 
 // over reports why a call cannot be erased yet.
 func (c *Call) over(t *Txn) error {
@@ -101,8 +113,29 @@ func (e *erasing) names(refs []BlobRef) {
 	}
 }
 
-// addCall adds a call and each taking back of it, in whichever stream.
+// addCall adds what there is of a call and of each taking back of it, in whichever
+// stream.
 func (e *erasing) addCall(t *Txn, c *Call) {
+	if c.Phase != PhaseErased {
+		e.addOwn(t, c)
+	} else if n := len(c.tries); n > 0 && c.tries[n-1].Reverting.Cause == CauseRedo {
+		again := *c.Erased
+		again.Left = true // it was brought back while somebody erased it
+		e.add(t.ID, c.Ref.Call, &again)
+	}
+	for _, u := range c.tries {
+		e.names(blobsOf(&u.Reverting))
+		for _, ch := range u.Changes {
+			e.names(ch.Blobs)
+		}
+		if !slices.Contains(e.calls, u.Call) { // one that died goes on under its id
+			e.add(u.Txn, u.Call, &Erased{Tool: c.Tool})
+		}
+	}
+}
+
+// addOwn adds the records of a call itself.
+func (e *erasing) addOwn(t *Txn, c *Call) {
 	b := &Erased{Tool: c.Tool, As: c.Phase, Left: c.Left(), Ended: c.Ended}
 	b.Status, b.Spent = c.lastWord()
 	switch {
@@ -118,15 +151,6 @@ func (e *erasing) addCall(t *Txn, c *Call) {
 		}
 	}
 	e.add(t.ID, c.Ref.Call, b)
-	for _, u := range c.tries {
-		e.names(blobsOf(&u.Reverting))
-		for _, ch := range u.Changes {
-			e.names(ch.Blobs)
-		}
-		if !slices.Contains(e.calls, u.Call) { // one that died goes on under its id
-			e.add(u.Txn, u.Call, &Erased{Tool: c.Tool})
-		}
-	}
 }
 
 // writeErased erases in one step, for which it holds the transactions: nobody can

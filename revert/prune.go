@@ -135,7 +135,7 @@ func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry boo
 	e := &erasing{cause: eraseRetention}
 	for _, id := range ids {
 		for _, c := range g[id].Calls {
-			if c.Phase == PhaseErased {
+			if !c.hasRecords() {
 				continue
 			}
 			e.addCall(g[id], c)
@@ -156,7 +156,7 @@ func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry boo
 
 // hasRecords reports whether there is anything to erase.
 func (t *Txn) hasRecords() bool {
-	return slices.ContainsFunc(t.Calls, func(c *Call) bool { return c.Phase != PhaseErased })
+	return slices.ContainsFunc(t.Calls, (*Call).hasRecords)
 }
 
 // mustStay says why nothing of a transaction may go: it ended too late, or for a

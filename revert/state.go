@@ -164,6 +164,7 @@ type Txn struct {
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
 	gone  map[string]int64 // by call id, position of a body that is gone, as long as nothing says why
+	told  map[string]bool  // by call id, what is said to be erased, and is
 }
 
 // Mark is a savepoint: it stands before the call with index At.
@@ -224,7 +225,7 @@ func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
 	if id == "" {
 		return nil, fmt.Errorf("the empty transaction id: %w", ErrNotFound)
 	}
-	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}}
+	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}, told: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, err
 	}

@@ -43,11 +43,17 @@ func (t *Txn) applyErased(r Record, b *Erased) error {
 	c, isCall := t.byID[r.Call]
 	switch {
 	case isCall && c.Erased != nil && !gone:
-		return nil // two people may erase at once: the first one counts
+		// Two people may erase at once: the first one counts. But what somebody did in
+		// between, and one of them had not seen, may have left something.
+		c.Erased.Left = c.Erased.Left || b.Left
+		return nil
+	case !gone && t.told[r.Call]:
+		return nil
 	case !gone:
 		return fmt.Errorf("call %s is said to be erased, and its records are there", r.Call)
 	}
 	delete(t.gone, r.Call)
+	t.told[r.Call] = true
 	if isCall {
 		c.Erased, c.Tool = b, b.Tool
 	}
