@@ -11,13 +11,14 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/database"
+	"github.com/remit-dev/remit/ctxperm/database/postgres"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 )
 
 // databaseFlag adds the flag that names databases. Commands that take back want it
 // only for what is not where it was, or asks for a password.
 func databaseFlag(cmd *cobra.Command, p *place) {
-	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db")
+	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db or main=postgres://agent@host/app (its password from PGPASSFILE)")
 }
 
 // databaseOptions are the databases that are named, and the way to those that a
@@ -32,16 +33,16 @@ func (a *app) databaseOptions(p *place) ([]agent.Option, error) {
 				why = "two databases have this name"
 			}
 			// The location may hold a password, and is not repeated.
-			return nil, &problem{code: exitUsage, what: fmt.Sprintf("--database %s cannot be used", printable(name)), why: why, fix: "write --database NAME=sqlite:PATH"}
+			return nil, &problem{code: exitUsage, what: fmt.Sprintf("--database %s cannot be used", printable(name)), why: why, fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 		}
 		if err := p.keepJournal(name, at); err != nil {
 			return nil, err
 		}
 		named[name] = at
 	}
-	d, err := handle.New([]handle.Kind{sqlite.Kind()}, named)
+	d, err := handle.New([]handle.Kind{sqlite.Kind(), postgres.Kind()}, named)
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: "a database cannot be used", why: err.Error(), fix: "write --database NAME=sqlite:PATH"}
+		return nil, &problem{code: exitUsage, what: "a database cannot be used", why: err.Error(), fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 	}
 	a.closers = append(a.closers, d.Close)
 	return []agent.Option{agent.Driver(d)}, nil

@@ -125,3 +125,21 @@ func TestLaterConflict(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, w.dump())
 }
+
+// TestNeeded: a row that somebody else's row needs by now stays, and the others go.
+func TestNeeded(t *testing.T) {
+	for deferred, left := range map[string]int{"": 1, "DEFERRABLE INITIALLY DEFERRED": 2, "ON DELETE CASCADE": 1, "ON DELETE RESTRICT": 1} {
+		w := newWorld(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE k (a, p REFERENCES p "+deferred+"); CREATE TABLE o (a PRIMARY KEY)")
+		tx := w.begin()
+		w.done(tx, "INSERT INTO p VALUES (7), (8)")
+		w.done(tx, "INSERT INTO o VALUES (1)")
+		require.NoError(t, tx.Commit(t.Context()))
+		w.exec("INSERT INTO k VALUES ('theirs', 7)")
+		rep, err := w.session.Revert(t.Context(), tx.ID())
+		require.ErrorIs(t, err, agent.ErrPartial)
+		require.Len(t, rep.NotUndone(), left, deferred)
+		require.Len(t, query(t, w.foreign, "SELECT a FROM k"), 1)
+		require.Equal(t, [][]any{{int64(7)}}, query(t, w.foreign, "SELECT id FROM p WHERE id = 7"))
+		require.Empty(t, query(t, w.foreign, "SELECT * FROM o"))
+	}
+}

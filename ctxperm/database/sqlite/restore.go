@@ -50,6 +50,7 @@ type restoration struct {
 	repairs []engine.Repair
 	out     []engine.Outcome
 	planned map[string]int // by row
+	careful bool           // each row is checked by itself
 }
 
 // Restore puts rows back that still are as expected.
@@ -93,7 +94,11 @@ func (r *restoration) run(ctx context.Context) error {
 		r.out[i] = o
 	}
 	for {
-		if err := errors.Join(r.c.own(ctx, "SAVEPOINT whole"), r.c.own(ctx, "PRAGMA defer_foreign_keys=1")); err != nil {
+		later := "1"
+		if r.careful {
+			later = "0"
+		}
+		if err := errors.Join(r.c.own(ctx, "SAVEPOINT whole"), r.c.own(ctx, "PRAGMA defer_foreign_keys="+later)); err != nil {
 			return err
 		}
 		if err := r.put(ctx); err != nil {
@@ -249,12 +254,17 @@ func (r *restoration) verify(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// commit ends the transaction. Where foreign keys do not allow it, the rows that
-// they speak of are left out.
+// commit ends the transaction. Where foreign keys do not allow it, each row is put
+// back once more with its own check, so that those which are in the way show; of keys
+// that are only checked at the end, all rows of their tables are left out.
 func (r *restoration) commit(ctx context.Context) (again bool, err error) {
 	err = r.c.own(ctx, "COMMIT")
 	var e *driver.Error
 	if errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_CONSTRAINT {
+		if !r.careful {
+			r.careful = true
+			return true, nil
+		}
 		return true, r.dangling(ctx)
 	}
 	if err != nil {

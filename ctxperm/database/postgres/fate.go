@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+)
+
+// errOther: the location leads to another database than the one that was changed.
+var errOther = errors.New("another database is in its place")
+
+// identity tells the database from a copy: which cluster it is in, and which one of
+// it.
+func (c *connection) identity(ctx context.Context) (string, error) {
+	row, err := c.one(ctx, "SELECT s.system_identifier::text || '/' || d.oid::text FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()")
+	if err != nil {
+		return "", err
+	}
+	return row[0], nil
+}
+
+// Identity asks on a connection of its own.
+func (s *server) Identity(ctx context.Context) (string, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.close()
+	return c.identity(ctx)
+}
+
+// Fate asks the server. A transaction that still runs belongs to a process that is
+// dead or has given it up: its connection is ended, and the server asked again.
+func (s *server) Fate(ctx context.Context, m engine.Mark) (engine.Fate, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return engine.Lost, err
+	}
+	defer c.close()
+	id, err := c.identity(ctx)
+	if err != nil {
+		return engine.Lost, err
+	}
+	if id != m.Identity {
+		return engine.Lost, errOther
+	}
+	fate, err := c.fate(ctx, m)
+	if err != nil || fate != engine.Running {
+		return fate, err
+	}
+	if _, err := c.all(ctx, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = $1::int AND backend_xid = ($2::xid8)::xid", itoa(m.Process), m.Xid); err != nil {
+		return engine.Running, nil // it may not; then it is waited for
+	}
+	return c.fate(ctx, m)
+}
+
+func (c *connection) fate(ctx context.Context, m engine.Mark) (engine.Fate, error) {
+	row, err := c.one(ctx, "SELECT coalesce(pg_xact_status($1::xid8), '')", m.Xid)
+	if e, ok := asPg(err); ok && e.Code == "22023" { // it has not given this number out yet: an older state was brought back
+		return engine.Lost, nil
+	}
+	if err != nil {
+		return engine.Lost, err
+	}
+	switch row[0] {
+	case "committed":
+		return engine.Committed, nil
+	case "aborted":
+		return engine.Aborted, nil
+	case "in progress":
+		return engine.Running, nil
+	default:
+		return engine.Lost, nil // too long ago
+	}
+}

@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+)
+
+func columns(fields []pgconn.FieldDescription) []string {
+	out := make([]string, 0, len(fields))
+	for _, f := range fields {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// rowOf is a row as it is shown, and how many bytes that has.
+func rowOf(fields []pgconn.FieldDescription, raw [][]byte) (row []any, size int) {
+	row = make([]any, len(raw))
+	for i, v := range raw {
+		row[i] = value(fields[i].DataTypeOID, v)
+		size += len(v) + 4
+	}
+	return row, size
+}
+
+// page reads all rows of a statement and keeps those that are wanted.
+func page(r *pgconn.ResultReader, w engine.Window) (out engine.Rows, err error) {
+	out.Rows = [][]any{}
+	out.Columns = columns(r.FieldDescriptions())
+	size := 0
+	for r.NextRow() {
+		if out.More || len(out.Rows) == w.Max {
+			out.More = true
+			continue
+		}
+		row, n := rowOf(r.FieldDescriptions(), r.Values())
+		if size += n; size > w.Bytes {
+			out.More = true
+			continue
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	tag, err := r.Close()
+	if err == nil && !tag.Select() {
+		out.Affected = tag.RowsAffected()
+	}
+	return out, err
+}

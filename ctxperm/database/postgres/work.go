@@ -1,0 +1,345 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+)
+
+// work is the transaction of one call.
+type work struct {
+	server  *server
+	c       *connection
+	tables  *tables
+	capture *capture
+	history history
+	mark    engine.Mark
+	changed bool
+	broken  error
+}
+
+// Begin begins the transaction.
+func (s *server) Begin(ctx context.Context) (engine.Work, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.do(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED"); err != nil {
+		c.close()
+		return nil, err
+	}
+	w := &work{server: s, c: c, tables: &tables{c, map[string]*table{}}}
+	w.capture = newCapture(w.tables)
+	return w, nil
+}
+
+// Query reads what the call has changed so far. It is held to reading by its plan,
+// and what it changes all the same, by a function, is noted like everything else.
+func (w *work) Query(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (out engine.Rows, err error) {
+	err = w.within(ctx, func() error {
+		var before map[string]counted
+		if before, _, err = w.capture.counts(ctx); err != nil {
+			return err
+		}
+		if out, err = w.c.query(ctx, s, ask, win); err != nil {
+			return err
+		}
+		after, _, err := w.capture.counts(ctx)
+		if err == nil && !same(before, after) {
+			err = fmt.Errorf("%w: a query only reads; use sql_execute", engine.ErrRefused)
+		}
+		return err
+	})
+	return out, err
+}
+
+func same(a, b map[string]counted) bool {
+	for name, n := range b {
+		if a[name] != n {
+			return false
+		}
+	}
+	return true
+}
+
+// within runs something in a savepoint: what fails leaves nothing.
+func (w *work) within(ctx context.Context, f func() error) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	if err := w.c.do(ctx, "SAVEPOINT remit"); err != nil {
+		w.broken = err
+		return err
+	}
+	err := f()
+	end := "RELEASE remit"
+	if err != nil {
+		end = "ROLLBACK TO remit; RELEASE remit"
+		ctx = context.WithoutCancel(ctx)
+	}
+	if bad := w.c.do(ctx, end); bad != nil {
+		w.broken = fmt.Errorf("the transaction of the call is over since a statement failed: %w", errors.Join(err, bad))
+		return w.broken
+	}
+	return err
+}
+
+// Execute runs a statement once all that it is planned to touch was decided. Tables
+// that turn out to be changed besides, by triggers or foreign keys, are watched in
+// another attempt: the first one is rolled back.
+func (w *work) Execute(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (out engine.Rows, err error) {
+	if w.broken != nil {
+		return out, w.broken
+	}
+	args, err := arguments(s)
+	if err != nil {
+		return out, err
+	}
+	known, err := w.c.planned(ctx, s, args)
+	if err != nil {
+		return out, err
+	}
+	if err := ask(ctx, known); err != nil {
+		return out, err
+	}
+	for _, a := range known {
+		if a.Statement != "select" {
+			if err := w.watch(ctx, a.Table); err != nil {
+				return out, err
+			}
+		}
+	}
+	for range maxAttempts {
+		var missed []string
+		err = w.within(ctx, func() error {
+			var err error
+			out, missed, err = w.attempt(ctx, s.SQL, args, known, ask, win)
+			return err
+		})
+		if !errors.Is(err, errMissed) {
+			return out, err
+		}
+		for _, name := range missed {
+			if err := w.watch(ctx, name); err != nil {
+				return engine.Rows{}, err
+			}
+		}
+	}
+	return engine.Rows{}, err
+}
+
+// maxAttempts bounds how often a statement is run to find out what it changes.
+const maxAttempts = 10
+
+var errMissed = fmt.Errorf("%w: it changes other tables each time", engine.ErrRefused)
+
+// watch makes a table's triggers, outside of the savepoint of a statement.
+func (w *work) watch(ctx context.Context, name string) error {
+	return w.within(ctx, func() error {
+		t, err := w.tables.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if t.kind == "v" { // what stands behind it is what changes
+			return nil
+		}
+		if err := t.capturable(); err != nil {
+			return err
+		}
+		return w.capture.watch(ctx, t)
+	})
+}
+
+func (w *work) attempt(ctx context.Context, text string, args [][]byte, known touched, ask engine.Ask, win engine.Window) (out engine.Rows, missed []string, err error) {
+	before, catalog, err := w.capture.counts(ctx)
+	if err != nil {
+		return out, nil, err
+	}
+	noted := w.capture.last
+	if out, err = page(w.c.ExecParams(ctx, text, args, nil, nil, nil), win); err != nil {
+		return out, nil, err
+	}
+	// What was put off until the commit happens now, and is noted.
+	if err := w.c.do(ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+		return out, nil, err
+	}
+	after, catalogNow, err := w.capture.counts(ctx)
+	if err != nil {
+		return out, nil, err
+	}
+	if catalogNow != catalog {
+		return out, nil, fmt.Errorf("%w: it changed the schema, or large objects, which cannot be taken back row by row; let a person do it", engine.ErrRefused)
+	}
+	for name, n := range after {
+		if before[name] != n && w.capture.on[name] == nil {
+			missed = append(missed, name)
+		}
+	}
+	if len(missed) > 0 {
+		w.capture.last = noted
+		return out, missed, errMissed
+	}
+	err = w.check(ctx, before, after, known, ask)
+	if err != nil {
+		w.capture.last = noted
+	}
+	return out, nil, err
+}
+
+// check compares what was noted with what the server counted, and asks for what the
+// plan did not say.
+func (w *work) check(ctx context.Context, before, after map[string]counted, known touched, ask engine.Ask) error {
+	events, err := w.capture.take(ctx)
+	if err != nil {
+		return err
+	}
+	noted := map[string]counted{}
+	var more touched
+	for _, e := range events {
+		n := noted[e.t.Name]
+		switch e.op {
+		case "insert":
+			n.insert++
+		case "update":
+			n.update++
+		default:
+			n.delete++
+		}
+		noted[e.t.Name] = n
+		more.add(writes(e.t.Name, e.op))
+	}
+	for name, n := range after {
+		b, k := before[name], noted[name]
+		if (counted{b.insert + k.insert, b.update + k.update, b.delete + k.delete}) != n {
+			return fmt.Errorf("%w: it changed rows of %s that its triggers did not see", engine.ErrRefused, name)
+		}
+	}
+	locks, err := w.c.locks(ctx)
+	if err != nil {
+		return err
+	}
+	others, err := unseen(locks, append(known, more...), w.c.own)
+	if err != nil {
+		return err
+	}
+	var asked touched
+	for _, a := range append(more, others...) {
+		if !contains(known, a) {
+			asked.add(a)
+		}
+	}
+	if len(asked) > 0 {
+		if err := ask(ctx, asked); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		w.history.add(e)
+	}
+	return nil
+}
+
+func contains(all touched, a engine.Access) bool {
+	for _, b := range all {
+		if a == b {
+			return true
+		}
+	}
+	return false
+}
+
+// Prepare lists the rows, takes the triggers away and names the transaction.
+func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.Mark, error) {
+	if w.broken != nil {
+		return nil, engine.Mark{}, w.broken
+	}
+	var out []engine.Change
+	for _, row := range w.history.order {
+		if !row.was.Same(row.will) {
+			out = append(out, engine.Change{Ref: row.ref, Was: row.was, Will: row.will})
+		}
+	}
+	if len(out) == 0 {
+		return nil, engine.Mark{}, nil
+	}
+	if err := w.settings(ctx); err != nil {
+		return nil, engine.Mark{}, err
+	}
+	if err := w.capture.end(ctx); err != nil {
+		return nil, engine.Mark{}, err
+	}
+	id, err := w.c.identity(ctx)
+	if err != nil {
+		return nil, engine.Mark{}, err
+	}
+	at, err := w.c.one(ctx, "SELECT pg_current_xact_id()::text, pg_backend_pid()::text")
+	if err != nil {
+		return nil, engine.Mark{}, err
+	}
+	w.mark = engine.Mark{Identity: id, Op: op, Xid: at[0]}
+	if w.mark.Process, err = strconv.ParseInt(at[1], 10, 64); err != nil {
+		return nil, engine.Mark{}, err
+	}
+	w.changed = true
+	return out, w.mark, nil
+}
+
+// settings refuses images that were written under other settings than those that
+// give each value one text.
+func (w *work) settings(ctx context.Context) error {
+	for _, name := range []string{"datestyle", "intervalstyle", "extra_float_digits", "bytea_output", "timezone"} {
+		now, err := w.c.one(ctx, "SELECT current_setting($1)", name)
+		if err != nil {
+			return err
+		}
+		if now[0] != settings[name] {
+			return fmt.Errorf("%w: it changed the setting %s", engine.ErrRefused, name)
+		}
+	}
+	return nil
+}
+
+// Commit makes the changes final.
+func (w *work) Commit(ctx context.Context) error {
+	if !w.changed {
+		w.Rollback()
+		return nil
+	}
+	r, failed := w.c.Exec(ctx, "COMMIT").ReadAll()
+	w.Rollback()
+	if failed == nil {
+		if len(r) == 1 && r[0].CommandTag.String() == "COMMIT" {
+			return nil
+		}
+		return errors.New("the database rolled back instead of committing")
+	}
+	// Whoever gave up on the answer does not know it; the server does.
+	switch fate, err := w.server.Fate(context.WithoutCancel(ctx), w.mark); {
+	case err == nil && fate == engine.Committed:
+		return nil
+	case err == nil && fate == engine.Aborted:
+		return fmt.Errorf("the database did not commit: %w", failed)
+	default:
+		return errors.Join(engine.ErrUndetermined, failed, err)
+	}
+}
+
+// Rollback hangs up, which the server takes as a rollback.
+func (w *work) Rollback() {
+	if w.broken == nil {
+		w.broken = errors.New("the transaction of the call has ended")
+	}
+	w.c.close()
+}
+
+// asPg finds the server's own error.
+func asPg(err error) (*pgconn.PgError, bool) {
+	var e *pgconn.PgError
+	ok := errors.As(err, &e)
+	return e, ok
+}
