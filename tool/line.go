@@ -78,6 +78,8 @@ type Limits struct {
 	Input   int           // bytes of an input; default 16 MiB
 	Output  int           // bytes of a result's canonical form; default 32 MiB
 	Depth   int           // of arrays and objects in an input, and in a result's JSON; default 120, which is the most
+	File    int           // bytes of a file that is read or written whole; default 32 MiB
+	Entries int           // files and directories that one operation changes; default 10,000
 	Asked   time.Duration // how long an asked call waits for an answer; default 24 hours
 	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
 	Verify  time.Duration // of a Verify; default 30 seconds
@@ -105,6 +107,8 @@ func (l Limits) Check() error {
 	}
 	return nil
 }
+
+func (l Limits) files() line.FileLimits { return line.FileLimits{Bytes: l.File, Entries: l.Entries} }
 
 // document bounds an input, and a result's JSON but for its size.
 func (l Limits) document() canon.Limits { return canon.Limits{Bytes: l.Input, Depth: l.Depth} }

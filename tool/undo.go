@@ -43,7 +43,7 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		return err
 	}
 	live := line.New(line.Config{
-		ID: undoCall, Key: key, Tool: c.Tool.Name, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers,
+		ID: undoCall, Key: key, Tool: c.Tool.Name, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers, Files: l.p.Limits.files(),
 		Gate: func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
 			if right.Allows(a) {
 				return line.Terms{}, nil

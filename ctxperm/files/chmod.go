@@ -46,7 +46,7 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 	}})
 }
 
-// Append adds data to the end of a file of at most MaxFile bytes, or makes the
+// Append adds data to the end of a file of at most as many bytes as are written whole, or makes the
 // file. What is there is replaced whole by what is to be there, as in a write, so
 // that nobody sees a half of it.
 func (f *Files) Append(ctx context.Context, path string, data []byte) error {
@@ -72,8 +72,8 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 		}
 		a.blob = &blob
 	}
-	if size := len(before) + len(data); size > MaxFile {
-		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", size, MaxFile))
+	if size, most := len(before)+len(data), f.site.most; size > most {
+		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", size, most))
 	}
 	a.build = func(was state, _ *revert.Blob) (image, error) {
 		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, append(before, data...)), nil

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -15,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// MaxFile is how many bytes a file may have that is read or written whole.
-// Larger files can be read in parts and deleted.
+// MaxFile is how many bytes a file may have that is read or written whole, where
+// tool.Limits.File says nothing. Larger files can be read in parts and deleted.
 const MaxFile = 32 << 20
 
 // Files are the files below one root, for one call. Methods are safe for
@@ -25,6 +26,8 @@ type Files struct {
 	tc   ctxperm.ToolContext
 	name string
 	site site
+
+	entries int // that one operation changes
 }
 
 // Open gives the files below a named root to the call that tc belongs to. It
@@ -39,7 +42,8 @@ func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
 	if !ok {
 		return nil, fmt.Errorf("open files: %w: no root %q; there is %s", ctxperm.ErrInvalid, root, rootNames(cfg.Roots))
 	}
-	return &Files{tc: tc, name: root, site: site{root: disk.Straight(r), host: cfg.Recorder.Host()}}, nil
+	s := site{root: disk.Straight(r), host: cfg.Recorder.Host(), most: cmp.Or(max(cfg.Files.Bytes, 0), MaxFile)}
+	return &Files{tc: tc, name: root, site: s, entries: cmp.Or(max(cfg.Files.Entries, 0), MaxEntries)}, nil
 }
 
 func rootNames(roots map[string]disk.Root) string {

@@ -19,7 +19,8 @@ func refused(err error) error {
 	return err
 }
 
-// ReadFile returns the content of a file of at most MaxFile bytes.
+// ReadFile returns the content of a file that is not too large to be read whole:
+// see MaxFile.
 func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	p, _, err := f.permit(ctx, path, perm.Read)
 	if err != nil {
@@ -37,7 +38,7 @@ type Part struct {
 }
 
 // Read returns up to limit bytes of a file from an offset on, which may have any
-// size; limit 0 is MaxFile, which is also the most. Past the end there is
+// size; limit 0 is what is read whole, which is also the most. Past the end there is
 // nothing, which is no error.
 func (f *Files) Read(ctx context.Context, path string, offset, limit int64) (Part, error) {
 	p, _, err := f.permit(ctx, path, perm.Read)
@@ -45,11 +46,12 @@ func (f *Files) Read(ctx context.Context, path string, offset, limit int64) (Par
 		return Part{}, err
 	}
 	defer p.End()
-	if offset < 0 || limit < 0 || limit > MaxFile {
-		return Part{}, invalid(path, fmt.Sprintf("an offset is at least 0 and a limit between 0 and %d", MaxFile))
+	most := int64(f.site.most)
+	if offset < 0 || limit < 0 || limit > most {
+		return Part{}, invalid(path, fmt.Sprintf("an offset is at least 0 and a limit between 0 and %d", most))
 	}
 	if limit == 0 {
-		limit = MaxFile
+		limit = most
 	}
 	var part Part
 	err = f.site.open(ctx, path, func(file disk.File, info disk.Info) error {
@@ -157,7 +159,7 @@ func (s site) slurp(ctx context.Context, path string) (state, []byte, error) {
 	}
 	var data []byte
 	st, err := s.look(ctx, path, func(r io.Reader) (digest string, err error) {
-		data, digest, err = readAll(r)
+		data, digest, err = readAll(r, s.most)
 		return digest, err
 	})
 	if err == nil && st.Type != typeFile {

@@ -18,6 +18,7 @@ import (
 type site struct {
 	root disk.Root
 	host host.Host
+	most int // bytes of a file that is read or written whole
 }
 
 func (s site) rename(ctx context.Context, from, to string) error {

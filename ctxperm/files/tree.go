@@ -9,8 +9,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// MaxEntries is how many entries one operation changes: all of them are
-// recorded, and their content kept, before the first is touched.
+// MaxEntries is how many entries one operation changes, where tool.Limits.Entries
+// says nothing: all of them are recorded, and their content kept, before the first
+// is touched.
 const MaxEntries = 10_000
 
 // node is one entry of a tree.
@@ -96,8 +97,8 @@ func (f *Files) want(ctx context.Context, t *tree, wanted ...perm.ResourceAccess
 
 // addAll adds a node that was asked for, and what is in it.
 func (f *Files) addAll(ctx context.Context, t *tree, below string, n node) error {
-	if len(t.nodes) == MaxEntries {
-		return invalid(t.nodes[0].path, fmt.Sprintf("it has more than %d entries; take it in parts", MaxEntries))
+	if len(t.nodes) == f.entries {
+		return invalid(t.nodes[0].path, fmt.Sprintf("it has more than %d entries; take it in parts", f.entries))
 	}
 	t.nodes = append(t.nodes, n)
 	switch n.info.Type {

@@ -31,8 +31,8 @@ type WriteOptions struct {
 // Write gives a file the content data, replacing it whole. Attributes stay. When
 // nothing would change, nothing is done, and no change recorded.
 func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOptions) error {
-	if len(data) > MaxFile {
-		return invalid(path, fmt.Sprintf("%d bytes; at most %d are written", len(data), MaxFile))
+	if most := f.site.most; len(data) > most {
+		return invalid(path, fmt.Sprintf("%d bytes; at most %d are written", len(data), most))
 	}
 	if o.Perm&^fs.ModePerm != 0 || (o.Perm != 0 && o.Perm&0o400 == 0) {
 		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or the file could not be taken back")
@@ -98,7 +98,7 @@ func (f *Files) writable(ctx context.Context, path string) (disk.Info, error) {
 	return info, nil
 }
 
-// Edit replaces a text in a file of at most MaxFile bytes: its only occurrence,
+// Edit replaces a text in a file that is not too large, see MaxFile: its only occurrence,
 // or all of them. It asks for reading and writing.
 func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error {
 	p, text, err := f.permit(ctx, path, perm.Read, perm.Write)
@@ -117,8 +117,8 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if len(after) > MaxFile {
-		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", len(after), MaxFile))
+	if most := f.site.most; len(after) > most {
+		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", len(after), most))
 	}
 	blob, err := p.Keep(ctx, bytes.NewReader(before))
 	if err != nil {
@@ -143,13 +143,13 @@ func Replace(content []byte, old, new string, all bool) ([]byte, error) {
 	return bytes.ReplaceAll(content, []byte(old), []byte(new)), nil
 }
 
-func readAll(r io.Reader) ([]byte, string, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+func readAll(r io.Reader, most int) ([]byte, string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
 		return nil, "", err
 	}
-	if len(data) > MaxFile {
-		return nil, "", fmt.Errorf("%w: the file has more than %d bytes; read a part of it", ctxperm.ErrInvalid, MaxFile)
+	if len(data) > most {
+		return nil, "", fmt.Errorf("%w: the file has more than %d bytes; read a part of it", ctxperm.ErrInvalid, most)
 	}
 	return data, string(canon.SumBytes(data)), nil
 }

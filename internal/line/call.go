@@ -74,8 +74,15 @@ type Config struct {
 	Turns     *Turns                      // of the transaction; nil: nobody else is there
 	Patience  time.Duration               // how long a resource that another transaction holds is waited for
 	Waits     *Waits                      // with Patience: of the runtime
+	Files     FileLimits                  // of handles on files; zero fields: their defaults
 	Held      func(context.Context) error // why the session's grant does not stand any more; nil: it does not end
 	Progress  func(done, total float64, message string)
+}
+
+// FileLimits bound what one operation on files takes on.
+type FileLimits struct {
+	Bytes   int // of a file that is read or written whole
+	Entries int // that one operation changes
 }
 
 // Call is the live state. Its methods are safe for concurrent use.

@@ -177,7 +177,8 @@ func compare(ctx context.Context, s verify.Subject, root, path string, want []by
 	if err != nil || s.World == nil {
 		return verify.Unclear("there is no world to look at")
 	}
-	got, err := slurp(s.World.Open(ctx, resource))
+	r, err := s.World.Open(ctx, resource)
+	got, err := upTo(len(want), r, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return verify.Absent("the file is not there")
@@ -225,10 +226,21 @@ func resourceOf(root, path string) (string, error) {
 	return r.String(), err
 }
 
+// slurp reads all of what was kept, which is bounded by what is kept.
 func slurp(r io.ReadCloser, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, handle.MaxFile+1))
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
+}
+
+// upTo reads as much as tells whether there is more than n bytes: anything may
+// stand in a file by now.
+func upTo(n int, r io.ReadCloser, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, int64(n)+1))
 	return data, errors.Join(err, r.Close())
 }

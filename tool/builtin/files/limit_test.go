@@ -1,0 +1,77 @@
+package files_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+// TestLimitsOfFiles: what a file tool takes on is what the runtime says, less or
+// more than the defaults, and what it then did is verified and taken back.
+func TestLimitsOfFiles(t *testing.T) {
+	ctx := context.Background()
+	const mib = 1 << 20
+	dir := t.TempDir()
+	large := append([]byte("first "), bytes.Repeat([]byte("x"), 33*mib)...)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "large"), large, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "small"), []byte("0123456789"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "many"), 0o755))
+	for i := range 4 {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "many", fmt.Sprint(i)), nil, 0o600))
+	}
+	with := func(l tool.Limits) *agent.Txn {
+		rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Log(slog.New(slog.DiscardHandler)), agent.Limits(l))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, rt.Close()) })
+		s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+		require.NoError(t, err)
+		tx, err := s.Begin(ctx)
+		require.NoError(t, err)
+		return tx
+	}
+	edit := tool.Args{"path": "large", "old": "first", "new": "second"}
+	for _, tc := range []struct {
+		name   string
+		limits tool.Limits
+		tool   string
+		args   tool.Args
+		want   tool.Status
+		why    string
+	}{
+		{"default", tool.Limits{}, "file_edit", edit, tool.StatusFailed, "the file has more than 33554432 bytes; read a part of it"},
+		{"a larger file", tool.Limits{File: 34 * mib}, "file_edit", edit, tool.StatusDone, ""},
+		{"a smaller one", tool.Limits{File: 9}, "file_read", tool.Args{"path": "small"}, tool.StatusDone, ""},
+		{"too small to edit", tool.Limits{File: 9}, "file_edit", tool.Args{"path": "small", "old": "0", "new": "1"}, tool.StatusFailed, "the file has more than 9 bytes"},
+		{"grown by an edit", tool.Limits{File: 10}, "file_edit", tool.Args{"path": "small", "old": "0", "new": "11"}, tool.StatusFailed, "it would have 11 bytes; at most 10 are written"},
+		{"too small to write", tool.Limits{File: 9}, "file_write", tool.Args{"path": "new", "content": "0123456789"}, tool.StatusFailed, "10 bytes; at most 9 are written"},
+		{"all entries", tool.Limits{Entries: 5}, "file_delete", tool.Args{"path": "many", "recursive": true}, tool.StatusDone, ""},
+		{"one too many", tool.Limits{Entries: 4}, "file_delete", tool.Args{"path": "many", "recursive": true}, tool.StatusFailed, "it has more than 4 entries; take it in parts"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tx := with(tc.limits)
+			out, _ := tx.Invoke(ctx, tc.tool, tc.args)
+			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
+			if tc.why != "" {
+				require.Contains(t, out.Error.Why, tc.why)
+			}
+			rep, err := tx.Revert(ctx)
+			require.NoError(t, err)
+			require.True(t, rep.Complete())
+			now, err := os.ReadFile(filepath.Join(dir, "large"))
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(large, now))
+			require.FileExists(t, filepath.Join(dir, "many", "3"))
+		})
+	}
+}
