@@ -137,6 +137,7 @@ func useAll(ctx context.Context, j revert.Journal, ref revert.BlobRef) map[strin
 	_, said["Keep"] = j.Keep(ctx, bytes.NewReader([]byte("small")))
 	_, said["Keep, large"] = j.Keep(ctx, bytes.NewReader(make([]byte, revert.InlineMax+1)))
 	_, said["Open"] = j.Open(ctx, ref)
+	_, said["Collect"] = j.Collect(ctx, nil)
 	if _, asked := said["Entries"]; !asked {
 		said["Entries"] = nil
 	}
