@@ -494,7 +494,7 @@ func TestHeldCallsThroughCrashes(t *testing.T) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
-	seeds := uint64(150)
+	seeds := uint64(50)
 	if os.Getenv("REMIT_LONG") != "" {
 		seeds = 20_000
 	}
