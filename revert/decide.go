@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrNoDoubt is returned where somebody would say what became of a call whose
@@ -13,7 +14,8 @@ var ErrNoDoubt = errors.New("nobody needs to say what became of it")
 // Decide writes down what a person says of a call whose outcome is unknown: that
 // its effect is there, or that it is not. From then on it counts as done, and can
 // be taken back like any other, or as failed without effect. A call that could act
-// only through handles is not asked about: the versions tell what it did. One that
+// only through handles is not asked about: the versions tell what it did, unless the
+// last attempt to take it back found that they do not. One that
 // a dead process left behind and that no tool here can look at is unknown from now
 // on, and decided in the same step.
 func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
@@ -25,7 +27,7 @@ func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
 		return err
 	}
 	switch {
-	case c.Confined() && (c.Phase == PhaseUnknown || c.Phase == PhaseStarted):
+	case c.Confined() && (c.Phase == PhaseUnknown && !c.untold() || c.Phase == PhaseStarted):
 		return fmt.Errorf("call %s: %w: the versions of what it touched tell; recover, and revert its transaction", call, ErrNoDoubt)
 	case c.Phase == PhaseStarted:
 		return r.decideAbandoned(ctx, t, c, &d)
@@ -35,6 +37,20 @@ func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
 	// Not fenced: whoever decides does not own the transaction, which may have
 	// ended. It is durable before anybody acts on it.
 	return r.recorder(t).Write(ctx, Write{Lines: []Line{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
+}
+
+// untold reports whether the last attempt to take a call back found a change whose
+// version only the lost answer to it would have told, and that nothing else tells.
+func (c *Call) untold() bool {
+	if c.Undo == nil || c.Undo.Reverted == nil {
+		return false
+	}
+	for _, r := range c.Undo.Reverted.Results {
+		if r.Outcome == UndoUnknown && slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // decideAbandoned decides a call that has no end because its process died.

@@ -102,7 +102,7 @@ func (c *Call) Left() bool {
 	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped:
 		return false
 	case PhaseFailed:
-		return c.Undo != nil && !c.Undone()
+		return c.Undo != nil && !c.Undone() && c.Failed.Proof != provenByPerson
 	case PhaseUnknown:
 		return !c.Undone() // of a confined call the versions told what it did
 	case PhaseErased:

@@ -39,6 +39,9 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 	return c.apply(r)
 }
 
+// provenByPerson is the proof of a call that somebody says had no effect.
+const provenByPerson = "person"
+
 // decide ends the doubt about a call. Two people may say something at once: the
 // first one counts.
 func (c *Call) decide(b *Decided) error {
@@ -53,7 +56,7 @@ func (c *Call) decide(b *Decided) error {
 		c.Phase, c.Done = PhaseDone, &Done{Output: json.RawMessage("null"), Recovered: true}
 		return nil
 	}
-	c.Phase, c.Failed = PhaseFailed, &Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: "person"}
+	c.Phase, c.Failed = PhaseFailed, &Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: provenByPerson}
 	return nil
 }
 

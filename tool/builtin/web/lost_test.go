@@ -81,3 +81,30 @@ func each(method, how string) func(*http.Request) string {
 		return ""
 	}
 }
+
+// TestSomebodyLooked: what no service tells, a person can; what it does tell, nobody
+// is asked.
+func TestSomebodyLooked(t *testing.T) {
+	for _, applied := range []bool{true, false} {
+		s := newService(t, func(s *service) { s.drop, s.keys = once("POST", "after"), false })
+		rt := runtimeOf(t, s)
+		tx := begin(t, rt)
+		out := invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
+		sure := revert.Decided{Applied: applied, By: "somebody", Why: "looked"}
+		require.NoError(t, rt.Decide(t.Context(), out.Call, sure))
+		require.ErrorIs(t, rt.Decide(t.Context(), out.Call, sure), revert.ErrNoDoubt)
+		rep, err := tx.Revert(t.Context())
+		if applied {
+			require.ErrorIs(t, err, agent.ErrPartial, "it has to be taken back by hand")
+			require.Equal(t, revert.UndoUnknown, rep.NotUndone()[0].Outcome)
+		} else {
+			require.NoError(t, err, "%+v", rep)
+		}
+		require.Equal(t, "POST", s.done())
+	}
+	s := newService(t, nil)
+	rt := runtimeOf(t, s)
+	tx := begin(t, rt)
+	out := invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusDone)
+	require.ErrorIs(t, rt.Decide(t.Context(), out.Call, revert.Decided{By: "somebody", Why: "looked"}), revert.ErrNoDoubt)
+}
