@@ -273,6 +273,13 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	_, resp := send(t, &policy{}, web.Request{URL: server.URL + "/"}, newClient(t, web.Options{CAs: pool}, "127.0.0.1"))
 	require.Equal(t, "safe", string(resp.Body))
+	away := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "unsafe") })
+	down := httptest.NewTLSServer(http.RedirectHandler(away.URL+"/", http.StatusFound))
+	t.Cleanup(down.Close)
+	pool.AddCert(down.Certificate())
+	out, _ := send(t, &policy{}, web.Request{URL: down.URL + "/"}, newClient(t, web.Options{CAs: pool}, "127.0.0.1"))
+	require.Equal(t, tool.StatusFailed, out.Status)
+	require.Contains(t, out.Error.Why, "from https to http")
 	for name, test := range map[string]struct {
 		url string
 		o   web.Options

@@ -43,10 +43,19 @@ func TestLostAnswers(t *testing.T) {
 		"did not come":     {func(s *service) { s.drop = once("POST", "before") }, "item_create", tool.StatusFailed, "", revert.RevertedState},
 		"put, and there":   {func(s *service) { s.drop = once("PUT", "after") }, "item_put", tool.StatusFailed, "PUT DELETE", revert.RevertedState},
 		"put, not there":   {func(s *service) { s.drop = once("PUT", "before") }, "item_put", tool.StatusFailed, "", revert.RevertedState},
-		"refused":          {func(s *service) { s.drop = nil }, "bad", tool.StatusFailed, "", revert.RevertedState},
-		"no way back":      {func(s *service) { s.drop = once("DELETE", "after") }, "item_drop", tool.StatusUnknown, "DELETE", revert.RevertedPartial},
-		"undo lost, done":  {func(s *service) { s.drop = once("DELETE", "after") }, "item_create", tool.StatusDone, "POST DELETE", revert.RevertedState},
-		"undo lost":        {func(s *service) { s.drop = each("DELETE", "before") }, "item_create", tool.StatusDone, "POST", revert.RevertedPartial},
+		"put, and theirs": {func(s *service) {
+			s.drop = func(r *http.Request) string {
+				if r.Method == http.MethodPut && s.items["own"] == nil {
+					s.items["own"] = map[string]any{"id": "own", "name": "theirs"}
+					return "before"
+				}
+				return ""
+			}
+		}, "item_put", tool.StatusUnknown, "", revert.RevertedPartial},
+		"refused":         {func(s *service) { s.drop = nil }, "bad", tool.StatusFailed, "", revert.RevertedState},
+		"no way back":     {func(s *service) { s.drop = once("DELETE", "after") }, "item_drop", tool.StatusUnknown, "DELETE", revert.RevertedPartial},
+		"undo lost, done": {func(s *service) { s.drop = once("DELETE", "after") }, "item_create", tool.StatusDone, "POST DELETE", revert.RevertedState},
+		"undo lost":       {func(s *service) { s.drop = each("DELETE", "before") }, "item_create", tool.StatusDone, "POST", revert.RevertedPartial},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, func(s *service) { s.late = time.Nanosecond; test.change(s) })
