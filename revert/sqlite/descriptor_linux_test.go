@@ -1,0 +1,149 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// withDescriptors runs something while the process can have so many more descriptors.
+func withDescriptors(more int, do func() error) error {
+	next, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	free := uint64(next.Fd())
+	var was unix.Rlimit
+	err = errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &was), next.Close())
+	if err != nil {
+		return err
+	}
+	few := was
+	few.Cur = free + uint64(more)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		return err
+	}
+	said := do()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		return err
+	}
+	return said
+}
+
+// runOut has each thing that can be asked of a journal fail for want of
+// descriptors, at the first that it opens, at the second, and so on.
+func runOut(dir string) error {
+	for _, of := range askings() {
+		for more := 0; ; more++ {
+			j, err := sqlite.Open(context.Background(), dir)
+			if err != nil {
+				return fmt.Errorf("%s: %w", of.name, err)
+			}
+			scarce := withDescriptors(more, func() error { return of.do(dir, j) })
+			if scarce != nil && errors.Is(scarce, revert.ErrDamaged) {
+				return fmt.Errorf("%s with %d: called damaged: %w", of.name, more, scarce)
+			}
+			if scarce != nil && errors.Is(j.Append(context.Background(), revert.Batch{Durable: true}), revert.ErrPoisoned) {
+				// Nobody can tell what is stored, so it is read again.
+				err = j.Close()
+				if err == nil {
+					j, err = sqlite.Open(context.Background(), dir)
+				}
+			}
+			if err == nil {
+				err = of.do(dir, j)
+			}
+			if err = errors.Join(err, j.Close()); err != nil {
+				return fmt.Errorf("%s after it had %d: %w (first: %w)", of.name, more, err, scarce)
+			}
+			if scarce == nil {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+type asking struct {
+	name string
+	do   func(dir string, j *sqlite.Journal) error
+}
+
+func askings() []asking {
+	ctx := context.Background()
+	content := bytes.Repeat([]byte("x"), revert.InlineMax+1)
+	return []asking{
+		{"open", func(dir string, _ *sqlite.Journal) error {
+			j, err := sqlite.Open(ctx, dir)
+			if err != nil {
+				return err
+			}
+			return j.Close()
+		}},
+		{"append", func(_ string, j *sqlite.Journal) error {
+			e := journaltest.Entry(revert.Header{}, "tool")
+			return j.Append(ctx, revert.Batch{Entries: []revert.Entry{e}, Durable: true})
+		}},
+		{"keep", func(_ string, j *sqlite.Journal) error {
+			_, err := j.Keep(ctx, bytes.NewReader(content))
+			return err
+		}},
+		{"read", func(_ string, j *sqlite.Journal) error {
+			for _, err := range j.Entries(ctx, revert.Query{}) {
+				if err != nil {
+					return err
+				}
+			}
+			r, err := j.Open(ctx, revert.BlobRef{Digest: string(canon.SumBytes(content)), Size: int64(len(content))})
+			if err == nil {
+				_, err = io.Copy(io.Discard, r)
+				err = errors.Join(err, r.Close())
+			}
+			return err
+		}},
+		{"ask for another", func(dir string, j *sqlite.Journal) error {
+			locks, err := filepath.Glob(filepath.Join(dir, "owners", "o_*.lock"))
+			for _, path := range locks {
+				_, alive := j.Alive(ctx, filepath.Base(path[:len(path)-len(".lock")]))
+				err = errors.Join(err, alive)
+			}
+			return err
+		}},
+		{"collect", func(_ string, j *sqlite.Journal) error {
+			if _, err := j.Collect(ctx, nil); err != nil {
+				return err
+			}
+			_, err := j.Keep(ctx, bytes.NewReader(content)) // which nothing names
+			return err
+		}},
+		{"fsck", func(dir string, _ *sqlite.Journal) error {
+			_, err := sqlite.Fsck(ctx, dir, revert.FsckOptions{})
+			return err
+		}},
+	}
+}
+
+// TestRunningOutOfDescriptors: it is told, is no damage, and passes. No test of this
+// package runs beside another.
+func TestRunningOutOfDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	defer func() { require.NoError(t, j.Close()) }()
+	record(t, j)
+	require.NoError(t, runOut(dir))
+	_, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
+	require.NoError(t, err)
+}
