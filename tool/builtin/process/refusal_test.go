@@ -270,8 +270,7 @@ func TestLevelIsDemanded(t *testing.T) {
 func TestPreview(t *testing.T) {
 	var seen ctxperm.Ask
 	approve := true
-	var w world
-	w = newWorld(t, deciding(func(perm.Request) perm.Decision {
+	w := newWorld(t, deciding(func(perm.Request) perm.Decision {
 		return allowed(perm.Details{Requires: []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}}})
 	}), agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
 		if a.Preview != "" {

@@ -91,8 +91,9 @@ func (r *reading) redirect(n *syntax.Redirect) {
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
 		return // no file
+	default:
+		r.facts.Redirects = append(r.facts.Redirects, perm.RedirectFacts{Op: n.Op.String(), Path: r.known(n.Word)})
 	}
-	r.facts.Redirects = append(r.facts.Redirects, perm.RedirectFacts{Op: n.Op.String(), Path: r.known(n.Word)})
 }
 
 // known is a word's text where that is the same whenever it runs.
