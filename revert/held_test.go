@@ -127,6 +127,25 @@ func TestQueue(t *testing.T) {
 	require.Equal(t, revert.CommittedState, l.load(rec.Txn()).State())
 }
 
+// TestWhatIsSentAgain: a release of unknown outcome whose tool has one effect for a
+// key, unless the journal knows a version that it left: its way back is of that
+// attempt.
+func TestWhatIsSentAgain(t *testing.T) {
+	for _, tt := range []struct {
+		pre, post revert.Token
+		again     bool
+	}{{"v:1", "", true}, {"v:1", "v:1", true}, {"v:1", "v:2", false}, {"", "v:2", false}} {
+		l := newLab(t)
+		rec := l.txn()
+		id := l.queue(rec, func(h *revert.Held) { h.Idempotent = true })
+		l.line(rec, "", &revert.Committing{})
+		l.release(rec, id)
+		l.line(rec, id, &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "post", Pre: tt.pre, Post: tt.post}})
+		l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+		require.Equal(t, tt.again, l.call(id).Queued(), "%+v", tt)
+	}
+}
+
 // TestAnswersAndReleasesThatMeet: a person may say what became of a call while the
 // commit goes on without having read that. Both are on the journal then, in either
 // order, and it can be read.
