@@ -17,7 +17,7 @@ import (
 func (h *handle) collect(r *Result) error {
 	wrote := map[string][]sandbox.Written{}
 	for dir, name := range h.view.names {
-		all, err := h.proc.Changes(dir)
+		all, err := h.changes(dir)
 		if err != nil {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
@@ -26,7 +26,11 @@ func (h *handle) collect(r *Result) error {
 				r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s/%s: a socket, a pipe or a device", name, w.Name))
 			}
 		}
-		r.Wrote += len(all) - 1 // but the root itself
+		for _, w := range all {
+			if w.Name != "." {
+				r.Wrote++
+			}
+		}
 		wrote[dir] = all
 	}
 	slices.Sort(r.LeftOut)
@@ -80,6 +84,10 @@ func (h *handle) close() {
 		_ = h.proc.Close()
 		h.proc = nil
 	}
+	for _, s := range h.copies {
+		h.driver.giveBack(s)
+	}
+	h.copies = nil
 	h.scratch.close()
 	h.scratch = nil
 }
@@ -99,7 +107,7 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 		switch w.Kind {
 		case sandbox.File:
 			want.Version = files.Version{Type: "file", Perm: w.Mode, Xattrs: w.Xattrs}
-			want.Open = func() (io.ReadCloser, error) { return h.proc.Open(dir, w.Name) }
+			want.Open = func() (io.ReadCloser, error) { return h.open(dir, w.Name) }
 			if names[w.Ino] > 1 {
 				want.Inode = w.Ino
 			}

@@ -45,7 +45,8 @@ type Config struct {
 	Path    string   // where programs without a slash are looked for; default "/usr/local/bin:/usr/bin:/bin"
 	Env     []string // variables for every program, "KEY=value"
 	Limits  Limits
-	Output  int // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
+	Copies  bool // programs see copies of the roots that they can write also where an overlay would do
+	Output  int  // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
 }
 
 // Driver runs programs for a runtime: agent.Driver takes it. A runtime without one
@@ -56,8 +57,10 @@ type Driver struct {
 
 	sweep sync.Once
 
-	mu   sync.Mutex // never held across a wait
-	seen map[string]*index
+	mu      sync.Mutex // never held across a wait
+	seen    map[string]*index
+	foreign map[string]string      // why no overlay of a folder will do; empty: one will
+	copies  map[string][]*snapshot // that no run uses, by root
 }
 
 // New makes a driver. It refuses what no run could keep.
@@ -89,7 +92,7 @@ func New(c Config) (*Driver, error) {
 			return nil, fmt.Errorf("process: %w", err)
 		}
 	}
-	return &Driver{cfg: c, least: least, seen: map[string]*index{}}, nil
+	return &Driver{cfg: c, least: least, seen: map[string]*index{}, foreign: map[string]string{}, copies: map[string][]*snapshot{}}, nil
 }
 
 // Schemes returns none: what a program changes are files, which have theirs.

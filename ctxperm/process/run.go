@@ -118,7 +118,7 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	proc, err := sandbox.Start(ctx, sandbox.Shim(h.driver.cfg.Shim), spec, p.theirs)
+	proc, err := h.start(ctx, &spec, p.theirs)
 	p.started()
 	if err != nil {
 		p.close()
@@ -150,6 +150,23 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 	return r, h.collect(&r)
 }
 
+// start starts the program, with copies of the roots that no overlay can be had of.
+func (h *handle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox.Stdio) (*sandbox.Process, error) {
+	if err := h.copyKnown(ctx, spec); err != nil {
+		return nil, err
+	}
+	for {
+		proc, err := sandbox.Start(ctx, sandbox.Shim(h.driver.cfg.Shim), *spec, stdio)
+		var none sandbox.NoOverlayError
+		if !errors.As(err, &none) {
+			return proc, err
+		}
+		if err := h.copyInstead(ctx, spec, none); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func (c Cmd) tell(s Stream) func([]byte) {
 	if c.Output == nil {
 		return nil
@@ -177,6 +194,7 @@ type handle struct {
 	since   time.Time // before the program could look at anything
 	scratch *scratch
 	proc    *sandbox.Process
+	copies  map[string]*snapshot         // of roots that no overlay can be laid over, by root's folder
 	wrote   map[string][]sandbox.Written // by root's folder; nil: it did not come to its end
 	batch   *files.Batch
 }

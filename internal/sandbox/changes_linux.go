@@ -92,6 +92,9 @@ func readNames(upper *os.File, name string) ([]string, error) {
 	return names, err
 }
 
+// Look describes one name of a folder that a program wrote in.
+func Look(dir *os.File, name string) (Written, error) { return look(dir, name) }
+
 // look describes one name of an upper folder.
 func look(upper *os.File, name string) (Written, error) {
 	pin, err := openBelow(upper, name, unix.O_PATH)

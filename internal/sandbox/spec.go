@@ -81,7 +81,7 @@ type Root struct {
 	Dev    uint64   // with Ino: what the folder must be. Both 0: whatever is there
 	Ino    uint64   // see Dev
 	View   View     // how it is seen
-	Upper  string   // of an Overlay: an empty folder of the host for what is written; empty: in memory
+	Upper  string   // of an Overlay: an empty folder of the host for what is written; empty: in memory. Of Direct: a folder that is shown in its place; empty: none
 	Masked []string // names below the root, slash-separated, that the program does not see
 }
 

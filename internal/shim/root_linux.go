@@ -47,6 +47,14 @@ func (r Root) open(top string) (fd int, is unix.Stat_t, err error) {
 
 func (s *stage) root(i int, r Root, lower int, is unix.Stat_t) error {
 	defer func() { _ = unix.Close(lower) }()
+	if r.View == Direct && r.Upper != "" {
+		copied, _, err := Root{Dir: r.Upper}.open(host)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unix.Close(copied) }()
+		return direct(inside+r.Dir, copied)
+	}
 	if r.View == Direct {
 		return direct(inside+r.Dir, lower)
 	}
@@ -68,8 +76,8 @@ func direct(at string, lower int) error {
 // are those that were granted. What could only be shown otherwise is refused.
 func (s *stage) look() error {
 	for _, r := range s.Roots {
-		if r.View == Overlay || len(r.Masked) > 0 {
-			return refusal{NoOverlay, r.Dir, errors.New("without namespaces nothing can be laid over a folder, and nothing in it hidden")}
+		if r.View == Overlay || len(r.Masked) > 0 || r.View == Direct && r.Upper != "" {
+			return refusal{NoOverlay, r.Dir, errors.New("without namespaces nothing can be laid over a folder or shown in its place, and nothing in it hidden")}
 		}
 		fd, _, err := r.open("/")
 		if err != nil {

@@ -172,38 +172,40 @@ func TestForeignChangeWhileItRan(t *testing.T) {
 			if when == "before" && strings.HasSuffix(tt.name, "after") {
 				continue // then the program comes after them, and sees what they did
 			}
-			t.Run(tt.name+", "+when, func(t *testing.T) {
-				var w world
-				ready := make(chan struct{})
-				var once sync.Once
-				interrupted, err := process.Program(tool.Spec{Name: "interrupted", Description: "Runs a script."}, func(in json.RawMessage) (handle.Cmd, error) {
-					return handle.Cmd{Argv: []string{"sh", "-c", text(in)}, Stdin: &gate{open: ready}, Output: func(handle.Stream, []byte) {
-						once.Do(func() {
-							plainly(t, w.dir, tt.theirs)
-							close(ready)
-						})
-					}}, nil
-				})
-				require.NoError(t, err)
-				w = newWorld(t, allowAll(), agent.Tools(interrupted))
-				fill(t, w.dir)
-				expected := w.dir + "-expected"
-				require.NoError(t, exec.Command("cp", "-a", w.dir, expected).Run())
-				plainly(t, expected, tt.theirs)
-				if !tt.conflict {
-					plainly(t, expected, tt.script)
-				}
-				tx, err := w.s.Begin(t.Context())
-				require.NoError(t, err)
-				o, err := tx.Invoke(t.Context(), "interrupted", script)
-				if tt.conflict {
-					require.ErrorIs(t, err, tool.ErrFailed)
-					require.Contains(t, o.Error.Why, "somebody else changed it")
-				} else {
+			for _, way := range ways(t) {
+				t.Run(tt.name+", "+when+way.name, func(t *testing.T) {
+					var w world
+					ready := make(chan struct{})
+					var once sync.Once
+					interrupted, err := process.Program(tool.Spec{Name: "interrupted", Description: "Runs a script."}, func(in json.RawMessage) (handle.Cmd, error) {
+						return handle.Cmd{Argv: []string{"sh", "-c", text(in)}, Stdin: &gate{open: ready}, Output: func(handle.Stream, []byte) {
+							once.Do(func() {
+								plainly(t, w.dir, tt.theirs)
+								close(ready)
+							})
+						}}, nil
+					})
 					require.NoError(t, err)
-				}
-				equal(t, listing(t, expected, false), listing(t, w.dir, false), "theirs is there, ours only where they did not touch it")
-			})
+					w = newWorld(t, allowAll(), agent.Tools(interrupted), agent.Driver(way.driver))
+					fill(t, w.dir)
+					expected := w.dir + "-expected"
+					require.NoError(t, exec.Command("cp", "-a", w.dir, expected).Run())
+					plainly(t, expected, tt.theirs)
+					if !tt.conflict {
+						plainly(t, expected, tt.script)
+					}
+					tx, err := w.s.Begin(t.Context())
+					require.NoError(t, err)
+					o, err := tx.Invoke(t.Context(), "interrupted", script)
+					if tt.conflict {
+						require.ErrorIs(t, err, tool.ErrFailed)
+						require.Contains(t, o.Error.Why, "somebody else changed it")
+					} else {
+						require.NoError(t, err)
+					}
+					equal(t, listing(t, expected, false), listing(t, w.dir, false), "theirs is there, ours only where they did not touch it")
+				})
+			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/agent"
+	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -130,31 +131,50 @@ func TestUndoOfPrograms(t *testing.T) {
 		{"sqlite", "", "python3 -c 'import sqlite3; d=sqlite3.connect(\"db\"); d.execute(\"create table t(a)\"); d.execute(\"insert into t values(1)\"); d.commit()'"},
 		{"many files", "", "i=0; while [ $i -lt 300 ]; do echo $i > src/n$i; i=$((i+1)); done"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, allowAll())
-			fill(t, w.dir)
-			plainly(t, w.dir, tt.setup)
-			other := w.dir + "-plain"
-			require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
-			before := listing(t, w.dir, true)
-			txn, o := w.shell(t, tt.script)
-			if tt.name != "leaves daemons" { // which never write the same twice
-				plainly(t, other, tt.script)
-				equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
-			}
-			after := listing(t, w.dir, true)
-			rep, err := w.s.Revert(t.Context(), txn)
-			require.NoError(t, err, "%+v", rep)
-			equal(t, before, listing(t, w.dir, true), "undo")
-			rt := w.rt
-			_, err = rt.Redo(t.Context(), txn, "tester")
-			require.NoError(t, err)
-			equal(t, after, listing(t, w.dir, true), "redo")
-			_, err = w.s.Revert(t.Context(), txn)
-			require.NoError(t, err)
-			equal(t, before, listing(t, w.dir, true), "undo of the redo")
-		})
+		for _, way := range ways(t) {
+			t.Run(tt.name+way.name, func(t *testing.T) {
+				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				fill(t, w.dir)
+				plainly(t, w.dir, tt.setup)
+				other := w.dir + "-plain"
+				require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
+				before := listing(t, w.dir, true)
+				txn, o := w.shell(t, tt.script)
+				if tt.name != "leaves daemons" { // which never write the same twice
+					plainly(t, other, tt.script)
+					equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
+				}
+				after := listing(t, w.dir, true)
+				rep, err := w.s.Revert(t.Context(), txn)
+				require.NoError(t, err, "%+v", rep)
+				equal(t, before, listing(t, w.dir, true), "undo")
+				rt := w.rt
+				_, err = rt.Redo(t.Context(), txn, "tester")
+				require.NoError(t, err)
+				equal(t, after, listing(t, w.dir, true), "redo")
+				_, err = w.s.Revert(t.Context(), txn)
+				require.NoError(t, err)
+				equal(t, before, listing(t, w.dir, true), "undo of the redo")
+			})
+		}
 	}
+}
+
+type way struct {
+	name   string
+	driver *handle.Driver
+}
+
+// ways are how a program's changes can be had: by an overlay, and by a copy.
+func ways(t *testing.T) (all []way) {
+	t.Helper()
+	for _, copies := range []bool{false, true} {
+		d, err := handle.New(handle.Config{Copies: copies})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		all = append(all, way{map[bool]string{true: ", by a copy"}[copies], d})
+	}
+	return all
 }
 
 // equal says only what differs.

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/process"
 )
 
 // TestAsUser runs the tests of this package again as an ordinary user without any
@@ -27,11 +33,49 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o777))
 	program := filepath.Join(dir, "process.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
+	foreign := filepath.Join(dir, "foreign")
+	require.NoError(t, os.Mkdir(foreign, 0o777))
+	require.NoError(t, os.Chown(foreign, 54321, 54321))
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, "theirs"), []byte("theirs"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, "own"), []byte("own"), 0o644))
+	require.NoError(t, os.Chown(filepath.Join(foreign, "theirs"), 12345, 12345))
+	require.NoError(t, os.Chown(filepath.Join(foreign, "own"), 54321, 54321))
 	cmd := exec.Command(program, "-test.run", "^Test")
-	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}
+	cmd.Env = []string{foreignEnv + "=" + foreign, "TMPDIR=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	require.NoError(t, cmd.Run(), &said)
+}
+
+// foreignEnv names a workspace with a file of somebody else, which only the root user
+// can make.
+const foreignEnv = "REMIT_TEST_FOREIGN"
+
+// TestForeignOwner: files of others, which no overlay could take over, are no hindrance
+// as long as the program leaves them alone. What it does to them is refused: nobody can
+// tell whether their owner writes to them.
+func TestForeignOwner(t *testing.T) {
+	dir := os.Getenv(foreignEnv)
+	if dir == "" {
+		return // run by TestAsUser
+	}
+	rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir), allowAll())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rt.Close()) }()
+	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	w := world{dir, rt, s}
+	before := listing(t, dir, true)
+	txn, o := w.shell(t, "cat theirs; echo mine > own; mkdir d; cp theirs d/copy")
+	require.Contains(t, o.Text, "theirs")
+	require.Len(t, o.Changes, 3)
+	_, err = s.Revert(t.Context(), txn)
+	require.NoError(t, err)
+	equal(t, before, listing(t, dir, true), "undo")
+	_, o, err = w.invoke(t, "echo mine > own; rm theirs")
+	require.ErrorIs(t, err, tool.ErrFailed)
+	require.Contains(t, o.Error.Why, "it belongs to somebody else")
+	equal(t, before, listing(t, dir, true), "nothing happened")
 }

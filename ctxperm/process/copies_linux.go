@@ -1,0 +1,144 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// copyKnown shows copies of the roots of which it is known that no overlay will do.
+func (h *handle) copyKnown(ctx context.Context, spec *sandbox.Spec) error {
+	for i := range spec.Roots {
+		r := &spec.Roots[i]
+		if r.View != sandbox.Overlay {
+			continue
+		}
+		why, err := "it is to be a copy", error(nil)
+		if !h.driver.cfg.Copies {
+			why, err = h.driver.unfit(ctx, r.Dir)
+		}
+		if err == nil && why != "" {
+			err = h.copyInstead(ctx, spec, sandbox.NoOverlayError{Root: r.Dir, Why: why})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unfit says why no overlay of a root will do, although it can be made: an ordinary
+// user's cannot take over files of others. It looks once.
+func (d *Driver) unfit(ctx context.Context, dir string) (why string, err error) {
+	d.mu.Lock()
+	why, known := d.foreign[dir]
+	d.mu.Unlock()
+	if known || os.Geteuid() == 0 {
+		return why, nil
+	}
+	name, err := sandbox.Foreign(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	if name != "" {
+		why = name + " belongs to somebody else"
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.foreign[dir] = why
+	return why, nil
+}
+
+// copyInstead shows a program a copy of a root in its place. Where nothing can be shown
+// in the place of something else, the program is started in the copy.
+func (h *handle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandbox.NoOverlayError) error {
+	for i := range spec.Roots {
+		r := &spec.Roots[i]
+		if r.Dir != none.Root {
+			continue
+		}
+		if r.View == sandbox.Direct { // a copy already, at a place of its own from now on
+			bare := r.Upper
+			if bare == "" {
+				return none
+			}
+			if rest, inside := strings.CutPrefix(spec.Dir, r.Dir); inside && (rest == "" || rest[0] == '/') {
+				spec.Dir = bare + rest
+			}
+			*r = sandbox.Root{Dir: bare, View: sandbox.Direct}
+			return nil
+		}
+		s, err := h.driver.borrow(r.Dir)
+		if err != nil {
+			return fmt.Errorf("run: the scratch folder %s: %w", h.driver.cfg.Scratch, err)
+		}
+		if h.copies == nil {
+			h.copies = map[string]*snapshot{}
+		}
+		h.copies[r.Dir] = s
+		if err := s.refresh(ctx, r.Masked); err != nil {
+			return err
+		}
+		r.View, r.Upper, r.Masked = sandbox.Direct, s.dir, nil
+		return nil
+	}
+	return none
+}
+
+// borrow takes a copy of a root that no other run uses, or begins one.
+func (d *Driver) borrow(root string) (*snapshot, error) {
+	d.mu.Lock()
+	if free := d.copies[root]; len(free) > 0 {
+		d.copies[root] = free[:len(free)-1]
+		d.mu.Unlock()
+		return free[len(free)-1], nil
+	}
+	d.mu.Unlock()
+	s, err := d.newScratch()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := s.part(0)
+	return &snapshot{root: root, dir: dir, scratch: s, seen: map[string]twin{}}, err
+}
+
+// giveBack keeps a copy for the next run.
+func (d *Driver) giveBack(s *snapshot) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.copies[s.root] = append(d.copies[s.root], s)
+}
+
+// Close clears away what the driver keeps between runs. No run may be under way.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, all := range d.copies {
+		for _, s := range all {
+			s.scratch.close()
+		}
+	}
+	clear(d.copies)
+	return nil
+}
+
+// changes tells what the program wrote in one root.
+func (h *handle) changes(dir string) ([]sandbox.Written, error) {
+	if s, ok := h.copies[dir]; ok {
+		return s.changes()
+	}
+	return h.proc.Changes(dir)
+}
+
+// open opens the content of a file that changes told of.
+func (h *handle) open(dir, name string) (io.ReadCloser, error) {
+	if s, ok := h.copies[dir]; ok {
+		return s.open(filepath.FromSlash(name))
+	}
+	return h.proc.Open(dir, name)
+}

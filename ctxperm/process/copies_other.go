@@ -1,0 +1,28 @@
+//go:build !linux
+
+package process
+
+import (
+	"context"
+	"io"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// snapshot is not needed here: no program runs.
+type snapshot struct{}
+
+func (*handle) copyKnown(context.Context, *sandbox.Spec) error { return nil }
+
+func (*handle) copyInstead(_ context.Context, _ *sandbox.Spec, none sandbox.NoOverlayError) error {
+	return none
+}
+
+func (*Driver) giveBack(*snapshot) {}
+
+// Close does nothing here.
+func (*Driver) Close() error { return nil }
+
+func (h *handle) changes(dir string) ([]sandbox.Written, error) { return h.proc.Changes(dir) }
+
+func (h *handle) open(dir, name string) (io.ReadCloser, error) { return h.proc.Open(dir, name) }
