@@ -22,6 +22,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// T is a test, also one of rapid.
+type T interface {
+	require.TestingT
+	Helper()
+	Skip(args ...any)
+}
+
 // server is the one of this process.
 var server struct {
 	once   sync.Once
@@ -44,7 +51,7 @@ func Run(m *testing.M) int {
 // Database makes an empty database and returns the location for its owner, who is a
 // superuser, and for the role agent, who may use it and make tables of its own. The
 // test is skipped where PostgreSQL is not installed.
-func Database(t testing.TB) (owner, agent string) {
+func Database(t T) (owner, agent string) {
 	t.Helper()
 	server.once.Do(func() { server.err = start() })
 	if errors.Is(server.err, exec.ErrNotFound) {
@@ -65,7 +72,7 @@ func location(user, database string) string {
 }
 
 // Exec runs statements.
-func Exec(t testing.TB, at, text string) {
+func Exec(t T, at, text string) {
 	t.Helper()
 	c, err := pgx.Connect(context.Background(), at)
 	require.NoError(t, err)
@@ -75,7 +82,7 @@ func Exec(t testing.TB, at, text string) {
 }
 
 // Rows are the rows of a query as text, a line each.
-func Rows(t testing.TB, at, text string) string {
+func Rows(t T, at, text string) string {
 	t.Helper()
 	c, err := pgx.Connect(context.Background(), at)
 	require.NoError(t, err)

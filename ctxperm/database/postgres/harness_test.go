@@ -22,9 +22,15 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
 
+// tb is a test, also one of rapid.
+type tb interface {
+	pgtest.T
+	Cleanup(f func())
+}
+
 // world is a database, its owner, and a runtime that uses it as the role agent.
 type world struct {
-	t            testing.TB
+	t            tb
 	owner, agent string
 	journal      revert.Journal
 	rt           *agent.Runtime
@@ -36,7 +42,7 @@ const users = `CREATE TABLE users (id int PRIMARY KEY, name text, age int);
 	INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40), (3, 'cyd', NULL);
 	GRANT SELECT, INSERT, UPDATE, DELETE, TRIGGER ON users TO agent;`
 
-func newWorld(t testing.TB, schema string) *world {
+func newWorld(t tb, schema string) *world {
 	w := &world{t: t, journal: revert.Memory()}
 	w.owner, w.agent = pgtest.Database(t)
 	pgtest.Exec(t, w.owner, schema)
@@ -44,11 +50,11 @@ func newWorld(t testing.TB, schema string) *world {
 	return w
 }
 
-func (w *world) start() {
+func (w *world) start(opts ...agent.Option) {
 	d, err := handle.New([]handle.Kind{postgres.Kind()}, map[string]string{"main": w.agent})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, d.Close()) })
-	w.rt, err = agent.New(
+	w.rt, err = agent.New(append(opts,
 		agent.Tools(database.Tools()...), agent.Driver(d), agent.Journal(w.journal), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 			effect := perm.Allow
@@ -56,7 +62,7 @@ func (w *world) start() {
 				effect = perm.Deny
 			}
 			return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "the test's"}}}), nil
-		})))
+		})))...)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, w.rt.Close()) })
 	w.session, err = w.rt.Session(context.Background(), perm.Principal{ID: "coder"})
@@ -101,7 +107,7 @@ func (w *world) done(tx *agent.Txn, text string, params ...any) tool.Outcome {
 	return out
 }
 
-func rowsOf(t testing.TB, out tool.Outcome) [][]any {
+func rowsOf(t tb, out tool.Outcome) [][]any {
 	t.Helper()
 	var got struct {
 		Rows [][]any `json:"rows"`
