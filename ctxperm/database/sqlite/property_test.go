@@ -93,7 +93,7 @@ func stmt(t *rapid.T) string {
 // did, and any of its calls can be taken back alone with those that lie on it.
 func TestProperty(t *testing.T) {
 	if f := flag.Lookup("rapid.checks"); os.Getenv("REMIT_LONG") == "" && f.Value.String() == f.DefValue {
-		require.NoError(t, f.Value.Set("50"))
+		require.NoError(t, f.Value.Set("25"))
 		defer func() { require.NoError(t, f.Value.Set(f.DefValue)) }()
 	}
 	rapid.Check(t, func(rt *rapid.T) {
