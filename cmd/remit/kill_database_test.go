@@ -12,37 +12,72 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/pgtest"
 )
 
 const databaseScript = `{"tool":"sql_execute","args":{"database":"main","sql":"UPDATE a SET v = v || 'x', n = n + 1"}}
-{"tool":"sql_execute","args":{"database":"main","sql":"REPLACE INTO a(id, v) VALUES (2, 'new'), (9, 'newer')"}}
+{"tool":"sql_execute","args":{"database":"main","sql":"INSERT INTO a(id, v) VALUES (2, 'new'), (9, 'newer') ON CONFLICT (id) DO UPDATE SET v = excluded.v"}}
 `
 
 const databasePolicy = "package remit\nallow contains \"all\" if true\n"
 
-// databaseSite is a database file, a journal and a script that changes it.
+// databaseSite is a database, a journal and a script that changes it.
 type databaseSite struct {
 	t            *testing.T
 	dir, script  string
 	flags, where []string
-	db           *sql.DB
+	exec         func(text string) // somebody else's statement
+	query        func(text string) string
 }
 
 func newDatabaseSite(t *testing.T) *databaseSite {
 	s := &databaseSite{t: t, dir: t.TempDir()}
 	file := filepath.Join(s.dir, "app.db")
-	var err error
-	s.db, err = sql.Open("sqlite", file+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(5000)")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.db.Close()) })
-	_, err = s.db.Exec(`CREATE TABLE a (id INTEGER PRIMARY KEY, v TEXT, n INT); INSERT INTO a VALUES (1, 'one', 1), (2, 'two', 2), (3, zeroblob(30000), 3);
-		CREATE TABLE b (id, why); CREATE TRIGGER t AFTER UPDATE ON a BEGIN INSERT INTO b VALUES (new.id, 'changed'); END;`)
-	require.NoError(t, err)
-	s.script = s.file("script.jsonl", databaseScript)
-	require.NoError(t, os.Mkdir(filepath.Join(s.dir, "ws"), 0o700))
-	s.where = []string{"--workspace", filepath.Join(s.dir, "ws"), "--state", filepath.Join(s.dir, "state")}
-	s.flags = append([]string{"run", "--at-end", "keep", "--policy", s.file("policy.rego", databasePolicy), "--database", "main=sqlite:" + file}, s.where...)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	s.exec = func(text string) {
+		_, err := db.Exec(text)
+		require.NoError(t, err)
+	}
+	s.query = func(text string) string {
+		var out strings.Builder
+		rows, err := db.Query(text)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rows.Close()) }()
+		for rows.Next() {
+			var line string
+			require.NoError(t, rows.Scan(&line))
+			fmt.Fprintln(&out, line)
+		}
+		return out.String()
+	}
+	s.exec(`CREATE TABLE a (id INTEGER PRIMARY KEY, v TEXT, n INT); INSERT INTO a VALUES (1, 'one', 1), (2, 'two', 2), (3, zeroblob(30000), 3);
+		CREATE TABLE b (id INTEGER PRIMARY KEY, why); CREATE TRIGGER t AFTER UPDATE ON a BEGIN INSERT INTO b(why) VALUES ('changed'); END;`)
+	s.place("sqlite:" + file)
 	return s
+}
+
+// newServerSite is the same in PostgreSQL.
+func newServerSite(t *testing.T) *databaseSite {
+	s := &databaseSite{t: t, dir: t.TempDir()}
+	owner, agent := pgtest.Database(t)
+	s.exec = func(text string) { pgtest.Exec(t, owner, text) }
+	s.query = func(text string) string { return pgtest.Rows(t, owner, text) }
+	s.exec(`CREATE TABLE a (id INT PRIMARY KEY, v TEXT, n INT); INSERT INTO a VALUES (1, 'one', 1), (2, 'two', 2), (3, repeat('x', 30000), 3);
+		CREATE TABLE b (id SERIAL PRIMARY KEY, why text); ALTER TABLE a OWNER TO agent; ALTER TABLE b OWNER TO agent;
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO b(why) VALUES ('changed'); RETURN NULL; END $$;
+		CREATE TRIGGER t AFTER UPDATE ON a FOR EACH ROW EXECUTE FUNCTION f();`)
+	s.place(agent)
+	return s
+}
+
+func (s *databaseSite) place(at string) {
+	s.script = s.file("script.jsonl", databaseScript)
+	require.NoError(s.t, os.Mkdir(filepath.Join(s.dir, "ws"), 0o700))
+	s.where = []string{"--workspace", filepath.Join(s.dir, "ws"), "--state", filepath.Join(s.dir, "state")}
+	s.flags = append([]string{"run", "--at-end", "keep", "--policy", s.file("policy.rego", databasePolicy), "--database", "main=" + at}, s.where...)
 }
 
 func (s *databaseSite) file(name, content string) string {
@@ -52,16 +87,7 @@ func (s *databaseSite) file(name, content string) string {
 }
 
 func (s *databaseSite) rows() string {
-	var out strings.Builder
-	rows, err := s.db.Query("SELECT 'a', id, substr(quote(v), 1, 20) || length(v), n FROM a UNION ALL SELECT 'b', rowid, quote(why), id FROM b ORDER BY 1, 2")
-	require.NoError(s.t, err)
-	defer func() { require.NoError(s.t, rows.Close()) }()
-	for rows.Next() {
-		var a, b, c, d any
-		require.NoError(s.t, rows.Scan(&a, &b, &c, &d))
-		fmt.Fprintln(&out, a, b, c, d)
-	}
-	return out.String()
+	return s.query("SELECT 'a ' || id || ' ' || length(v) || ' ' || substr(v, 1, 20) || ' ' || coalesce(n, -1) FROM a UNION ALL SELECT 'b ' || why FROM b ORDER BY 1")
 }
 
 // run runs the script, killed at a point, and returns the points it passed.
@@ -124,16 +150,24 @@ func TestKilledDatabase(t *testing.T) {
 // changed the rows before anybody looked. What did not commit is no conflict, and
 // what did is done.
 func TestKilledAroundCommit(t *testing.T) {
-	s := newDatabaseSite(t)
-	points, _ := s.run(0, append(s.flags, s.script)...)
+	for name, site := range map[string]func(*testing.T) *databaseSite{"sqlite": newDatabaseSite, "postgres": newServerSite} {
+		t.Run(name, func(t *testing.T) { killAroundCommit(t, site) })
+	}
+}
+
+func killAroundCommit(t *testing.T, site func(*testing.T) *databaseSite) {
+	s := site(t)
+	before := s.rows()
+	points, killed := s.run(0, append(s.flags, s.script)...)
+	require.False(t, killed)
 	commit := slices.Index(points, "database.commit") + 1
+	require.Positive(t, commit)
 	after := commit + slices.IndexFunc(points[commit:], func(p string) bool { return strings.HasPrefix(p, "journal.append") }) + 1
 	for at, want := range map[int]string{commit: "failed", after: "done"} {
-		s := newDatabaseSite(t)
+		s := site(t)
 		_, killed := s.run(at, append(s.flags, s.script)...)
 		require.True(t, killed)
-		_, err := s.db.Exec("UPDATE a SET v = 'theirs' WHERE id = 1")
-		require.NoError(t, err)
+		s.exec("UPDATE a SET v = 'theirs' WHERE id = 1")
 		code, out := command(t, append([]string{"recover", "--json"}, s.where...)...)
 		require.Zero(t, code, out)
 		require.Contains(t, out, `"as":"`+want+`"`, points[at-1])
@@ -144,8 +178,11 @@ func TestKilledAroundCommit(t *testing.T) {
 			continue
 		}
 		require.Equal(t, int(exitPartial), code, out)
-		require.Contains(t, out, "db://main/a/1")
+		require.Contains(t, out, "db://main/a/")
 		require.Contains(t, s.rows(), "theirs")
 		require.Equal(t, 1, strings.Count(s.rows(), "changed"), "what the trigger did is taken back, but not what it did for somebody else")
 	}
+	_, killed = s.run(0, append([]string{"revert", "--last"}, s.where...)...)
+	require.False(t, killed)
+	require.Equal(t, before, s.rows())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/pgtest"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -24,8 +25,14 @@ import (
 // TestMain makes the command available to scripts as remit, a process of its
 // own: with a clock and ids from a seed, tools that misbehave, and a way to die.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"remit": remitForTests, "sqlite": sqliteForTests})
+	testscript.Main(withServer{m}, map[string]func(){"remit": remitForTests, "sqlite": sqliteForTests})
 }
+
+// withServer stops the database server that tests may have started.
+type withServer struct{ *testing.M }
+
+// Run runs the tests.
+func (w withServer) Run() int { return pgtest.Run(w.M) }
 
 func TestScripts(t *testing.T) {
 	update := flag.Lookup("update")
