@@ -212,7 +212,7 @@ func (w *swap) displaced(ctx context.Context) (why string, err error) {
 	case errors.Is(err, disk.ErrBusy):
 		return "a program has it open for writing", nil
 	case errors.Is(err, fs.ErrPermission):
-		return "it belongs to somebody else, so that nobody can tell whether a program is writing to it", nil
+		return "it belongs to somebody else or may not be read, so that nobody can tell whether a program is writing to it", nil
 	case err != nil:
 		return "", err
 	}
