@@ -165,6 +165,8 @@ type Txn struct {
 	undos map[string]*Undo // by undo call id, of this transaction's stream
 	gone  map[string]int64 // by call id, position of a body that is gone, as long as nothing says why
 	told  map[string]bool  // by call id, what is said to be erased, and is
+
+	erased bool // something of what was read is
 }
 
 // Mark is a savepoint: it stands before the call with index At.
@@ -225,22 +227,49 @@ func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
 	if id == "" {
 		return nil, fmt.Errorf("the empty transaction id: %w", ErrNotFound)
 	}
+	t, torn, err := load(ctx, j, id)
+	// What was read of something erased may be from before that and from after it. It
+	// is whole where nothing was erased while it was read.
+	for last := int64(-1); torn; {
+		newest, failed := newestErasure(ctx, j)
+		if failed != nil {
+			return nil, failed
+		}
+		if torn = newest != last; torn {
+			last = newest
+			t, _, err = load(ctx, j, id)
+		}
+	}
+	return t, err
+}
+
+// newestErasure is the position of the newest record that says that something was
+// erased, 0 where there is none.
+func newestErasure(ctx context.Context, j Journal) (pos int64, err error) {
+	for e, err := range j.Entries(ctx, Query{Kinds: []Kind{KindErased}, Newest: true, Limit: 1}) {
+		return e.Pos, err
+	}
+	return 0, nil
+}
+
+// load reads a transaction once, and reports whether something of it is erased.
+func load(ctx context.Context, j Journal, id string) (_ *Txn, erased bool, err error) {
 	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}, told: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
-		return nil, err
+		return nil, t.erased, err
 	}
 	if t.Owner == "" {
-		return nil, fmt.Errorf("transaction %s: %w", id, ErrNotFound)
+		return nil, false, fmt.Errorf("transaction %s: %w", id, ErrNotFound)
 	}
 	for call, pos := range t.gone {
-		return nil, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", ErrDamaged, pos, call)
+		return nil, true, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", ErrDamaged, pos, call)
 	}
 	for _, undo := range t.UndoneBy {
 		if err := t.read(ctx, j, undo, t.applyUndo); err != nil {
-			return nil, err
+			return nil, t.erased, err
 		}
 	}
-	return t, nil
+	return t, t.erased, nil
 }
 
 // LoadCall reads one call, with the transaction it belongs to.
@@ -269,6 +298,7 @@ func (t *Txn) read(ctx context.Context, j Journal, txn string, apply func(Entry,
 			return err
 		}
 		if e.Erased != "" {
+			t.erased = true
 			if err := t.applyGone(e); err != nil {
 				return fmt.Errorf("%w: entry %d: %w", ErrDamaged, e.Pos, err)
 			}

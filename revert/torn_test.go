@@ -1,0 +1,83 @@
+package revert_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// torn reads as a store does that reads in pages: up to where the journal ended when
+// it began, but each page as it is by then. Somebody erases after so many entries.
+type torn struct {
+	revert.Journal
+	left  int
+	erase func()
+}
+
+func (j *torn) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+	return func(yield func(revert.Entry, error) bool) {
+		last, err := j.Head(ctx)
+		if err != nil {
+			yield(revert.Entry{}, err)
+			return
+		}
+		for {
+			if j.left == 0 {
+				j.erase()
+			}
+			j.left--
+			one := q
+			one.Limit = 1
+			found := false
+			for e, err := range j.Journal.Entries(ctx, one) {
+				found = err != nil || e.Pos <= last.Size
+				if found && !yield(e, err) {
+					return
+				}
+				q.After = e.Pos
+			}
+			if !found || q.Newest || q.Limit == 1 {
+				return
+			}
+		}
+	}
+}
+
+// TestReadWhileSomebodyErases: at whichever entry of it an erasure comes, a transaction
+// is told as it was before or as it is after, and not as damaged.
+func TestReadWhileSomebodyErases(t *testing.T) {
+	ctx := t.Context()
+	total := -1
+	for at := 0; total < 0 || at <= total; at++ {
+		store := revert.MemoryStore()
+		p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
+		txn := p.one(t, "a", 1)
+		for range 2 {
+			_, err := p.reverter.Revert(ctx, txn)
+			require.NoError(t, err)
+			_, err = p.reverter.Redo(ctx, txn, "kim")
+			require.NoError(t, err)
+		}
+		was, err := revert.Load(ctx, p.journal, txn)
+		require.NoError(t, err)
+		call := was.Calls[0].Ref.Call
+		erased := false
+		j := &torn{Journal: p.journal, left: at, erase: func() {
+			erased = true
+			_, err := q.reverter.Erase(ctx, call, revert.Erased{By: "kim", Why: "x"})
+			require.NoError(t, err)
+		}}
+		got, err := revert.Load(ctx, j, txn)
+		require.NoError(t, err, "erased at %d", at)
+		require.Equal(t, revert.CommittedState, got.State(), "erased at %d", at)
+		require.Empty(t, got.InFlight(), "erased at %d", at)
+		if !erased {
+			total = at
+		}
+	}
+	require.Greater(t, total, 10)
+}
