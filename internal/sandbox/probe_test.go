@@ -65,16 +65,20 @@ func beProbe(name string) int {
 	case "write overlay attributes":
 		return writeOverlayAttributes()
 	}
-	i := slices.IndexFunc(probes(), func(p probe) bool { return p.name == name })
-	if i < 0 {
-		fmt.Println("no such probe")
-		return 2
+	code := 1
+	for one := range strings.SplitSeq(name, ",") {
+		i := slices.IndexFunc(probes(), func(p probe) bool { return p.name == one })
+		if i < 0 {
+			fmt.Println("no such probe")
+			return 2
+		}
+		err := probes()[i].run()
+		fmt.Printf("%s: %v\n", one, err)
+		if err == nil {
+			code = 0
+		}
 	}
-	if err := probes()[i].run(); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return 0
+	return code
 }
 
 // probe is one way out. stops are the layers that stand in it: with all of them

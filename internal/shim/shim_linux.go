@@ -153,8 +153,10 @@ func lifeline() {
 // they are by default: the runtime sets back those that it had caught.
 func ignoreSignals() {
 	for sig := uintptr(1); sig < 65; sig++ {
-		switch unix.Signal(sig) { //nolint:exhaustive // two have a meaning here
-		case unix.SIGCHLD, unix.SIGURG: // children would not be waited for; the Go runtime's own
+		switch sig {
+		case uintptr(unix.SIGCHLD), uintptr(unix.SIGURG): // children would not be waited for; the Go runtime's own
+			continue
+		case 32, 33: // the C library's own, where there is one: it looks who sent them
 			continue
 		}
 		var now, ignore [4]uint64 // struct sigaction of the kernel: the handler comes first
