@@ -80,7 +80,7 @@ func documented(t *testing.T, text string) int64 {
 	n, err := strconv.ParseInt(strings.ReplaceAll(number, ",", ""), 10, 64)
 	require.NoError(t, err, text)
 	units := map[string]int64{
-		"": 1, "bytes": 1, "characters": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": 1e9, "min": 60e9, "h": 3600e9,
+		"": 1, "bytes": 1, "characters": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1e9, "min": 60e9, "h": 3600e9,
 	}
 	require.Contains(t, units, unit, text)
 	return n * units[unit]

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,6 +45,8 @@ type Process struct {
 	uppers  map[string]*os.File // by root
 	order   []string            // the roots of uppers, as the shim numbers them
 	stop    func() bool
+	ending  sync.Mutex        // never held across a wait
+	closed  bool              // the socket is, under ending
 	ended   bool              // nothing but the shim runs any more
 	locked  map[string]uint32 // by root and name, NUL between: the bits that the shim had to change
 }
@@ -338,7 +341,11 @@ func (p *Process) Kill() {
 		_ = p.shim.Kill()
 		return
 	}
-	_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_RDWR) // the shim kills all, then ends
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	if !p.closed { // its number may be somebody else's by now
+		_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_RDWR) // the shim kills all, then ends
+	}
 }
 
 // Wait waits until the program and everything that it started is gone. An error
@@ -384,7 +391,10 @@ func (p *Process) Close() error {
 	for _, f := range p.uppers {
 		_ = f.Close()
 	}
+	p.ending.Lock()
+	p.closed = true
 	_ = p.socket.Close()
+	p.ending.Unlock()
 	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ECHILD) {
 		err = nil
 	}
