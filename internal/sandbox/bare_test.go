@@ -117,21 +117,13 @@ func bareOnly(t *testing.T) {
 // bareRun runs a script with a root that it writes directly and one that it only
 // reads.
 func bareRun(t *testing.T, root, other, script string) (string, Exit, Reached) {
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	p, err := Start(context.Background(), "", Spec{
+	out, exit, p := finish(t, Spec{
 		Argv: []string{"sh", "-c", script}, Dir: root, Env: []string{"PATH=/usr/bin:/bin", "OTHER=" + other}, Require: Partial,
 		Roots: []Root{{Dir: root, View: Direct}, {Dir: other, View: Read}},
-	}, Stdio{Out: w, Err: w})
-	_ = w.Close()
-	require.NoError(t, err)
-	out, err := io.ReadAll(r)
-	require.NoError(t, err)
-	exit, err := p.Wait()
-	require.NoError(t, err)
+	})
 	require.NoError(t, p.Close())
 	require.NoDirExists(t, p.scratch)
-	return string(out), exit, p.Reached()
+	return out, exit, p.Reached()
 }
 
 // TestBareLevel: what is missing is told, and more than there is is refused.
@@ -207,25 +199,17 @@ func TestBareBreakout(t *testing.T) {
 	}
 	require.Greater(t, len(together), 80)
 	for _, names := range append([][]string{together}, chunks(alone)...) {
-		r, w, err := os.Pipe()
-		require.NoError(t, err)
-		sb, err := Start(context.Background(), "", Spec{
+		said, exit, sb := finish(t, Spec{
 			Argv: []string{exe}, Env: append([]string{probeEnv + "=" + strings.Join(names, ",")}, o.env...), System: append(System(), exe),
 			Roots: []Root{{Dir: o.root, View: Direct}}, Limits: probeLimits, Require: Partial,
-		}, Stdio{Out: w, Err: w})
-		_ = w.Close()
-		require.NoError(t, err)
-		said, err := io.ReadAll(r)
-		require.NoError(t, err)
-		exit, err := sb.Wait()
-		require.NoError(t, err)
+		})
 		require.NoError(t, sb.Close())
 		if names[0] == "fork bomb" && slices.ContainsFunc(sb.Reached().Missing, func(m string) bool { return strings.HasPrefix(m, "limit of processes: ") }) {
 			continue // the root user, where no control group can be had
 		}
 		require.Equal(t, 1, exit.Code, "it led out: %s", said)
 		for _, name := range names {
-			require.Contains(t, string(said), name+": ")
+			require.Contains(t, said, name+": ")
 		}
 	}
 }

@@ -22,20 +22,11 @@ func runIn(t *testing.T, root, script string) (*Process, string) {
 	upper, err := os.MkdirTemp(filepath.Dir(root), "upper")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, Discard(upper)) })
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	p, err := Start(context.Background(), "", Spec{
+	out, _, p := finish(t, Spec{
 		Argv: []string{"sh", "-c", script}, Dir: root, Env: []string{"PATH=/usr/bin:/bin"}, Require: Strict,
 		Roots: []Root{{Dir: root, View: Overlay, Upper: upper}},
-	}, Stdio{Out: w, Err: w})
-	_ = w.Close()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	out, err := io.ReadAll(r)
-	require.NoError(t, err)
-	_, err = p.Wait()
-	require.NoError(t, err)
-	return p, string(out)
+	})
+	return p, out
 }
 
 func newRoot(t *testing.T) string {

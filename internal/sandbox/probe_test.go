@@ -29,14 +29,14 @@ const probeEnv = "REMIT_TEST_PROBE"
 func TestMain(m *testing.M) {
 	Main()
 	if name := os.Getenv(probeEnv); name != "" {
-		os.Exit(beProbe(name))
+		unix.Exit(beProbe(name)) // without what a test binary does at its end: the race detector waits a second
 	}
 	if text, ok := os.LookupEnv(daemonsEnv); ok {
 		count, err := strconv.Atoi(strings.TrimSuffix(text, "+"))
 		if err != nil {
 			os.Exit(2)
 		}
-		os.Exit(beDaemons(count, strings.HasSuffix(text, "+")))
+		unix.Exit(beDaemons(count, strings.HasSuffix(text, "+")))
 	}
 	restrict()
 	os.Exit(m.Run())
@@ -161,13 +161,29 @@ func keepOutside(t *testing.T, key uintptr) {
 	}
 }
 
+// finish runs a program and returns what it wrote, once nothing of it runs any
+// more.
+func finish(t *testing.T, spec Spec) (said string, exit Exit, p *Process) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = r.Close() }()
+	p, err = Start(context.Background(), "", spec, Stdio{Out: w, Err: w})
+	_ = w.Close()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	exit, err = p.Wait()
+	require.NoError(t, err)
+	return string(text), exit, p
+}
+
 func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said string) {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	upper, err := os.MkdirTemp(o.dir, "upper")
-	require.NoError(t, err)
-	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	spec := Spec{
 		Argv: []string{exe}, Env: append([]string{probeEnv + "=" + p.name}, o.env...), Dir: "/", System: append(System(), exe),
@@ -182,17 +198,11 @@ func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said s
 	if len(without) == 0 {
 		spec.Require = Strict
 	}
-	sb, err := Start(context.Background(), "", spec, Stdio{Out: w, Err: w})
-	_ = w.Close()
-	require.NoError(t, err)
-	text, err := io.ReadAll(r)
-	require.NoError(t, err)
-	exit, err := sb.Wait()
-	require.NoError(t, err)
+	text, exit, sb := finish(t, spec)
 	require.NoError(t, sb.Close())
 	require.NoError(t, Discard(upper))
-	require.NotEqual(t, 2, exit.Code, string(text))
-	return exit.Code == 0, strings.TrimSpace(string(text))
+	require.NotEqual(t, 2, exit.Code, text)
+	return exit.Code == 0, strings.TrimSpace(text)
 }
 
 // TestBreakout tries every way out at the strictest level: none leads anywhere.

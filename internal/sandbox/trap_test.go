@@ -5,7 +5,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -27,20 +26,12 @@ import (
 func said(t *testing.T, spec Spec) string {
 	t.Helper()
 	needStrict(t)
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
 	if spec.Env == nil {
 		spec.Env = []string{"PATH=/usr/bin:/bin"}
 	}
-	p, err := Start(context.Background(), "", spec, Stdio{Out: w, Err: w})
-	_ = w.Close()
-	require.NoError(t, err)
-	out, err := io.ReadAll(r)
-	require.NoError(t, err)
-	_, err = p.Wait()
-	require.NoError(t, err)
+	text, _, p := finish(t, spec)
 	require.NoError(t, p.Close())
-	return string(out)
+	return text
 }
 
 func shell(script string) []string { return []string{"sh", "-c", script} }
@@ -285,17 +276,9 @@ func TestNetworkGranted(t *testing.T) {
 		"tcp connect": true, "udp send": true, "udp socket": true, "tcp v6 socket": true,
 		"raw": false, "packet": false, "netlink": false, "vsock": false, "abstract socket": false, "path socket outside": false,
 	} {
-		r, w, err := os.Pipe()
-		require.NoError(t, err)
-		p, err := Start(context.Background(), "", Spec{
+		text, exit, p := finish(t, Spec{
 			Argv: []string{exe}, Env: append([]string{probeEnv + "=" + name}, o.env...), System: append(System(), exe), Network: true, Require: Strict,
-		}, Stdio{Out: w, Err: w})
-		_ = w.Close()
-		require.NoError(t, err)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		exit, err := p.Wait()
-		require.NoError(t, err)
+		})
 		require.NoError(t, p.Close())
 		require.Equal(t, open, exit.Code == 0, "%s: %s", name, text)
 	}
