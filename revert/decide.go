@@ -42,15 +42,9 @@ func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
 // untold reports whether the last attempt to take a call back found a change whose
 // version only the lost answer to it would have told, and that nothing else tells.
 func (c *Call) untold() bool {
-	if c.Undo == nil || c.Undo.Reverted == nil {
-		return false
-	}
-	for _, r := range c.Undo.Reverted.Results {
-		if r.Outcome == UndoUnknown && slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() }) {
-			return true
-		}
-	}
-	return false
+	return c.Undo != nil && c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r Result) bool {
+		return r.Outcome == UndoUnknown && slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() })
+	})
 }
 
 // decideAbandoned decides a call that has no end because its process died.

@@ -102,6 +102,8 @@ allow contains "its token" if { input.access.action == "use"; input.access.resou
 	var summary struct{ Txn string }
 	require.NoError(t, json.Unmarshal([]byte(lines[3]), &summary))
 	command(0, "show", "--state", state, summary.Txn)
+	command(0, "diff", "--state", state, summary.Txn)
+	command(0, append([]string{"revert", "--preview", summary.Txn}, reach...)...)
 	command(6, "revert", "--state", state, summary.Txn) // without the file, the service is not reached
 	command(0, append([]string{"revert", summary.Txn}, reach...)...)
 	require.Empty(t, s.items)
