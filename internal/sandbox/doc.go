@@ -20,9 +20,20 @@
 // really had. A run that would have less than [Spec.Require] is refused before the
 // program starts; nothing is weakened in silence.
 //
+// Where user namespaces cannot be had nothing can be laid over a root. A run that
+// does not require the strict level then has Landlock, the filter of system calls,
+// limits and a folder of its own for temporary files, sees the host's names, and
+// writes into its roots themselves ([Direct]); what is missing is told. [Probe]
+// says which way a root gets, and why. Control groups are used where they are
+// delegated: to bound memory, if that is asked for, and to kill where no namespace
+// does.
+//
 // # The shim
 //
-// The shim is the running binary itself, started again: a program calls [Main]
-// first thing in main, or names a binary that does. Without one there is no
-// sandbox.
+// The shim is a binary that calls [Main] first thing in main: the running one,
+// started again, or one that the caller names as a [Shim], such as the remit
+// command. Without one there is no sandbox, level none, and [Start] says so. Its
+// code is package shim; a program imports internal/sandbox/first to have it run
+// before most of the program is initialised, which each start of a sandbox would
+// else wait for. Programs outside of this module call Main of ctxperm/process.
 package sandbox
