@@ -58,6 +58,9 @@ func (s *sending) effect(ctx context.Context) (Response, error) {
 	return resp, e.settle(ctx, resp)
 }
 
+// maxMembers bounds what is kept of a body to know it again.
+const maxMembers = 256
+
 // effecting is an effect whose record is durable.
 type effecting struct {
 	*sending
@@ -73,7 +76,7 @@ type effecting struct {
 func (s *sending) prepare(ctx context.Context) (e *effecting, err error) {
 	host := s.call.Config().Recorder.Host()
 	e = &effecting{sending: s, pre: unsent, inv: inverse{
-		Method: s.req.Method, URL: s.to.String(), Key: s.req.Key, Sent: host.Now(), Undo: s.req.Undo,
+		Method: s.req.Method, URL: s.to.resource.String(), Key: s.req.Key, Sent: host.Now(), Undo: s.req.Undo,
 	}}
 	e.x = exchange{method: s.req.Method, to: s.to, header: s.header.Clone(), body: s.req.Body}
 	if u := s.req.Undo; u != nil && !u.open() {
@@ -179,7 +182,7 @@ func (e *effecting) intend(ctx context.Context, blobs []revert.Blob) error {
 	change := revert.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
 	if e.item != nil {
 		change.Resource = e.item.resource.String()
-		if sent, err := canon.Canonicalize(e.req.Body, canon.DefaultLimits()); err == nil && len(sent) <= revert.InlineMax && e.item.resource == e.to.resource {
+		if sent := members(e.req.Body); len(sent) <= maxMembers && e.item.resource == e.to.resource {
 			e.inv.Holds = sent
 		}
 	} else {

@@ -66,8 +66,9 @@ type inverse struct {
 	Back   string    `json:"back,omitempty"` // where the way back is sent
 	Made   bool      `json:"made,omitempty"` // the item was made by an earlier change of the call, and is named by its answer
 	Media  string    `json:"media,omitempty"`
-	// Holds is what was sent, where what is there can be compared with it.
-	Holds json.RawMessage `json:"holds,omitempty"`
+	// Holds are digests of the members of what was sent, where what is there can be
+	// compared with it. What the policy redacts of a call must not be readable here.
+	Holds map[string]string `json:"holds,omitempty"`
 	// Again is the request where the service answers a repeated key.
 	Again *again `json:"again,omitempty"`
 	// Will is what a counter-change sends.
@@ -314,22 +315,29 @@ func (v version) is(t revert.Token) bool {
 
 // holds reports whether v is a JSON object that has every member of another one,
 // with the same values: whoever finds it may take it for what was sent.
-func (v version) holds(sent json.RawMessage) bool {
-	var all, some map[string]json.RawMessage
-	if !v.there || json.Unmarshal(v.body, &all) != nil || json.Unmarshal(sent, &some) != nil || len(some) == 0 {
-		return false
-	}
-	for name, value := range some {
-		a, err := canon.Canonicalize(all[name], canon.DefaultLimits())
-		if err != nil {
-			return false
-		}
-		b, err := canon.Canonicalize(value, canon.DefaultLimits())
-		if err != nil || string(a) != string(b) {
+func (v version) holds(sent map[string]string) bool {
+	have := members(v.body)
+	for name, digest := range sent {
+		if have[name] != digest {
 			return false
 		}
 	}
-	return true
+	return v.there && len(sent) > 0
+}
+
+// members are the digests of what a JSON object holds by name; none of anything else.
+func members(body []byte) map[string]string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(body, &all) != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for name, value := range all {
+		if text, err := canon.Canonicalize(value, canon.DefaultLimits()); err == nil {
+			out[name] = string(canon.Sum("remit/http-member/v1", []byte(name), text))
+		}
+	}
+	return out
 }
 
 // strong reports whether the service can check that nobody changed it meanwhile.
