@@ -62,6 +62,9 @@ func TestMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 	if slices.Contains(p.Reached().Group, "memory") {
+		for _, dir := range p.group.dirs {
+			require.NoDirExists(t, dir)
+		}
 		require.Equal(t, "killed", exit.Signal)
 		require.Equal(t, Strict, p.Reached().Level)
 		return

@@ -378,15 +378,12 @@ func (p *Process) Close() error {
 	}
 	p.Kill()
 	var err error
-	if p.ended { // what is left is the kernel's to clear away
-		go func() {
-			_, _ = p.shim.Wait()
-			p.group.remove()
-		}()
+	if p.ended && p.group == nil { // what is left is the kernel's to clear away
+		go func() { _, _ = p.shim.Wait() }()
 	} else {
 		_, err = p.shim.Wait()
 		p.group.kill()
-		p.group.remove()
+		p.group.remove() // this process may end next
 	}
 	for _, f := range p.uppers {
 		_ = f.Close()
