@@ -220,7 +220,8 @@ func (w *work) Commit(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	switch fate, err := w.file.Fate(ctx, w.mark); {
+	// Whoever gave up on the answer does not know it; the file does.
+	switch fate, err := w.file.Fate(context.WithoutCancel(ctx), w.mark); {
 	case err == nil && fate == engine.Committed:
 		return nil
 	case err == nil && fate == engine.Aborted:
