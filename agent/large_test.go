@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -30,13 +31,13 @@ func deep(levels int) any {
 // transaction goes on, and the journal holds and gives back what is within it.
 func TestLargeInputsAndOutputs(t *testing.T) {
 	ctx := context.Background()
-	const mib, kib = 1 << 20, 1 << 10
+	const kib, mib = 1 << 10, 1 << 20
 	size := func(_ context.Context, in string) (string, error) { return in, nil }
 	echo, err := tool.Create("echo", "", size, tool.Pure())
 	require.NoError(t, err)
-	shout, err := tool.Create("shout", "", func(context.Context, string) (string, error) { return strings.Repeat("x", 2*mib-100), nil }, tool.Pure())
+	shout, err := tool.Create("shout", "", func(context.Context, string) (string, error) { return strings.Repeat("x", 128*kib-100), nil }, tool.Pure())
 	require.NoError(t, err)
-	roar, err := tool.Create("roar", "", func(context.Context, string) (string, error) { return strings.Repeat("\x01", mib/2), nil }, tool.Pure())
+	roar, err := tool.Create("roar", "", func(context.Context, string) (string, error) { return strings.Repeat("\x01", 32*kib), nil }, tool.Pure())
 	require.NoError(t, err)
 	list, err := tool.FromSpec(tool.Spec{
 		Name: "list", EffectClass: revert.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
@@ -57,19 +58,19 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nallow contains \"pure\" if input.call.effect_class == \"pure\"\n"}})
-	rt := newRuntime(t, agent.Tools(echo, shout, roar, list, tower), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{Input: mib, Output: 2 * mib}))
+	rt := newRuntime(t, agent.Tools(echo, shout, roar, list, tower), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{Input: 64 * kib, Output: 128 * kib}))
 	tx := begin(t, newSession(t, rt))
-	grows := `{"of":[` + strings.Repeat("1e38,", 64*kib) + `1]}` // 5 bytes that are 39 in canonical form
+	grows := `{"of":[` + strings.Repeat("1e38,", 4*kib) + `1]}` // 5 bytes that are 39 in canonical form
 	for _, tc := range []struct {
 		name, tool string
 		input      any
 		want       tool.Status
 		why        string
 	}{
-		{"as large as it may be", "echo", strings.Repeat("y", mib-2), tool.StatusDone, ""},
-		{"one byte more", "echo", strings.Repeat("y", mib-1), tool.StatusInvalid, "the input: invalid JSON at the top: the document is larger than the limit of 1048576 bytes"},
-		{"by its escapes", "echo", strings.Repeat("\x01", 200*kib), tool.StatusInvalid, "larger than the limit of 1048576 bytes"},
-		{"in its canonical form", "list", json.RawMessage(grows), tool.StatusInvalid, "larger than the limit of 1048576 bytes"},
+		{"as large as it may be", "echo", strings.Repeat("y", 64*kib-2), tool.StatusDone, ""},
+		{"one byte more", "echo", strings.Repeat("y", 64*kib-1), tool.StatusInvalid, "the input: invalid JSON at the top: the document is larger than the limit of 65536 bytes"},
+		{"by its escapes", "echo", strings.Repeat("\x01", 12*kib), tool.StatusInvalid, "larger than the limit of 65536 bytes"},
+		{"in its canonical form", "list", json.RawMessage(grows), tool.StatusInvalid, "larger than the limit of 65536 bytes"},
 		{"as deep as it may be", "list", json.RawMessage(`{"of":` + strings.Repeat("[", 119) + strings.Repeat("]", 119) + `}`), tool.StatusDone, ""},
 		{"one level more", "list", json.RawMessage(`{"of":` + strings.Repeat("[", 120) + strings.Repeat("]", 120) + `}`), tool.StatusInvalid, "nested deeper than the limit of 120"},
 		{"one level more, of Go values", "list", tool.Args{"of": deep(120)}, tool.StatusInvalid, "nested deeper than the limit of 120"},
@@ -77,7 +78,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 		{"a deep result", "tower", "120", tool.StatusDone, ""},
 		{"a deeper one", "tower", "121", tool.StatusFailed, "nested deeper than the limit of 120"},
 		{"a large result", "shout", "", tool.StatusDone, ""},
-		{"a result over the limit", "roar", "", tool.StatusFailed, "the tool's result has 3145739 bytes; the limit is 2097152"},
+		{"a result over the limit", "roar", "", tool.StatusFailed, "the tool's result has 196619 bytes; the limit is 131072"},
 		{"and what comes after", "echo", "hello", tool.StatusDone, ""},
 	} {
 		out, _ := tx.Invoke(ctx, tc.tool, tc.input)
@@ -90,7 +91,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	all, err := revert.Load(ctx, j, tx.ID())
 	require.NoError(t, err)
 	require.Len(t, all.Calls, 13)
-	require.Len(t, all.Calls[10].Done.Output, 2*mib-100+len(`{"text":""}`))
+	require.Len(t, all.Calls[10].Done.Output, 128*kib-100+len(`{"text":""}`))
 
 	_, err = agent.New(quiet(), agent.Limits(tool.Limits{Depth: 121}))
 	require.ErrorContains(t, err, "121 levels; at most 120")
@@ -98,18 +99,19 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 		_, err := agent.New(quiet(), agent.Limits(l))
 		require.ErrorContains(t, err, "51380224 bytes; at most 50331648 can be kept in a record")
 	}
-	// A record holds the largest input that there can be.
-	most := tool.Limits{}
-	if os.Getenv("REMIT_LONG") != "" {
-		most = tool.Limits{Input: 48 * mib, Output: 48 * mib}
+	// A record holds the largest input, and the largest output, that there can be.
+	usual := tool.Limits{}.WithDefaults()
+	require.LessOrEqual(t, max(usual.Input, usual.Output)+8*mib, canon.DefaultLimits().Bytes)
+	if os.Getenv("REMIT_LONG") == "" {
+		return
 	}
-	hush, err := tool.Create("quiet", "", func(context.Context, string) (string, error) { return "", nil }, tool.Pure())
-	require.NoError(t, err)
-	rt = newRuntime(t, agent.Tools(hush), agent.Policy(e), agent.Limits(most))
-	tx = begin(t, newSession(t, rt))
-	_, err = tx.Invoke(ctx, "quiet", strings.Repeat("y", most.WithDefaults().Input-2))
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit(ctx))
+	for _, most := range []tool.Limits{{}, {Input: 48 * mib, Output: 48 * mib}} {
+		rt = newRuntime(t, agent.Tools(echo), agent.Policy(e), agent.Limits(most))
+		tx = begin(t, newSession(t, rt))
+		_, err = tx.Invoke(ctx, "echo", strings.Repeat("y", most.WithDefaults().Input-100))
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit(ctx))
+	}
 }
 
 // TestReasonsMadeOfWhatIsAsked: a rule that repeats what it was asked about makes no
@@ -130,13 +132,13 @@ hint contains x if some x in input.call.args.of
 	rt := newRuntime(t, agent.Tools(talk), agent.Policy(e))
 	tx := begin(t, newSession(t, rt))
 	var of []string
-	for i := range 200 {
-		of = append(of, strings.Repeat(string(rune('a'+i%26)), 60_000)+string(rune('a'+i/26)))
+	for i := range 120 {
+		of = append(of, strings.Repeat(string(rune('a'+i%26)), 20_000)+string(rune('a'+i/26)))
 	}
 	out, err := tx.Invoke(ctx, "talk", tool.Args{"of": of})
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.Len(t, out.Decision.Reasons, 101)
-	require.Equal(t, "and 100 more", out.Decision.Reasons[100].Text)
+	require.Equal(t, "and 20 more", out.Decision.Reasons[100].Text)
 	require.Len(t, out.Decision.Hints, 100)
 	require.Less(t, len(out.Decision.Reasons[0].Text), 17<<10)
 	_, err = tx.Invoke(ctx, "talk", tool.Args{"of": []string{}})
