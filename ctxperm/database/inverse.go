@@ -152,6 +152,10 @@ func keyText(cell string) string {
 	switch cell[0] {
 	case 't':
 		text = "'" + text + "'"
+	case 'r':
+		if !strings.ContainsAny(text, ".eIN") {
+			text += ".0"
+		}
 	case 'b', 'x':
 		text = string(cell[0]) + "'" + text + "'"
 	}

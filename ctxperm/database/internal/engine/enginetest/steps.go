@@ -13,7 +13,8 @@ import (
 
 // ending is a context that ends when it is looked at for the n-th time.
 type ending struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one
+
 	mu   sync.Mutex // never held across a wait
 	left int
 	end  chan struct{}
