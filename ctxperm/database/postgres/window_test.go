@@ -1,0 +1,31 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestWindow: pages follow each other, and what is too large says so.
+func TestWindow(t *testing.T) {
+	w := newWorld(t, users)
+	tx := w.begin()
+	out, err := tx.Invoke(t.Context(), "sql_query", tool.Args{"database": "main", "sql": "SELECT generate_series(1, 200)", "max_rows": 120, "page": 2})
+	require.NoError(t, err)
+	require.Len(t, rowsOf(t, out), 80)
+	require.Contains(t, string(out.Output), `"has_more":false`)
+	out, err = tx.Invoke(t.Context(), "sql_query", tool.Args{"database": "main", "sql": "SELECT repeat('x', 400000) FROM generate_series(1, 9)"})
+	require.NoError(t, err)
+	require.Len(t, rowsOf(t, out), 2)
+	require.Contains(t, string(out.Output), `"has_more":true`)
+	require.Contains(t, w.call(tx, "sql_query", "SELECT repeat('x', 2000000)").Error.Why, "the limit is")
+	out, _ = tx.Invoke(t.Context(), "sql_query", tool.Args{"database": "main", "sql": "SELECT 1", "params": map[string]any{"a": 1}})
+	require.Contains(t, out.Error.Why, "by position")
+	out, err = tx.Invoke(t.Context(), "sql_execute", tool.Args{"database": "main", "sql": "UPDATE users SET name = repeat('y', 600000) RETURNING name", "max_rows": 2})
+	require.NoError(t, err)
+	require.Len(t, rowsOf(t, out), 1)
+	_, err = tx.Revert(t.Context())
+	require.NoError(t, err, "images that are kept beside the record")
+}
