@@ -11,7 +11,7 @@ GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Of one package's tests, not of all of them.
-TIMEOUT   ?= 15m
+TIMEOUT   ?= 30m
 BENCH     ?=
 ARGS      ?=
 
