@@ -156,14 +156,17 @@ func ignoreSignals() {
 		switch sig {
 		case uintptr(unix.SIGCHLD), uintptr(unix.SIGURG): // children would not be waited for; the Go runtime's own
 			continue
-		case 32, 33: // the C library's own, where there is one: it looks who sent them
-			continue
 		}
-		var now, ignore [4]uint64 // struct sigaction of the kernel: the handler comes first
-		ignore[0] = 1             // SIG_IGN
+		var now, then [4]uint64 // struct sigaction of the kernel: the handler comes first
 		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
-		if errno == 0 && now[0] > 1 {
-			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+		// The C library's own, where there is one, looks who sent them. What glibc's
+		// posix_spawn starts, as make does, finds them ignored, and so would the program.
+		own := sig == 32 || sig == 33
+		if !own {
+			then[0] = 1 // SIG_IGN
+		}
+		if errno == 0 && (own && now[0] == 1 || !own && now[0] > 1) {
+			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&then)), 0, 8, 0, 0)
 		}
 	}
 }
