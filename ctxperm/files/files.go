@@ -164,18 +164,9 @@ func (f *Files) hold(ctx context.Context, accesses []perm.ResourceAccess) (ctxpe
 	if err != nil {
 		return ctxperm.Permit{}, err
 	}
-	var texts []string
-	for _, a := range accesses {
-		if !a.Action.Observes() {
-			texts = append(texts, a.Resource)
-		}
-	}
-	slices.Sort(texts)
-	for _, text := range slices.Compact(texts) {
-		if err := p.Turn(ctx, text); err != nil {
-			p.End()
-			return ctxperm.Permit{}, err
-		}
+	if err := turns(ctx, p, accesses); err != nil {
+		p.End()
+		return ctxperm.Permit{}, err
 	}
 	return p, nil
 }
