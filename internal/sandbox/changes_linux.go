@@ -55,14 +55,16 @@ func openBelow(upper *os.File, name string, flags uint64) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// written walks an upper folder.
+// written walks an upper folder. The overlay notes only at the topmost of the
+// folders that took a place which of them begin empty.
 func written(upper *os.File) (all []Written, err error) {
-	var walk func(name string) error
-	walk = func(name string) error {
+	var walk func(name string, replaced bool) error
+	walk = func(name string, replaced bool) error {
 		w, err := look(upper, name)
 		if err != nil {
 			return err
 		}
+		w.Replaced = w.Kind == Folder && (w.Replaced || replaced)
 		all = append(all, w)
 		if w.Kind != Folder {
 			return nil
@@ -72,13 +74,13 @@ func written(upper *os.File) (all []Written, err error) {
 			return err
 		}
 		for _, n := range names {
-			if err := walk(path.Join(name, n)); err != nil {
+			if err := walk(path.Join(name, n), w.Replaced); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return all, walk(".")
+	return all, walk(".", false)
 }
 
 func readNames(upper *os.File, name string) ([]string, error) {

@@ -67,6 +67,7 @@ func TestChanges(t *testing.T) {
 		{"write", "printf new > a", ". folder; a file 644 3 copied"},
 		{"create", "printf 1 > n; mkdir -p p/q; printf 22 > p/q/r", ". folder; n file 644 1; p folder; p/q folder; p/q/r file 644 2"},
 		{"delete", "rm a link; rm -r d", ". folder; a deleted; d deleted; link deleted"},
+		{"replace nested folders", "rm -r d; mkdir -p d/e; printf z > d/e/z", ". folder; d folder replaced; d/e folder replaced; d/e/z file 644 1"},
 		{"replace a folder", "rm -r d; mkdir d; printf z > d/z", ". folder; d folder replaced; d/z file 644 1"},
 		{"replace a file by a folder", "rm a; mkdir a", ". folder; a folder replaced"},
 		{"replace a folder by a link", "rm -r d; ln -s b d", ". folder; d link -> b"},
