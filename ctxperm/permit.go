@@ -75,8 +75,12 @@ func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...re
 		return nil, err
 	}
 	defer leave()
+	written := make(map[string]bool, len(p.accesses)) // a program's changes are many
+	for _, a := range p.accesses {
+		written[a.Resource] = written[a.Resource] || !a.Action.Observes()
+	}
 	for _, c := range changes {
-		if !p.writes(c.Resource) {
+		if !written[c.Resource] {
 			return nil, fmt.Errorf("change of %s: %w: the permit was not given for it", c.Resource, ErrDenied)
 		}
 	}

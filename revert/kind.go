@@ -203,6 +203,12 @@ type Asked struct {
 	Digest      string          `json:"digest"`         // of the ask; an answer names it
 	Nest        string          `json:"nest,omitempty"` // the nested transaction that the call is in
 	Expires     time.Time       `json:"expires"`        // UTC; later answers count as none
+	// Purpose is "apply" where the call's program has run, and waits with what it
+	// wants to change; Preview shows that, and Approval is who approved before that
+	// the program runs.
+	Purpose  string    `json:"purpose,omitempty"`
+	Preview  string    `json:"preview,omitempty"`
+	Approval *Approval `json:"approval,omitempty"`
 }
 
 // Answered is what somebody said to an asked call. Anybody may write it, so it
@@ -236,6 +242,8 @@ type Started struct {
 	Right       []Access        `json:"right"`  // what taking it back may touch
 	Decision    json.RawMessage `json:"decision"`
 	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
+	// Previewed is who approved what the call's program wanted to change.
+	Previewed *Approval `json:"previewed,omitempty"`
 
 	Nest   string                 `json:"nest,omitempty"`   // the nested transaction that the call is in
 	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to sums of its session

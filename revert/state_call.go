@@ -69,6 +69,11 @@ func (t *Txn) proceed(c *Call, r Record) error {
 		return t.takesMore(r)
 	case *Started:
 		c.Phase, c.Started, c.Began = PhaseStarted, b, r.At
+	case *Asked:
+		if b.Purpose == "" || c.Asked.Purpose != "" {
+			return fmt.Errorf("%s of call %s, which waits for an answer", r.Kind, r.Call)
+		}
+		c.Asked, c.Answered = b, nil // its program has run, and it waits again
 	case *Denied:
 		c.Phase, c.Denied, c.Ended = PhaseDenied, b, r.At
 	default:

@@ -2,8 +2,8 @@ package tool
 
 import (
 	"context"
-	"slices"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -33,29 +33,109 @@ func termsOf(d perm.Decision) line.Terms {
 // program has ended, and nothing that it did is real yet, so somebody can be asked
 // and take their time; they see the difference.
 func (l *Line) changeGate(p permitted) line.ChangeGate {
-	required := p.terms().Requires
-	return func(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) (*revert.Approval, error) {
-		a := p.admitted
-		a.program = facts
-		for _, access := range accesses {
-			if !a.bound.Allows(access) {
+	return func(ctx context.Context, w line.Wanted) (*revert.Approval, error) {
+		p := p
+		p.program = w.Facts
+		for _, access := range w.Accesses {
+			if !p.bound.Allows(access) {
 				why := "the tool does not declare that it needs to " + access.String()
 				return nil, &line.DeniedError{Access: access, Stage: "grant", Why: why}
 			}
 		}
-		d, err := l.decide(ctx, a, accesses, true)
+		d, err := l.decide(ctx, p.admitted, w.Accesses, true)
 		if err != nil {
 			return nil, err
 		}
-		var approval *revert.Approval
-		if d.Effect() == perm.Ask || slices.Contains(append(required, termsOf(d).Requires...), "preview") {
-			a.preview = preview()
-			if approval = l.recalled(ctx, a, accesses, d); approval == nil {
-				if approval, err = l.approve(ctx, a, accesses, d); err != nil {
-					return nil, err
-				}
-			}
+		p.decision = d
+		approval, err := l.previewed(ctx, p, w)
+		if err != nil {
+			return nil, err
 		}
-		return approval, l.label(ctx, a, accesses[0], d)
+		return approval, l.label(ctx, p.admitted, w.Accesses[0], d)
 	}
+}
+
+// previewed has somebody approve what a program wants to change, where the policy
+// asks for it. What must be seen is not approved by what was said of other calls.
+func (l *Line) previewed(ctx context.Context, p permitted, w line.Wanted) (*revert.Approval, error) {
+	asks, shown := p.decision.Effect() == perm.Ask, w.Terms.And(termsOf(p.decision)).Demands("preview")
+	waited := p.waitedWithChanges()
+	if !asks && !shown && !waited {
+		return nil, nil
+	}
+	p.preview = w.Preview()
+	if waited {
+		return l.answered(p, w.Accesses)
+	}
+	if !shown {
+		if approval := l.recalled(ctx, p.admitted, w.Accesses, p.decision); approval != nil {
+			return approval, nil
+		}
+	}
+	if l.p.Approver != nil || !l.p.Wait {
+		return l.approve(ctx, p.admitted, w.Accesses, p.decision)
+	}
+	if err := l.unkept(p.admitted, w.Accesses[0], p.decision, true, false); err != nil {
+		return nil, err
+	}
+	return nil, &waitingError{permitted: p, asked: w.Accesses}
+}
+
+// waitedWithChanges reports whether the call has run before, and waited with what its
+// program wanted to change. Nothing of that was kept: it runs again, and must want
+// the same.
+func (a admitted) waitedWithChanges() bool {
+	return a.resume != nil && a.resume.Asked.Purpose == string(perm.PurposeApply)
+}
+
+// answered looks whether what a program wants to change now is what somebody
+// approved.
+func (l *Line) answered(p permitted, asked []perm.ResourceAccess) (*revert.Approval, error) {
+	approval, waiting, why := l.answer(p, l.question(p.admitted, asked, p.decision))
+	if waiting {
+		why = "nobody has approved it"
+	}
+	if why != "" {
+		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why}
+	}
+	return approval, nil
+}
+
+// waitingError ends a call whose program wants to change what somebody must see, who
+// is not there.
+type waitingError struct {
+	permitted
+	asked []perm.ResourceAccess
+}
+
+func (e *waitingError) Error() string { return "somebody must approve it: " + reasonText(e.decision) }
+
+// suspend lets a call wait whose program has run and wants to change something. What
+// the program wrote is gone. A call that did more than its program did has left
+// something behind, and cannot wait.
+func (l *Line) suspend(ctx context.Context, i intended, w *waitingError) *Outcome {
+	if i.live.Pending() != nil {
+		return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
+	}
+	why := "somebody must approve it, nobody is there to ask, and a call that has done more than run its program cannot wait: " + reasonText(w.decision)
+	return l.failed(ctx, i, mishap{err: &line.DeniedError{Access: w.asked[0], Stage: "approver", Decision: w.decision, Why: why}})
+}
+
+// goesOn lets a call run again that waited with what its program wanted to change,
+// once somebody has approved that. What was approved before the program ran counts
+// still, where it is still what is asked.
+func (l *Line) goesOn(p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
+	before := p.resume.Asked.Approval
+	_, waiting, why := l.answer(p, ctxperm.Ask{Digest: p.resume.Asked.Digest})
+	if why == "" && p.decision.Effect() == perm.Ask && (before == nil || before.Digest != l.question(p.admitted, asked, p.decision).Digest) {
+		why = p.changedSince()
+	}
+	switch {
+	case why != "":
+		return p, nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why}
+	case waiting:
+		return p, l.stillWaiting(p), nil
+	}
+	p.approval = before
+	return p, nil, nil
 }

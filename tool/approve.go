@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -11,6 +12,20 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
+
+// approved has somebody approve the call before it runs: by what they said before of
+// calls to come, by an answer to the question that it waited with, or now.
+func (l *Line) approved(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
+	if p.approval = l.recalled(ctx, p.admitted, asked, p.decision); p.approval != nil {
+		return p, nil, nil
+	}
+	if p.resume != nil || (l.p.Approver == nil && l.p.Wait) {
+		p, end := l.suspended(ctx, p, asked)
+		return p, end, nil
+	}
+	p.approval, err = l.approve(ctx, p.admitted, asked, p.decision)
+	return p, nil, err
+}
 
 // approve asks the approver. The answer is bound to everything that was shown,
 // and the requesting principal cannot give it.
@@ -95,9 +110,12 @@ func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision
 	for _, access := range asked {
 		parts = append(parts, []byte(access.String()))
 	}
-	if a.preview != "" {
+	if a.program != nil {
 		ask.Preview = a.veil.text(a.preview)
 		parts = append(parts, []byte("preview"), []byte(a.preview))
+		for _, c := range a.program { // also what is too long to be shown
+			parts = append(parts, []byte(c.Kind), []byte(c.Before), []byte(c.After))
+		}
 	}
 	ask.Digest = string(canon.Sum("remit/ask/v1", parts...))
 	return ask
@@ -112,15 +130,27 @@ func (l *Line) suspended(ctx context.Context, p permitted, asked []perm.Resource
 	}
 	approval, waiting, why := l.answer(p, ask)
 	if waiting {
-		out := l.outcome(p, StatusPending)
-		out.Error = pendingProblem(p)
-		return p, out.withText()
+		return p, l.stillWaiting(p)
 	}
 	if why != "" {
 		return p, l.denied(ctx, p, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why})
 	}
 	p.approval = approval
 	return p, nil
+}
+
+func (l *Line) stillWaiting(p permitted) *Outcome {
+	out := l.outcome(p, StatusPending)
+	out.Error = pendingProblem(p)
+	return out.withText()
+}
+
+// changedSince says why an answer does not fit.
+func (a admitted) changedSince() string {
+	if a.program != nil {
+		return "what the program would change now is not what was asked about: it does something else each time, or the tool, the policy, the input or the files have changed since"
+	}
+	return "what was asked is not what would run now: the tool, the policy or the input has changed since"
 }
 
 // stands looks at a call that waited and that the policy allows by now. What
@@ -142,7 +172,7 @@ func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, 
 	case answered != nil && !answered.Approved:
 		return nil, false, "refused by " + nobody(answered.By) + ": " + answered.Why
 	case asked.Digest != ask.Digest:
-		return nil, false, "what was asked is not what would run now: the tool, the policy or the input has changed since"
+		return nil, false, p.changedSince()
 	case l.p.Host.Now().After(asked.Expires):
 		return nil, false, "nobody approved it in time"
 	case answered == nil:
@@ -166,6 +196,10 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
 			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked),
 		}
+		if p.program != nil {
+			body.Purpose, body.Approval = string(perm.PurposeApply), p.approval
+			body.Preview = strings.ToValidUTF8(ask.Preview, "\uFFFD")
+		}
 		for _, a := range ask.Accesses {
 			body.Access = append(body.Access, accessText(a))
 		}
@@ -179,8 +213,16 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 }
 
 func pendingProblem(p permitted) *Problem {
-	return &Problem{
+	out := &Problem{
 		What: "the call waits for approval", Why: reasonText(p.decision),
 		Fix: "somebody else approves it: remit approve " + p.id + "; then it goes on: remit resume " + p.id,
 	}
+	if p.program != nil || p.waitedWithChanges() {
+		out.Why = "somebody must see what its program wants to change"
+		if p.decision.Effect() == perm.Ask {
+			out.Why += ": " + reasonText(p.decision)
+		}
+		out.Fix = "somebody else looks at it: remit show " + p.id + "; approves it: remit approve " + p.id + "; then the program runs again: remit resume " + p.id
+	}
+	return out
 }

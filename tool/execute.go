@@ -60,6 +60,10 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	if err != nil {
 		i.live.Abort(settleCtx)
+		var waits *waitingError
+		if errors.As(err, &waits) {
+			return executed{}, l.suspend(settleCtx, i, waits)
+		}
 		return executed{}, l.failed(settleCtx, i, mishap{err: err, cause: cause, running: !over})
 	}
 	return e, nil

@@ -225,6 +225,9 @@ func (l *Line) run(ctx context.Context, permitted permitted, back func()) Outcom
 	defer l.turns.Leave(intended.id)
 	executed, end := l.execute(ctx, intended)
 	if end != nil {
+		if end.Status == StatusPending {
+			back() // it runs another time
+		}
 		return *end
 	}
 	settled, end := l.settle(ctx, executed)

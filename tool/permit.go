@@ -44,24 +44,18 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	if err == nil {
 		err = l.unkept(a, asked[0], decision, waits, p.held)
 	}
-	if err == nil && decision.Effect() == perm.Ask {
-		p.approval = l.recalled(ctx, a, asked, decision)
-	}
-	if err == nil && decision.Effect() == perm.Ask && p.approval == nil {
-		if a.resume != nil || (l.p.Approver == nil && l.p.Wait) {
-			p, end := l.suspended(ctx, p, asked)
-			if end != nil {
-				return p, end
-			}
-			if err := l.label(ctx, a, asked[0], decision); err != nil {
-				return p, l.denied(ctx, p, err)
-			}
-			return p, nil
-		}
-		p.approval, err = l.approve(ctx, a, asked, decision)
-	}
-	if err == nil && a.resume != nil && p.approval == nil {
+	var end *Outcome
+	switch {
+	case err != nil:
+	case p.waitedWithChanges():
+		p, end, err = l.goesOn(p, asked)
+	case decision.Effect() == perm.Ask:
+		p, end, err = l.approved(ctx, p, asked)
+	case a.resume != nil:
 		err = l.stands(p, asked)
+	}
+	if end != nil {
+		return p, end
 	}
 	if err == nil {
 		err = l.label(ctx, a, asked[0], decision)

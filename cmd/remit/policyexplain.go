@@ -137,6 +137,9 @@ func (r recordedAsk) notes(x explained) (notes []string) {
 	if r.redacted {
 		notes = append(notes, "the policy redacted a part of what was given: rules see (hidden) there")
 	}
+	if r.request.Purpose == perm.PurposeApply {
+		notes = append(notes, "it is about what the call's program wants to change; input.changes is not on the record and is taken as none")
+	}
 	for _, c := range x.Rules {
 		for _, s := range c.Saw {
 			if strings.HasPrefix(s.Path, "input.session.tools") || strings.HasPrefix(s.Path, "input.session.recent") || strings.HasPrefix(s.Path, "input.call.batch") {
@@ -244,6 +247,9 @@ func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, er
 		}
 	case c.Asked != nil:
 		ask.request.Call.Args, accesses, raw, ask.pending = c.Asked.Input, c.Asked.Access, c.Asked.Decision, c.Phase == revert.PhasePending
+		if c.Asked.Purpose != "" {
+			ask.request.Purpose = perm.Purpose(c.Asked.Purpose)
+		}
 	default:
 		return ask, nil, &problem{code: exitUsage, what: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), why: "it was refused before: remit show says why"}
 	}

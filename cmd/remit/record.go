@@ -190,8 +190,10 @@ type callRecord struct {
 	Access      []revert.Access            `json:"access"`
 	Refused     *refusedRecord             `json:"refused,omitempty"` // by what the call asked while it ran
 	Approval    *revert.Approval           `json:"approval"`
-	Expires     *time.Time                 `json:"expires,omitempty"`  // of one that waits: later answers do not count
-	Answered    *revert.Answered           `json:"answered,omitempty"` // of one that waits: the newest answer, which counts when it goes on
+	Previewed   *revert.Approval           `json:"previewed,omitempty"` // who approved what its program wanted to change
+	Preview     string                     `json:"preview,omitempty"`   // of one that waits with that
+	Expires     *time.Time                 `json:"expires,omitempty"`   // of one that waits: later answers do not count
+	Answered    *revert.Answered           `json:"answered,omitempty"`  // of one that waits: the newest answer, which counts when it goes on
 	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
 	Output      json.RawMessage            `json:"output"`
 	Verdicts    []revert.Verified          `json:"verdicts"`
@@ -238,7 +240,7 @@ func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Regist
 		}
 	case c.Asked != nil:
 		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
-		r.Expires, r.Answered = &c.Asked.Expires, c.Answered
+		r.Expires, r.Answered, r.Approval, r.Preview = &c.Asked.Expires, c.Answered, c.Asked.Approval, c.Asked.Preview
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why
 	}
@@ -258,7 +260,7 @@ func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Regist
 
 func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
 	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
-	r.Confinement, r.Access, r.Approval, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Redacted
+	r.Confinement, r.Access, r.Approval, r.Previewed, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Previewed, s.Redacted
 	return s.Decision
 }
 

@@ -132,6 +132,16 @@ func undoneIn(t *revert.Txn, is func(*revert.Undo) bool) []*revert.Call {
 	return out
 }
 
+func approvalWords(a *revert.Approval) string {
+	if a == nil {
+		return ""
+	}
+	if a.Grant != "" {
+		return "by " + a.By + ", for calls to come: " + a.Grant
+	}
+	return "by " + a.By
+}
+
 func (p paint) record(w io.Writer, c callRecord) {
 	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.mark(tool.Status(c.Status)), p.bold(c.Call), printable(c.Tool), strings.ReplaceAll(c.Status, "_", " "))
 	row := func(name, text string) {
@@ -163,17 +173,16 @@ func (p paint) record(w io.Writer, c callRecord) {
 	if c.Expires != nil {
 		row("waits", "for an answer until "+c.Expires.Local().Format("2006-01-02 15:04:05"))
 	}
+	if c.Preview != "" {
+		row("wants", "to change:")
+		p.patch(w, c.Preview)
+	}
 	if c.Answered != nil {
 		said := map[bool]string{true: "approved", false: "refused"}[c.Answered.Approved] + " by " + c.Answered.By
 		row("answer", strings.TrimSuffix(said+": "+c.Answered.Why, ": "))
 	}
-	if c.Approval != nil {
-		by := "by " + c.Approval.By
-		if c.Approval.Grant != "" {
-			by += ", for calls to come: " + c.Approval.Grant
-		}
-		row("approved", by)
-	}
+	row("approved", approvalWords(c.Approval))
+	row("looked at", approvalWords(c.Previewed))
 	if c.Refused != nil {
 		row("refused", c.Refused.Action+" "+c.Refused.Resource)
 		if c.Refused.Decision != nil {

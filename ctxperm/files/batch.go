@@ -178,11 +178,19 @@ func (b *Batch) Len() (n int) {
 	return n
 }
 
+// mostPreview is how many bytes somebody is shown who is asked. What comes after them
+// is named.
+const mostPreview = 1 << 20
+
 // preview shows all of it as a patch, for whoever is asked.
 func (b *Batch) preview(ctx context.Context) string {
 	var text strings.Builder
 	for _, s := range b.shares {
 		for i, in := range s.intents {
+			if text.Len() >= mostPreview {
+				_, _ = fmt.Fprintf(&text, "%s of %q, which is not shown: there is too much before it\n", in.change.Kind, in.change.Resource)
+				continue
+			}
 			d, err := s.delta(in, s.altered[i])
 			if err == nil {
 				var t diff.Text

@@ -72,7 +72,7 @@ func (d *Driver) spec(h *handle, cmd Cmd) (sandbox.Spec, error) {
 		Argv: slices.Clone(cmd.Argv), Env: cmd.environment(d), Dir: filepath.Join(dir, filepath.FromSlash(cmd.Dir)),
 		Roots: h.view.roots, Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
 	}
-	if slices.Contains(h.call.Terms().Requires, "sandbox") {
+	if h.call.Terms().Demands("sandbox") {
 		s.Require = sandbox.Strict
 	}
 	return s, h.upper(s.Roots)

@@ -40,9 +40,19 @@ func (t Terms) And(o Terms) Terms {
 	return Terms{Masks: add(t.Masks, o.Masks), Requires: add(t.Requires, o.Requires)}
 }
 
-// ChangeGate decides all that a program wants to change at once: the accesses, in
-// the order of facts, and how the difference reads for whoever is asked.
-type ChangeGate func(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) (*revert.Approval, error)
+// Demands reports whether a decision requires something of the call.
+func (t Terms) Demands(what string) bool { return slices.Contains(t.Requires, what) }
+
+// Wanted is all that a program that has run wants to change.
+type Wanted struct {
+	Accesses []perm.ResourceAccess
+	Facts    []perm.ChangeFacts // in the order of Accesses
+	Terms    Terms              // of what was decided about the call so far
+	Preview  func() string      // the difference, for whoever is asked
+}
+
+// ChangeGate decides what a program wants to change, all of it at once.
+type ChangeGate func(ctx context.Context, w Wanted) (*revert.Approval, error)
 
 // Handle is what a permit opened and what must be finished with its call.
 type Handle interface {
@@ -320,13 +330,13 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	err := error(&DeniedError{Access: accesses[0], Stage: "policy", Why: "nobody decides here what a program may change"})
 	if c.cfg.Changes != nil {
 		if err = c.cfg.Recorder.Host().Point(ctx, "line.changes"); err == nil {
-			approval, err = c.cfg.Changes(ctx, accesses, facts, preview)
+			approval, err = c.cfg.Changes(ctx, Wanted{accesses, facts, c.Terms(), preview})
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if approval != nil && c.started != nil {
-		c.started.Approval = approval // nothing was recorded before: these are the call's first changes
+		c.started.Previewed = approval // nothing was recorded before: these are the call's first changes
 	}
 	c.mark(err, accesses[0])
 	return err

@@ -92,15 +92,18 @@ func TestChangesOfAProgram(t *testing.T) {
 	require.NotNil(t, c.Refused())
 
 	cfg := newCall(t, hosttest.New(2)).Config()
-	cfg.Changes = func(_ context.Context, asked []perm.ResourceAccess, _ []perm.ChangeFacts, show func() string) (*revert.Approval, error) {
-		require.Equal(t, write, asked)
-		require.Equal(t, "diff", show())
+	cfg.Changes = func(_ context.Context, w line.Wanted) (*revert.Approval, error) {
+		require.Equal(t, write, w.Accesses)
+		require.Equal(t, "diff", w.Preview())
+		require.True(t, w.Terms.Demands("preview"))
+		require.False(t, w.Terms.Demands("sandbox"))
 		return &revert.Approval{By: "somebody"}, nil
 	}
 	cfg.Terms = line.Terms{Masks: []string{"m"}, Requires: []string{"preview"}}
 	c = line.New(cfg)
 	require.NoError(t, c.AuthorizeChanges(t.Context(), write, nil, func() string { return "diff" }))
 	require.Nil(t, c.Refused())
-	require.Equal(t, "somebody", c.Pending().Approval.By)
+	require.Equal(t, "somebody", c.Pending().Previewed.By)
+	require.Nil(t, c.Pending().Approval)
 	require.Equal(t, line.Terms{Masks: []string{"m", "n"}, Requires: []string{"preview"}}, c.Terms().And(line.Terms{Masks: []string{"n", "m"}}))
 }

@@ -1,0 +1,267 @@
+package process_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+func mustSee() []perm.Reason {
+	return []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}}
+}
+
+func asking(r perm.Request) perm.Decision {
+	d := perm.Details{Reasons: []perm.Reason{{Text: "somebody says so", At: "a.rego:2", Set: "ask"}}}
+	if r.Purpose == perm.PurposeRun {
+		d.Requires = mustSee()
+	}
+	return perm.NewDecision(perm.Ask, d)
+}
+
+func previewing(r perm.Request) perm.Decision {
+	if r.Purpose != perm.PurposeRun {
+		return allowed(perm.Details{})
+	}
+	return allowed(perm.Details{Requires: mustSee()})
+}
+
+// wait begins a call that has to wait.
+func (w world) wait(t *testing.T, name string, input any) (*agent.Txn, tool.Outcome) {
+	t.Helper()
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	o, err := tx.Invoke(t.Context(), name, input)
+	require.ErrorIs(t, err, tool.ErrPending, o.Text)
+	require.Equal(t, tool.StatusPending, o.Status)
+	return tx, o
+}
+
+func (w world) call(t *testing.T, id string) *revert.Call {
+	t.Helper()
+	_, c, err := revert.LoadCall(t.Context(), w.rt.Journal(), id)
+	require.NoError(t, err)
+	return c
+}
+
+// TestWait: somebody who is not there sees what a program wants to change whenever they
+// look. Nothing of it is real until the program has wanted the same again.
+func TestWait(t *testing.T) {
+	w := newWorld(t, deciding(previewing), agent.Wait())
+	fill(t, w.dir)
+	before := listing(t, w.dir, true)
+	tx, o := w.wait(t, "shell_run", tool.Args{"script": "sed -i s/aaa/bbb/ a; rm b; chmod 700 src"})
+	equal(t, before, listing(t, w.dir, true), "nothing happened")
+	require.Contains(t, o.Error.Fix, "remit show "+o.Call)
+
+	c := w.call(t, o.Call)
+	require.Equal(t, revert.PhasePending, c.Phase)
+	require.Equal(t, "apply", c.Asked.Purpose)
+	require.Len(t, c.Asked.Access, 3)
+	require.Nil(t, c.Asked.Approval)
+	for _, line := range []string{"-aaa", "+bbb", "workspace/b", "deleted file", "workspace/src"} {
+		require.Contains(t, c.Asked.Preview, line)
+	}
+	again, err := tx.Resume(t.Context(), o.Call)
+	require.ErrorIs(t, err, tool.ErrPending)
+	require.Equal(t, tool.StatusPending, again.Status, "nobody has said anything yet")
+
+	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", "looks fine"))
+	done, err := tx.Resume(t.Context(), o.Call)
+	require.NoError(t, err, done.Text)
+	require.Len(t, done.Changes, 3)
+	data, err := os.ReadFile(filepath.Join(w.dir, "a"))
+	require.NoError(t, err)
+	require.Equal(t, "bbb\n", string(data))
+	started := w.call(t, o.Call).Started
+	require.Nil(t, started.Approval)
+	require.Equal(t, &revert.Approval{By: "boss", Digest: c.Asked.Digest}, started.Previewed)
+	_, err = tx.Revert(t.Context())
+	require.NoError(t, err)
+	equal(t, before, listing(t, w.dir, true), "taken back")
+}
+
+// TestWaitTwice: whoever approves that a program runs has not approved what it changes.
+func TestWaitTwice(t *testing.T) {
+	w := makeWorld(t, deciding(asking), agent.Wait())
+	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
+	first := w.call(t, o.Call).Asked
+	require.Empty(t, first.Purpose, "the program has not run")
+	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", ""))
+	out, err := tx.Resume(t.Context(), o.Call)
+	if out.Status == tool.StatusDenied && strings.Contains(out.Error.Why, "remit doctor") {
+		t.Skip("this machine has no sandbox: " + out.Error.Why)
+	}
+	require.ErrorIs(t, err, tool.ErrPending, out.Text)
+	require.NoFileExists(t, filepath.Join(w.dir, "new"))
+	c := w.call(t, o.Call)
+	require.Nil(t, c.Answered, "what was said counts for the question that it answered")
+	require.Equal(t, &revert.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approval)
+	require.Contains(t, c.Asked.Preview, "+x")
+
+	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "chief", ""))
+	out, err = tx.Resume(t.Context(), o.Call)
+	require.NoError(t, err, out.Text)
+	require.FileExists(t, filepath.Join(w.dir, "new"))
+	started := w.call(t, o.Call).Started
+	require.Equal(t, []string{"boss", "chief"}, []string{started.Approval.By, started.Previewed.By})
+}
+
+// TestWaitInVain: what is refused, or is not what was shown, is not done, and is told
+// as denied.
+func TestWaitInVain(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		meanwhile    func(t *testing.T, w world, call string)
+		why          string
+	}{
+		{"refused", "echo x > a", func(t *testing.T, w world, call string) {
+			require.NoError(t, w.rt.Answer(t.Context(), call, false, "boss", "not like this"))
+		}, "not like this"},
+		{"other files", "cat b > a", func(t *testing.T, w world, call string) {
+			require.NoError(t, w.rt.Answer(t.Context(), call, true, "boss", ""))
+			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), []byte("hostile\n"), 0o644))
+		}, "what the program would change now is not what was asked about"},
+		{"the same words over other bytes", "head -c 2000000 b > big; echo x > after", func(t *testing.T, w world, call string) {
+			require.NoError(t, w.rt.Answer(t.Context(), call, true, "boss", ""))
+			long := slices.Repeat([]byte("l\x00"), 1_000_000)
+			long[1_999_000] = 'm'
+			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), long, 0o644))
+		}, "what the program would change now is not what was asked about"},
+		{"nothing any more", "test -f gone && exit; echo x > a", func(t *testing.T, w world, call string) {
+			require.NoError(t, w.rt.Answer(t.Context(), call, true, "boss", ""))
+			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "gone"), nil, 0o644))
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, deciding(previewing), agent.Wait())
+			fill(t, w.dir)
+			if strings.HasPrefix(tt.name, "the same") {
+				require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), slices.Repeat([]byte("l\x00"), 1_000_000), 0o644))
+			}
+			tx, o := w.wait(t, "shell_run", tool.Args{"script": tt.script})
+			tt.meanwhile(t, w, o.Call)
+			before := listing(t, w.dir, true)
+			out, err := tx.Resume(t.Context(), o.Call)
+			equal(t, before, listing(t, w.dir, true), "nothing happened")
+			if tt.why == "" { // a program that wants nothing needs nobody
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, tool.ErrDenied, out.Text)
+			require.Equal(t, "approver", out.Stage)
+			require.Contains(t, out.Error.Why, tt.why)
+			_, err = tx.Resume(t.Context(), o.Call)
+			require.ErrorIs(t, err, tool.ErrInvalid, "it waits no more")
+		})
+	}
+}
+
+// TestWaitNotRemembered: what must be seen is not approved by what somebody said of
+// calls to come, and what they say of this one may be.
+func TestWaitNotRemembered(t *testing.T) {
+	asked := 0
+	seen := agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+		if a.Preview != "" {
+			asked++
+		}
+		return ctxperm.ApproveAnd("boss", ctxperm.Remember{}), nil
+	}))
+	for _, tt := range []struct {
+		decide func(perm.Request) perm.Decision
+		want   int
+	}{{previewing, 2}, {asking, 2}, {func(r perm.Request) perm.Decision {
+		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "somebody says so"}}})
+	}, 1}} {
+		asked = 0
+		w := newWorld(t, deciding(tt.decide), seen)
+		fill(t, w.dir)
+		for _, content := range []string{"a", "a"} {
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "echo " + content + " > new"})
+			require.NoError(t, err, o.Text)
+			_, err = tx.Revert(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, tt.want, asked)
+	}
+}
+
+// TestWaitWithMore: a call that did more than run its program cannot wait, and what it
+// did is taken back.
+func TestWaitWithMore(t *testing.T) {
+	needs := []perm.ResourceAccess{
+		perm.Access(perm.Execute, "exec://touch"), perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
+	}
+	both, err := tool.CreateWith("both", "Writes a file and runs a program.", needs, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+		f, err := files.Open(tc, "workspace")
+		if err != nil {
+			return "", err
+		}
+		if err := f.Write(ctx, "mine", []byte("x"), files.WriteOptions{}); err != nil {
+			return "", err
+		}
+		_, err = handle.Run(ctx, tc, handle.Cmd{Argv: []string{"touch", "theirs"}, Root: "workspace"})
+		return "", err
+	}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	require.NoError(t, err)
+	w := newWorld(t, agent.Wait(), agent.Tools(both), deciding(func(r perm.Request) perm.Decision {
+		if r.Purpose == perm.PurposeApply {
+			return asking(r)
+		}
+		return allowed(perm.Details{})
+	}))
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	out, err := tx.Invoke(t.Context(), "both", "")
+	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
+	require.Contains(t, out.Error.Why, "a call that has done more than run its program cannot wait")
+	require.NoFileExists(t, filepath.Join(w.dir, "mine"))
+	require.NoFileExists(t, filepath.Join(w.dir, "theirs"))
+}
+
+// TestWaitUses: a call that runs again has used its grant once.
+func TestWaitUses(t *testing.T) {
+	w := makeWorld(t, deciding(previewing), agent.Wait())
+	s, err := w.rt.Session(t.Context(), perm.Principal{ID: "once"}, agent.Uses(1))
+	require.NoError(t, err)
+	tx, err := s.Begin(t.Context())
+	require.NoError(t, err)
+	o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "echo x > new"})
+	if o.Status == tool.StatusDenied && strings.Contains(o.Error.Why, "remit doctor") {
+		t.Skip("this machine has no sandbox: " + o.Error.Why)
+	}
+	require.ErrorIs(t, err, tool.ErrPending, o.Text)
+	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", ""))
+	o, err = tx.Resume(t.Context(), o.Call)
+	require.NoError(t, err, o.Text)
+	_, err = tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "true"})
+	require.ErrorIs(t, err, tool.ErrDenied)
+}
+
+// TestWaitUnderAnotherPolicy: where the policy asks by now whether the program runs at
+// all, what was said of its changes does not answer that.
+func TestWaitUnderAnotherPolicy(t *testing.T) {
+	decide := previewing
+	w := newWorld(t, deciding(func(r perm.Request) perm.Decision { return decide(r) }), agent.Wait())
+	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
+	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", ""))
+	decide = asking
+	out, err := tx.Resume(t.Context(), o.Call)
+	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
+	require.Contains(t, out.Error.Why, "the policy or the input has changed since")
+	require.NoFileExists(t, filepath.Join(w.dir, "new"))
+}
