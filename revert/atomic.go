@@ -21,30 +21,36 @@ type Atomic interface {
 	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
 }
 
-// applySteps does the steps of a call in their order, those of an Atomic scheme all
+// grouped is a Scheme that does many steps at less cost than one by one.
+type grouped interface {
+	Scheme
+	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
+}
+
+// applySteps does the steps of a call in their order, those of a grouped scheme all
 // at the place of the first one.
 func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []Step) []Result {
 	out := make([]Result, len(steps))
 	done := map[string]bool{}
 	for i, s := range steps {
 		scheme, _ := w.scheme(s.Change.Scheme)
-		a, atomic := scheme.(Atomic)
+		g, together := scheme.(grouped)
 		switch {
-		case !atomic || s.Plan != Restored:
+		case !together || s.Plan != Restored:
 			out[i] = r.applyStep(ctx, w, s)
-		case !done[a.Name()]:
-			done[a.Name()] = true
-			r.applyAtomic(ctx, a, steps, out)
+		case !done[g.Name()]:
+			done[g.Name()] = true
+			r.applyGroup(ctx, g, steps, out)
 		}
 	}
 	return out
 }
 
-func (r *Reverter) applyAtomic(ctx context.Context, a Atomic, steps []Step, out []Result) {
+func (r *Reverter) applyGroup(ctx context.Context, g grouped, steps []Step, out []Result) {
 	var own []Step
 	var at []int
 	for i, s := range steps {
-		if s.Plan == Restored && s.Change.Scheme == a.Name() {
+		if s.Plan == Restored && s.Change.Scheme == g.Name() {
 			own, at = append(own, s), append(at, i)
 		}
 	}
@@ -54,7 +60,7 @@ func (r *Reverter) applyAtomic(ctx context.Context, a Atomic, steps []Step, out 
 			results = append(results, Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()})
 		}
 	} else {
-		results = a.ApplyAll(ctx, own, r.Journal)
+		results = g.ApplyAll(ctx, own, r.Journal)
 	}
 	for n, i := range at {
 		out[i] = Result{Resource: steps[i].Change.Resource, Outcome: UndoUnknown, Why: "its scheme does not say what became of it"}

@@ -9,6 +9,13 @@ import (
 // Scheme knows one kind of resource: it reads the changes that its handle
 // recorded and takes them back. Implementations are safe for concurrent use and
 // keep no state of their own between calls: what they need is in the change.
+//
+// A scheme that can do many steps at less cost than one by one, since they share what
+// makes them durable, also has
+//
+//	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
+//
+// which does them in their order, each by the rules of Apply, with one result for each.
 type Scheme interface {
 	// Name is the value of Change.Scheme that belongs to this scheme.
 	Name() string

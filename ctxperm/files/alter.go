@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
@@ -116,22 +115,24 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 	return &intent{change: c, swap: w, img: img}, nil
 }
 
-// performAll does what was recorded. Many swaps share the syncs of their
-// directories, which come last: until then every one of them can be told from
-// what is recorded.
+// performAll does what was recorded, in its order. Many swaps share the syncs of their
+// content, a wave before the first of them is done, and those of their directories, which
+// come last: until then every one of them can be told from what is recorded.
 func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []revert.Change, intents []intent) error {
 	if len(recorded) == 1 {
 		return f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img)
 	}
-	var owed []string
+	var d debts
 	for _, in := range intents {
-		in.swap.later = func(dir string) { owed = append(owed, dir) }
+		d.lend(in.swap)
 	}
 	var err error
 	for at := 0; at < len(intents); {
 		end := at + f.wave(intents[at:])
 		if err == nil {
-			err = f.ahead(ctx, intents[at:end])
+			var n int
+			n, err = f.ahead(ctx, intents[at:end])
+			end = at + n
 		}
 		for ; at < end; at++ {
 			if err != nil {
@@ -145,53 +146,48 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []rev
 			}
 		}
 	}
-	return errors.Join(err, f.syncAll(ctx, owed))
+	return errors.Join(err, d.pay(ctx, f.site)[f.site.root])
 }
 
-// together is from how many files on their content is synced by one step for the whole
-// file system, which costs less than one step for each, and others a little too.
-const together = 32
-
-// wave is how many swaps can have their drafts made before the first of them is done:
-// none of them makes the directory of another.
 func (f *Files) wave(intents []intent) int {
 	if len(intents) < together || !f.site.root.Features().SyncAll {
 		return len(intents)
 	}
-	made := map[string]bool{}
-	for i, in := range intents {
-		if made[parentOf(in.swap.target)] {
-			return i
-		}
-		made[in.swap.target] = in.img.Type == typeDir
-	}
-	return len(intents)
+	return wave(len(intents), func(i int) (*swap, bool) {
+		return intents[i].swap, intents[i].img.Type == typeDir
+	})
 }
 
-// ahead makes the drafts of a wave and syncs them at once, where they are many.
-func (f *Files) ahead(ctx context.Context, wave []intent) error {
-	var files []intent
+// ahead makes the drafts of a wave and syncs them at once, where they are many. It
+// returns how many swaps may be done now: where there is no room for all drafts, the
+// rest is another wave.
+func (f *Files) ahead(ctx context.Context, wave []intent) (int, error) {
+	many := 0
 	for _, in := range wave {
-		if in.img.Type == typeFile && in.img.twin == "" {
-			files = append(files, in)
+		if in.img.drafts() {
+			many++
 		}
 	}
-	if len(files) < together || !f.site.root.Features().SyncAll {
-		return nil
+	if many < together || !f.site.root.Features().SyncAll {
+		return len(wave), nil
 	}
-	for i, in := range files {
-		in.swap.ahead = true
-		if err := in.swap.prepare(ctx, in.img); err != nil {
-			return errors.Join(err, dropDrafts(ctx, files[:i+1]))
+	n, made := 0, int64(0)
+	for ; n < len(wave) && made < room; n++ {
+		if in := wave[n]; in.img.drafts() {
+			in.swap.ahead = true
+			if err := in.swap.prepare(ctx, in.img); err != nil {
+				return len(wave), errors.Join(err, dropDrafts(ctx, wave[:n+1]))
+			}
+			made += in.swap.ours.info.Size
 		}
 	}
 	if err := f.site.syncAll(ctx); err != nil {
-		return errors.Join(err, dropDrafts(ctx, files))
+		return len(wave), errors.Join(err, dropDrafts(ctx, wave[:n]))
 	}
-	for _, in := range files {
-		in.swap.ready = true
+	for _, in := range wave[:n] {
+		in.swap.ready = in.swap.ahead
 	}
-	return nil
+	return n, nil
 }
 
 // dropDrafts removes the drafts of swaps that were not begun.
@@ -203,18 +199,6 @@ func dropDrafts(ctx context.Context, intents []intent) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// syncAll makes the names in directories durable. One that is gone, or that is
-// something else by now, has its parent among the others.
-func (f *Files) syncAll(ctx context.Context, dirs []string) error {
-	slices.Sort(dirs)
-	for _, dir := range slices.Compact(dirs) {
-		if err := f.site.syncIn(ctx, dir); err != nil && !missing(err) && !errors.Is(err, disk.ErrType) && !elsewhere(err) {
-			return err
-		}
-	}
-	return nil
 }
 
 // ready finds out before anything is recorded what would only fail later.

@@ -26,10 +26,14 @@
 // them, and for listing each directory, before anything is done, and refuse whole
 // when one is denied. All changes are recorded in one step before the first
 // effect, and each directory is synced once after the last, so that the cost
-// grows with what changed. Then every entry goes the way above, on its own: a
-// death in the middle leaves some changed and some not, which their versions
-// tell. An error in the middle leaves what came before it, recorded; a call that
-// fails is taken back with it.
+// grows with what changed. Where there are many, their new files are prepared in
+// waves, none of which makes the directory of another of its entries, and synced
+// by one step for the whole file system before the first of a wave is exchanged;
+// at most 64 MiB lie beside their targets at a time. Then every entry goes the
+// way above, on its own: a death in the middle leaves some changed and some not,
+// which their versions tell. An error in the middle leaves what came before it,
+// recorded; a call that fails is taken back with it. What a program changed, and
+// what takes all of this back, goes the same way.
 //
 // A move is the deletion of one name and the writing of another, for a directory
 // entry by entry: one rename would be cheaper, but have one version, one

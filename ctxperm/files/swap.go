@@ -77,6 +77,10 @@ func (w *swap) remake(ctx context.Context, img image) error {
 	if err := w.root.Chmod(w.target, img.Perm); err != nil {
 		return err
 	}
+	if w.later != nil {
+		w.later(w.target)
+		return nil
+	}
 	return w.syncIn(ctx, w.target)
 }
 

@@ -99,7 +99,7 @@ func (w *swap) pour(ctx context.Context) error {
 	}
 	img := image{Version: whole.Version, mtime: whole.info.Mtime, open: func() (io.ReadCloser, error) { return w.root.Open(w.draft) }}
 	poured := *w
-	poured.draft = w.target
+	poured.draft, poured.ahead, poured.ready = w.target, false, false
 	err = poured.prepare(ctx, img)
 	if occupied(err) {
 		return w.giveUp(ctx, conflict(w.target, "it exists by now"))

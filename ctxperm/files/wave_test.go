@@ -1,0 +1,216 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert"
+)
+
+// many is so many files that in each of their folders enough are synced by one step.
+const many = 120
+
+// crowd fills a folder with many files in several folders, some of which are in others.
+func (w *world) crowd() {
+	w.t.Helper()
+	for i := range many {
+		dir := filepath.Join("crowd", strings.Repeat("in/", i%3))
+		require.NoError(w.t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
+		w.put(filepath.Join(dir, fmt.Sprint("f", i)), fmt.Sprint("content ", i), 0o640)
+	}
+	require.NoError(w.t, os.Symlink("f0", filepath.Join(w.dir, "crowd/link")))
+}
+
+// crowds are what is done to many files at once.
+func crowds() map[string]func(ctx context.Context, f *files.Files) error {
+	return map[string]func(ctx context.Context, f *files.Files) error{
+		"delete": func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "crowd") },
+		"move":   func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "crowd", "to") },
+		"copy":   func(ctx context.Context, f *files.Files) error { return f.Copy(ctx, "crowd", "to") },
+	}
+}
+
+// differing names what is not the same in two trees, of which there is too much to be shown.
+func differing(want, got map[string]entry) (names []string) {
+	for name, e := range want {
+		if is, ok := got[name]; !ok || !reflect.DeepEqual(is, e) {
+			names = append(names, "- "+name)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			names = append(names, "+ "+name)
+		}
+	}
+	return names
+}
+
+// TestWavesShareSyncs: however many files there are, a few steps make them durable, when
+// they are changed and when that is taken back.
+func TestWavesShareSyncs(t *testing.T) {
+	for name, do := range crowds() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.furnish()
+			w.crowd()
+			if !w.root.Features().SyncAll {
+				t.Skip("no step syncs all here")
+			}
+			before := w.tree()
+			count := func(syncs *map[string]int) func(string) error {
+				*syncs = map[string]int{}
+				return func(id string) error {
+					(*syncs)[id]++
+					return nil
+				}
+			}
+			var done, undone map[string]int
+			h := w.host()
+			h.OnPoint = count(&done)
+			require.NoError(t, w.do(h, do))
+			h = w.host()
+			h.OnPoint = count(&undone)
+			rep, err := w.takeBack(t.Context(), h)
+			require.NoError(t, err)
+			require.Empty(t, rep.NotUndone())
+			require.Equal(t, before, w.tree())
+			for _, syncs := range []map[string]int{done, undone} {
+				require.Zero(t, syncs["files.sync"])
+				require.LessOrEqual(t, syncs["files.syncdir"], 8)
+				require.LessOrEqual(t, syncs["files.syncall"], 3)
+			}
+			brings, makes := undone, done
+			if name == "delete" {
+				require.Zero(t, makes["files.syncall"])
+				require.Positive(t, brings["files.syncall"])
+			} else {
+				require.Positive(t, makes["files.syncall"])
+			}
+		})
+	}
+}
+
+// TestCrashesOfWaves: the process dies at some point of a change of many files, or of its
+// undo, or of both; the next one brings all of it back.
+func TestCrashesOfWaves(t *testing.T) {
+	t.Parallel()
+	states := 0
+	for system, wrap := range systems() {
+		for name, do := range crowds() {
+			t.Run(system+"/"+name, func(t *testing.T) {
+				fresh := func() *world {
+					w := prepared(t, wrap)
+					w.crowd()
+					return w
+				}
+				for n, more := start(t), true; more; n += sample(1009) {
+					for m := 1 + n%sample(1511); ; m += sample(1511) {
+						w := fresh()
+						before := w.tree()
+						c, d := &crash{left: n}, &crash{left: m}
+						_ = w.do(c.on(w.host()), do)
+						_, _ = w.takeBack(t.Context(), d.on(w.host()))
+						rep := w.revert()
+						states++
+						about := fmt.Sprintf("died at point %d, then at %d (%s)", n, m, d.trace[len(d.trace)-1])
+						require.Empty(t, rep.NotUndone(), about)
+						require.Empty(t, differing(before, w.tree()), about)
+						w.end()
+						if more = c.died; !d.died {
+							break
+						}
+					}
+				}
+			})
+		}
+	}
+	t.Logf("%d states", states)
+}
+
+// unsynced is a root whose syncs fail from the n-th on.
+type unsynced struct {
+	disk.Root
+	left *int
+}
+
+var errSync = errors.New("the disk is gone")
+
+func (r unsynced) SyncAll() error {
+	if *r.left--; *r.left < 0 {
+		return errSync
+	}
+	return r.Root.SyncAll()
+}
+
+func (r unsynced) SyncDir(name string) error {
+	if *r.left--; *r.left < 0 {
+		return errSync
+	}
+	return r.Root.SyncDir(name)
+}
+
+// TestUndoThatIsNotDurable: what could not be synced is not said to be undone, and is when
+// it is taken back once more.
+func TestUndoThatIsNotDurable(t *testing.T) {
+	for n := range 6 {
+		w := newWorld(t)
+		w.furnish()
+		w.crowd()
+		if !w.root.Features().SyncAll {
+			t.Skip("no step syncs all here")
+		}
+		before, whole := w.tree(), w.root
+		require.NoError(t, w.do(w.host(), crowds()["delete"]))
+		w.root = unsynced{whole, &n}
+		failed := n
+		rep, err := w.takeBack(t.Context(), w.host())
+		require.NoError(t, err)
+		if n < 0 {
+			require.NotEmpty(t, rep.NotUndone(), failed)
+			require.Equal(t, revert.RevertedPartial, rep.State)
+			require.Contains(t, rep.NotUndone()[0].Why, errSync.Error())
+		}
+		w.root = whole
+		require.Empty(t, w.revert().NotUndone())
+		require.Equal(t, before, w.tree())
+	}
+}
+
+// TestOneStepOfManyFails: the others are done.
+func TestOneStepOfManyFails(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	w.crowd()
+	before := w.tree()
+	require.NoError(t, w.do(w.host(), crowds()["delete"]))
+	h := w.host()
+	h.OnPoint = func(id string) error {
+		if id == "revert.apply" { // after it was planned
+			require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "crowd"), 0o755))
+			w.put("crowd/f3", "theirs", 0o600)
+		}
+		return nil
+	}
+	rep, err := w.takeBack(t.Context(), h)
+	require.NoError(t, err)
+	var not []string
+	for _, item := range rep.NotUndone() {
+		require.Equal(t, revert.Conflict, item.Outcome, item.Why)
+		not = append(not, item.Resource)
+	}
+	require.ElementsMatch(t, []string{"file://workspace/crowd", "file://workspace/crowd/f3"}, not)
+	require.Equal(t, "theirs", w.read("crowd/f3"))
+	after := w.tree()
+	after["crowd/f3"] = before["crowd/f3"]
+	require.Equal(t, before, after)
+}
