@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
@@ -162,10 +161,8 @@ type changed struct {
 	was, will engine.Image
 }
 
-func rowName(r engine.Ref) string { return r.Table.Name + "\x00" + strings.Join(r.Key, "\x00") }
-
 func (h *history) set(ref engine.Ref, was, will engine.Image) {
-	name := rowName(ref)
+	name := ref.Name()
 	if h.rows == nil {
 		h.rows = map[string]*changed{}
 	}

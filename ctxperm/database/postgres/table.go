@@ -18,9 +18,10 @@ type table struct {
 	owned    bool     // the role may switch its triggers off
 	triggers []string // its own ones that are on, as SQL takes them, with how: O, A
 	how      []string
+	given    []int    // columns whose values the server gives, always
+	full     []bool   // of each column: it is never NULL
+	types    []string // of each column
 }
-
-var errNoTable = errors.New("there is no such table any more")
 
 // describe reads what a table is like. Nothing is refused yet.
 func (c *connection) describe(ctx context.Context, name string) (*table, error) {
@@ -31,21 +32,24 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("table %s: %w", name, errNoTable)
+		return nil, fmt.Errorf("table %s: %w", name, engine.ErrNoTable)
 	}
 	t.oid, t.kind, t.owned = rows[0][0], rows[0][1], rows[0][2] == "true"
 	if t.kind == "r" && (rows[0][3] == "true" || rows[0][4] == "true") {
 		t.kind = "table with rules, or partition,"
 	}
-	columns, err := c.all(ctx, `SELECT a.attname, (a.attnum = ANY (i.indkey))::text, array_position(i.indkey::int[], a.attnum::int)::text
-		FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+	columns, err := c.all(ctx, `SELECT a.attname, (a.attnum = ANY (i.indkey))::text, array_position(i.indkey::int[], a.attnum::int)::text,
+		(a.attidentity = 'a')::text, a.attnotnull::text, y.typname FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum`, t.oid)
 	if err != nil {
 		return nil, err
 	}
 	place := map[int]string{}
 	for i, col := range columns {
-		t.Cols = append(t.Cols, col[0])
+		t.Cols, t.full, t.types = append(t.Cols, col[0]), append(t.full, col[4] == "true"), append(t.types, col[5])
+		if col[3] == "true" {
+			t.given = append(t.given, i)
+		}
 		if col[1] == "true" {
 			place[i] = col[2]
 			t.Key = append(t.Key, i)
@@ -107,7 +111,7 @@ func (t *tables) get(ctx context.Context, name string) (*table, error) {
 func (t *tables) sameShape(ctx context.Context, want engine.Table) (why string, err error) {
 	now, err := t.get(ctx, want.Name)
 	switch {
-	case errors.Is(err, errNoTable):
+	case errors.Is(err, engine.ErrNoTable):
 		return "the table is not there any more", nil
 	case err != nil:
 		return "", err

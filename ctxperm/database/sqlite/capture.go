@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -91,11 +90,9 @@ type history struct {
 	order []*touched
 }
 
-func nameOf(r engine.Ref) string { return r.Table.Name + "\x00" + strings.Join(r.Key, "\x00") }
-
 // add takes a version of a row in; only the first one counts.
 func (h *history) add(ref engine.Ref, was engine.Image) {
-	name := nameOf(ref)
+	name := ref.Name()
 	if h.rows[name] != nil {
 		return
 	}

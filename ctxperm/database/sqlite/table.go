@@ -14,12 +14,10 @@ import (
 // table is what is known of a table's rows.
 type table struct {
 	engine.Table
-	kind string // table, view, virtual, shadow
-	pick []int  // for each column: its place in the row that SQLite shows; -1: the rowid
+	kind string          // table, view, virtual, shadow
+	pick []int           // for each column: its place in the row that SQLite shows; -1: the rowid
+	full map[string]bool // columns that are never NULL
 }
-
-// errNoTable: it is not there, or not any more.
-var errNoTable = errors.New("there is no such table any more")
 
 // tables reads and remembers what tables are like, within one transaction.
 type tables struct {
@@ -50,14 +48,14 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("table %s: %w", name, errNoTable)
+		return nil, fmt.Errorf("table %s: %w", name, engine.ErrNoTable)
 	}
-	t := &table{Table: engine.Table{Name: name}}
+	t := &table{Table: engine.Table{Name: name}, full: map[string]bool{}}
 	t.kind, _ = list[0][0].(string)
 	if t.kind != "table" {
 		return t, nil
 	}
-	columns, err := c.rows(ctx, `SELECT name, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid`, name)
+	columns, err := c.rows(ctx, `SELECT name, pk, hidden, "notnull" FROM pragma_table_xinfo(?, 'main') ORDER BY cid`, name)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +81,7 @@ func (t *table) columns(columns [][]any, withoutRowid, indexed bool) error {
 			key[pk] = len(t.Cols)
 		}
 		t.Cols, t.pick = append(t.Cols, name), append(t.pick, i)
+		t.full[name] = col[3] == int64(1)
 	}
 	if withoutRowid || len(key) == 1 && !indexed {
 		for i := int64(1); int(i) <= len(key); i++ {
@@ -182,7 +181,7 @@ func (t *tables) close() {
 func (t *tables) sameShape(ctx context.Context, want engine.Table) (why string, err error) {
 	now, err := t.get(ctx, want.Name)
 	switch {
-	case errors.Is(err, errNoTable):
+	case errors.Is(err, engine.ErrNoTable):
 		return "the table is not there any more", nil
 	case errors.Is(err, engine.ErrRefused):
 		return err.Error(), nil
