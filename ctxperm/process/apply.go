@@ -95,6 +95,11 @@ func (h *handle) close() {
 // wanted is what the program wrote in one root, as its files are to be.
 func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 	all := h.wrote[dir]
+	if !overrides() {
+		if err := withinReach(h.call.Config().Roots[h.view.names[dir]], all); err != nil {
+			return nil, err
+		}
+	}
 	names := map[uint64]int{}
 	for _, w := range all {
 		if w.Kind == sandbox.File && w.Links > 1 {

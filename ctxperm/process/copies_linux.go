@@ -81,7 +81,7 @@ func (h *handle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandb
 			h.copies = map[string]*snapshot{}
 		}
 		h.copies[r.Dir] = s
-		if err := s.refresh(ctx, r.Masked); err != nil {
+		if err := s.refresh(ctx, r.Masked, h.since); err != nil {
 			return err
 		}
 		r.View, r.Upper, r.Masked = sandbox.Direct, s.dir, nil

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,7 +27,11 @@ type snapshot struct {
 }
 
 // twin is what a name was when copy and root were last alike.
-type twin struct{ root, copy stamp }
+type twin struct {
+	root, copy stamp
+	shut       bool // this user may not read it: its copy holds nothing, and may not be read either
+	fresh      bool // it was touched so lately that it would not be told if it was touched again
+}
 
 // stamp tells whether a file was touched.
 type stamp struct {
@@ -48,170 +49,118 @@ func stampOf(path string) (stamp, unix.Stat_t, error) {
 	return stamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}, is, nil
 }
 
-// entered is the stamp of a directory without what changes with its entries.
-func (s stamp) entered() stamp {
-	if s.mode&unix.S_IFMT == unix.S_IFDIR {
-		s.size, s.mtime, s.ctime = 0, unix.Timespec{}, unix.Timespec{}
-	}
-	return s
+func (s stamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
+
+// renewal makes the copy like the root once more.
+type renewal struct {
+	*snapshot
+
+	since time.Time // nothing that was touched before is touched again at its time
+	skip  map[string]bool
+	next  map[string]twin
+	first map[uint64]string // one name of each file of the root that has several
 }
 
 // refresh makes the copy like the root, but for what is hidden.
-func (s *snapshot) refresh(ctx context.Context, hidden []string) error {
-	skip := map[string]bool{}
+func (s *snapshot) refresh(ctx context.Context, hidden []string, since time.Time) error {
+	r := renewal{snapshot: s, since: since, skip: map[string]bool{}, next: map[string]twin{}, first: map[uint64]string{}}
 	for _, name := range hidden {
-		skip[name] = true
+		r.skip[name] = true
 	}
-	next, first := map[string]twin{}, map[uint64]string{}
 	err := filepath.WalkDir(s.root, func(at string, d fs.DirEntry, err error) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
 		name, rerr := filepath.Rel(s.root, at)
-		if err != nil || rerr != nil {
-			if d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
-				return fs.SkipDir // the program could not look either
-			}
-			return errors.Join(err, rerr)
+		if rerr != nil {
+			return rerr
 		}
-		if skip[name] {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		t, err := s.alike(name, first)
-		if errors.Is(err, fs.ErrNotExist) && name != "." {
-			return nil // it is gone by now
-		}
-		if err == nil {
-			next[name] = t
-		}
-		return err
+		return r.visit(name, d, err)
 	})
+	if err == nil {
+		err = r.trim()
+	}
+	if err == nil {
+		err = r.settle()
+	}
 	if err != nil {
 		return fmt.Errorf("the copy of root %s: %w", s.root, err)
 	}
-	if err := s.trim(next); err != nil {
-		return fmt.Errorf("the copy of root %s: %w", s.root, err)
-	}
-	for name, t := range next { // making and removing entries changed the directories
-		if t.copy.mode&unix.S_IFMT == unix.S_IFDIR {
-			if t.copy, _, err = stampOf(filepath.Join(s.dir, name)); err != nil {
-				return err
-			}
-			next[name] = t
-		}
-	}
-	s.seen = next
+	s.seen = r.next
 	return nil
 }
 
+// errUnseen says that this user, and so the program, may not look at something at all.
+var errUnseen = errors.New("it may not be looked at")
+
+// visit makes one name alike. It comes a second time for a directory that cannot be
+// listed.
+func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
+	t, again := r.next[name]
+	switch {
+	case err != nil && again && errors.Is(err, fs.ErrPermission):
+		t.shut = true
+		r.next[name] = t
+		return nil
+	case err == nil && r.skip[name] && d.IsDir():
+		return fs.SkipDir
+	case err == nil && r.skip[name]:
+		return nil
+	case err == nil:
+		t, err = r.alike(name)
+	}
+	if name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnseen)) {
+		return nil // gone by now, perhaps
+	}
+	if err == nil {
+		r.next[name] = t
+	}
+	return err
+}
+
 // alike makes one name of the copy like that of the root, if either was touched since
-// they were alike.
-func (s *snapshot) alike(name string, first map[uint64]string) (twin, error) {
-	from, to := filepath.Join(s.root, name), filepath.Join(s.dir, name)
+// they were alike. Directories stay open until everything is.
+func (r *renewal) alike(name string) (twin, error) {
+	from, to := filepath.Join(r.root, name), filepath.Join(r.dir, name)
 	is, raw, err := stampOf(from)
+	if errors.Is(err, fs.ErrPermission) {
+		err = errUnseen
+	}
 	if err != nil {
 		return twin{}, err
 	}
-	old, known := s.seen[name]
+	old, known := r.seen[name]
 	now, _, err := stampOf(to)
-	if known && err == nil && old.root.entered() == is.entered() && old.copy.entered() == now.entered() && raw.Nlink < 2 {
-		return twin{is, now}, nil
+	if err == nil && now.folder() {
+		if err := unlock(to, now.mode); err != nil {
+			return twin{}, err
+		}
 	}
-	if raw.Mode&unix.S_IFMT != unix.S_IFDIR || now.mode&unix.S_IFMT != unix.S_IFDIR {
+	if known && err == nil && !old.fresh && old.root == is && old.copy == now && raw.Nlink < 2 {
+		return old, nil
+	}
+	if !is.folder() || !now.folder() {
 		if err := sandbox.Discard(to); err != nil {
 			return twin{}, err
 		}
 	}
-	if err := s.make(from, to, raw, first, name); err != nil {
+	t := twin{root: is, fresh: !time.Unix(is.ctime.Unix()).Before(r.since)}
+	if t.shut, err = r.make(from, to, raw, name); err != nil {
 		return twin{}, err
 	}
-	now, _, err = stampOf(to)
-	return twin{is, now}, err
-}
-
-// make copies one name.
-func (s *snapshot) make(from, to string, is unix.Stat_t, first map[uint64]string, name string) error {
-	switch is.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	case unix.S_IFLNK:
-		target, err := os.Readlink(from)
-		if err == nil {
-			err = os.Symlink(target, to)
-		}
-		return err
-	case unix.S_IFREG:
-		if other := first[is.Ino]; other != "" && is.Nlink > 1 {
-			return os.Link(filepath.Join(s.dir, other), to)
-		}
-		first[is.Ino] = name
-		if err := copyFile(from, to); err != nil {
-			return err
-		}
-	default:
-		return nil // a socket or a pipe leads nowhere in a copy
-	}
-	return dress(from, to, is)
-}
-
-// copyFile shares the content of a file where the file system can.
-func copyFile(from, to string) error {
-	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = unix.IoctlFileClone(int(out.Fd()), int(in.Fd()))
-	if err != nil {
-		_, err = io.Copy(out, in)
-	}
-	return errors.Join(err, out.Close())
-}
-
-// dress gives a copy the attributes, bits and time of a file.
-func dress(from, to string, is unix.Stat_t) error {
-	names := make([]byte, 64<<10)
-	n, err := unix.Listxattr(from, names)
-	if err != nil && !errors.Is(err, unix.ENOTSUP) {
-		return err
-	}
-	for name := range strings.SplitSeq(string(names[:max(n, 0)]), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
-			continue
-		}
-		value := make([]byte, 64<<10)
-		n, err := unix.Getxattr(from, name, value)
-		if err == nil {
-			err = unix.Setxattr(to, name, value[:n], 0)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := unix.Chmod(to, is.Mode&0o1777); err != nil {
-		return err
-	}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0)
+	t.copy, _, err = stampOf(to)
+	return t, err
 }
 
 // trim removes what is in the copy and should not be.
-func (s *snapshot) trim(next map[string]twin) error {
+func (r *renewal) trim() error {
 	var extra []string
-	err := filepath.WalkDir(s.dir, func(at string, d fs.DirEntry, err error) error {
-		name, rerr := filepath.Rel(s.dir, at)
+	err := filepath.WalkDir(r.dir, func(at string, d fs.DirEntry, err error) error {
+		name, rerr := filepath.Rel(r.dir, at)
 		if err != nil || rerr != nil {
 			return errors.Join(err, rerr)
 		}
-		if _, ok := next[name]; !ok {
+		if _, ok := r.next[name]; !ok {
 			extra = append(extra, at)
 			if d.IsDir() {
 				return fs.SkipDir
@@ -225,64 +174,26 @@ func (s *snapshot) trim(next map[string]twin) error {
 	return err
 }
 
-// changes tells what a program did to the copy, directories before what is in them.
-func (s *snapshot) changes() (all []sandbox.Written, err error) {
-	there, gone := map[string]bool{}, map[string]bool{}
-	known := map[uint64]bool{}
-	for _, t := range s.seen {
-		known[t.copy.ino] = true
-	}
-	dir, err := os.Open(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }()
-	err = filepath.WalkDir(s.dir, func(at string, d fs.DirEntry, err error) error {
-		if err != nil && d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
-			if err = os.Chmod(at, 0o700); err == nil { // the bits are read before
-				return nil
-			}
-		}
-		name, rerr := filepath.Rel(s.dir, at)
-		if err != nil || rerr != nil {
-			return errors.Join(err, rerr)
-		}
-		there[name] = true
-		is, raw, err := stampOf(at)
-		if err != nil {
-			return err
-		}
-		old, ok := s.seen[name]
-		if ok && old.copy == is {
-			return nil
-		}
-		if ok && old.copy.mode&unix.S_IFMT != is.mode&unix.S_IFMT {
-			gone[name] = true // what was in it too; it is said by what came
-		}
-		w, err := sandbox.Look(dir, name)
-		if err != nil {
-			return err
-		}
-		w.Copied, w.Links, w.Ino = known[raw.Ino], raw.Nlink, raw.Ino
-		all = append(all, w)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.seen)) {
-		if there[name] || gone[path.Dir(name)] {
-			gone[name] = gone[name] || gone[path.Dir(name)]
+// settle gives directories the bits that they have in the root, from below, and notes
+// what they are then: making and removing entries changed them.
+func (r *renewal) settle() error {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.next))) {
+		t, at := r.next[name], filepath.Join(r.dir, name)
+		if !t.copy.folder() {
 			continue
 		}
-		gone[name] = true
-		all = append(all, sandbox.Written{Name: name, Kind: sandbox.Deleted})
+		bits := t.root.mode & 0o7777
+		if t.shut {
+			bits = 0
+		}
+		err := chmod(at, bits)
+		if err == nil {
+			t.copy, _, err = stampOf(at)
+		}
+		if err != nil {
+			return err
+		}
+		r.next[name] = t
 	}
-	slices.SortStableFunc(all, func(a, b sandbox.Written) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-// open opens the content of a file that changes told of.
-func (s *snapshot) open(name string) (io.ReadCloser, error) {
-	return os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	return nil
 }

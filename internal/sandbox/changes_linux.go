@@ -25,9 +25,15 @@ func (p *Process) Changes(root string) ([]Written, error) {
 		return nil, fmt.Errorf("%s is not a root that was seen through an overlay", root)
 	}
 	all, err := written(upper)
-	for i := range all {
-		if mode, ok := p.locked[root+"\x00"+all[i].Name]; ok {
-			all[i].Mode = modeOf(mode)
+	locked := map[uint64]fs.FileMode{} // by inode: the shim came to one of its names
+	for _, w := range all {
+		if mode, ok := p.locked[root+"\x00"+w.Name]; ok {
+			locked[w.Ino] = modeOf(mode)
+		}
+	}
+	for i, w := range all {
+		if mode, ok := locked[w.Ino]; ok {
+			all[i].Mode = mode
 		}
 	}
 	return all, err

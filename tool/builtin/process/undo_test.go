@@ -130,6 +130,8 @@ func TestUndoOfPrograms(t *testing.T) {
 		{"dies half-way", "", "echo half > a; rm b; kill -9 $$; echo never > c"},
 		{"leaves daemons", "", "i=0; while [ $i -lt 20 ]; do setsid sh -c 'trap \"\" TERM; while :; do echo x >> a; done' > /dev/null 2>&1 & i=$((i+1)); done; sleep 0.1"},
 		{"sqlite", "", "python3 -c 'import sqlite3; d=sqlite3.connect(\"db\"); d.execute(\"create table t(a)\"); d.execute(\"insert into t values(1)\"); d.commit()'"},
+		{"group of a folder", "chmod g+s src", "echo x > src/new; mkdir src/more; touch src/main.go"},
+		{"read-only folders", "chmod 555 docs; chmod 500 src/deep; chmod 400 b", "chmod 755 docs; echo x > docs/new; chmod 555 src; chmod 700 src/deep/er; mkdir n; chmod 500 n; chmod 400 a; rm b"},
 		{"many files", "", "i=0; while [ $i -lt 300 ]; do echo $i > src/n$i; i=$((i+1)); done"},
 	} {
 		for _, way := range ways(t) {
@@ -138,6 +140,7 @@ func TestUndoOfPrograms(t *testing.T) {
 				fill(t, w.dir)
 				plainly(t, w.dir, tt.setup)
 				other := w.dir + "-plain"
+				removable(t, w.dir, other)
 				require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
 				before := listing(t, w.dir, true)
 				txn, o := w.shell(t, tt.script)
@@ -160,6 +163,66 @@ func TestUndoOfPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestTakesRightsAway: what a program leaves that its owner may not read is taken back all
+// the same where remit may read everything, and with what it holds. Where it may not, all
+// of it is refused, and nothing happened.
+func TestTakesRightsAway(t *testing.T) {
+	for _, tt := range []struct{ setup, script, left string }{
+		{"", "echo new > a; chmod 000 a", `left "a" with the bits 0000`},
+		{"", "chmod 200 a", `left "a" with the bits 0200`},
+		{"", "echo new > n; ln n n2; chmod 000 n", `left "n" with the bits 0000`},
+		{attributed, "chmod 000 a src", `left "a" with the bits 0000`},
+		{"", "mkdir n; echo f > n/f; mkdir n/m; echo g > n/m/g; chmod 000 n/m n", `left "n" with the bits 0000`},
+		{"", "echo y > src/deep/x; rm src/deep/er/z; chmod 000 src/deep/er src/deep src", `left "src" with the bits 0000`},
+		{attributed, "chmod 300 src", `left "src" with the bits 0300`},
+		{"", "chmod 600 src/deep", `left "src/deep" with the bits 0600`},
+		{"", "mkdir n; echo f > n/f; chmod 500 n", `"n/f" was written, but its owner may not write in its folder`},
+		{"chmod 500 src/deep", "chmod 700 src/deep; rm src/deep/x", `"src/deep/x" was written, but`},
+		{"chmod 500 src/deep", "chmod 700 src/deep; rm src/deep/x; mkdir src/deep/x; chmod 500 src/deep", `"src/deep/x" was written, but`},
+		{"chmod 500 docs", "chmod 700 docs; ln -sf ../a docs/readme; chmod 500 docs", `"docs/readme" was written, but`},
+		{"chmod 500 docs", "echo more >> docs/readme", `"docs/readme" was written, but`},
+	} {
+		for _, way := range ways(t) {
+			t.Run(tt.script+way.name, func(t *testing.T) {
+				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				removable(t, w.dir)
+				fill(t, w.dir)
+				plainly(t, w.dir, tt.setup)
+				before := listing(t, w.dir, true)
+				if os.Getuid() != 0 {
+					_, o, err := w.invoke(t, tt.script)
+					require.ErrorIs(t, err, tool.ErrFailed)
+					require.Contains(t, o.Error.Why, tt.left)
+					equal(t, before, listing(t, w.dir, true), "nothing happened")
+					_, o = w.shell(t, "cat a src/main.go src/deep/x src/deep/er/z docs/readme")
+					require.Equal(t, "aaa\npackage main // a\nxzr\n", o.Text, "the copy is as the root is again")
+					return
+				}
+				other := w.dir + "-plain"
+				require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
+				txn, o := w.shell(t, tt.script)
+				plainly(t, other, tt.script)
+				equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
+				after := listing(t, w.dir, true)
+				rep, err := w.s.Revert(t.Context(), txn)
+				require.NoError(t, err, "%+v", rep)
+				equal(t, before, listing(t, w.dir, true), "undo")
+				_, err = w.rt.Redo(t.Context(), txn, "tester")
+				require.NoError(t, err)
+				equal(t, after, listing(t, w.dir, true), "redo")
+			})
+		}
+	}
+}
+
+// removable lets an ordinary user remove folders after a test, whatever their bits are.
+func removable(t *testing.T, dirs ...string) {
+	t.Cleanup(func() { _ = exec.Command("chmod", append([]string{"-R", "u+rwx"}, dirs...)...).Run() })
+}
+
+// attributed gives a file and a folder attributes, which are content like any other.
+const attributed = `python3 -c 'import os; os.setxattr("a", "user.k", b"v"); os.setxattr("src", "user.d", b"w")'`
 
 type way struct {
 	name   string

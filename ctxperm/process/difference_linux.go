@@ -1,0 +1,130 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// difference is what a program did to a copy.
+type difference struct {
+	*snapshot
+
+	folder *os.File // the copy
+	known  map[uint64]bool
+	shut   map[uint64]bool
+	added  map[uint64]fs.FileMode // bits that files and directories got here, so that they can be read
+	there  map[string]bool
+	gone   map[string]bool
+	all    []sandbox.Written
+}
+
+// changes tells what a program did to the copy, directories before what is in them. What
+// it took the right to read away from gets it back, here and not in what is told.
+func (s *snapshot) changes() ([]sandbox.Written, error) {
+	top, _, err := stampOf(s.dir)
+	if err == nil {
+		err = unlock(s.dir, top.mode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := difference{
+		snapshot: s, known: map[uint64]bool{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
+		there: map[string]bool{}, gone: map[string]bool{},
+	}
+	for _, t := range s.seen {
+		d.known[t.copy.ino] = true
+		d.shut[t.copy.ino] = d.shut[t.copy.ino] || t.shut
+	}
+	if d.folder, err = os.Open(s.dir); err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.folder.Close() }()
+	err = filepath.WalkDir(s.dir, func(at string, _ fs.DirEntry, err error) error {
+		name, rerr := filepath.Rel(s.dir, at)
+		if err != nil || rerr != nil {
+			return errors.Join(err, rerr)
+		}
+		return d.visit(at, name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.missing()
+	slices.SortStableFunc(d.all, func(a, b sandbox.Written) int { return strings.Compare(a.Name, b.Name) })
+	return d.all, nil
+}
+
+// visit looks at one name of the copy.
+func (d *difference) visit(at, name string) error {
+	d.there[name] = true
+	is, raw, err := stampOf(at)
+	if err != nil {
+		return err
+	}
+	old, ok := d.seen[name]
+	same := ok && old.copy == is
+	if !same && d.shut[is.ino] {
+		return fmt.Errorf("%s may not be read by this user, so nobody can tell what the program made of it", name)
+	}
+	switch is.mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		err = d.unlock(at, is)
+	case unix.S_IFREG:
+		if !same {
+			err = d.unlock(at, is)
+		}
+	}
+	if same || err != nil {
+		return err
+	}
+	if ok && old.copy.mode&unix.S_IFMT != is.mode&unix.S_IFMT {
+		d.gone[name] = true // what was in it too; it is said by what came
+	}
+	w, err := sandbox.Look(d.folder, name)
+	if err != nil {
+		return err
+	}
+	w.Mode &^= d.added[is.ino]
+	w.Copied, w.Links, w.Ino = d.known[is.ino], uint64(raw.Nlink), is.ino //nolint:unconvert // other widths elsewhere
+	d.all = append(d.all, w)
+	return nil
+}
+
+// unlock makes something readable, and remembers for all its names what that took.
+func (d *difference) unlock(at string, is stamp) error {
+	if lacking(is.mode) == 0 {
+		return nil
+	}
+	d.added[is.ino] = fs.FileMode(lacking(is.mode))
+	return unlock(at, is.mode)
+}
+
+// missing finds what the program removed.
+func (d *difference) missing() {
+	for _, name := range slices.Sorted(maps.Keys(d.seen)) {
+		if d.there[name] || d.gone[path.Dir(name)] {
+			d.gone[name] = d.gone[name] || d.gone[path.Dir(name)]
+			continue
+		}
+		d.gone[name] = true
+		d.all = append(d.all, sandbox.Written{Name: name, Kind: sandbox.Deleted})
+	}
+}
+
+// open opens the content of a file that changes told of.
+func (s *snapshot) open(name string) (io.ReadCloser, error) {
+	return os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}

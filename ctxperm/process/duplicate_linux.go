@@ -1,0 +1,141 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// make copies one name, but for the bits of a directory. What this user may not read is
+// copied without what it holds, and shut.
+func (r *renewal) make(from, to string, is unix.Stat_t, name string) (shut bool, err error) {
+	switch is.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return false, err
+		}
+	case unix.S_IFLNK:
+		target, err := os.Readlink(from)
+		if err == nil {
+			err = os.Symlink(target, to)
+		}
+		return false, err
+	case unix.S_IFREG:
+		if other := r.first[is.Ino]; other != "" && is.Nlink > 1 {
+			return r.next[other].shut, os.Link(filepath.Join(r.dir, other), to)
+		}
+		r.first[is.Ino] = name
+		if shut, err = copyFile(from, to); err != nil {
+			return shut, err
+		}
+	default:
+		return false, nil // a socket or a pipe leads nowhere in a copy
+	}
+	denied, err := dress(from, to, is)
+	if shut = shut || denied; shut && err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
+		err = chmod(to, 0)
+	}
+	return shut, err
+}
+
+// copyFile shares the content of a file where the file system can.
+func copyFile(from, to string) (shut bool, err error) {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = in.Close() }()
+	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil {
+		_, err = io.Copy(out, in)
+	}
+	return false, err
+}
+
+// dress gives a copy the attributes and time of a file, and the bits of one that is no
+// directory. It is denied what this user may not read.
+func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
+	theirs, err := attributes(from)
+	if errors.Is(err, fs.ErrPermission) {
+		denied, err = true, nil
+	}
+	if err != nil {
+		return denied, err
+	}
+	mine, err := attributes(to)
+	if err != nil {
+		return denied, err
+	}
+	for name := range mine {
+		if _, keeps := theirs[name]; !keeps {
+			err = errors.Join(err, unix.Removexattr(to, name))
+		}
+	}
+	for name, value := range theirs {
+		err = errors.Join(err, unix.Setxattr(to, name, value, 0))
+	}
+	if is.Mode&unix.S_IFMT != unix.S_IFDIR {
+		err = errors.Join(err, chmod(to, is.Mode&0o1777))
+	}
+	return denied, errors.Join(err, unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0))
+}
+
+// attributes are those of a file that anybody may set.
+func attributes(path string) (map[string][]byte, error) {
+	names := make([]byte, 64<<10) // the most that there is room for
+	n, err := unix.Llistxattr(path, names)
+	if err != nil && !errors.Is(err, unix.ENOTSUP) {
+		return nil, &fs.PathError{Op: "attributes", Path: path, Err: err}
+	}
+	all := map[string][]byte{}
+	for name := range strings.SplitSeq(string(names[:max(n, 0)]), "\x00") {
+		if !strings.HasPrefix(name, "user.") {
+			continue
+		}
+		value := make([]byte, 64<<10)
+		n, err := unix.Lgetxattr(path, name, value)
+		if err != nil {
+			return nil, &fs.PathError{Op: "attributes", Path: path, Err: err}
+		}
+		all[name] = value[:n]
+	}
+	return all, nil
+}
+
+func chmod(path string, bits uint32) error {
+	if err := unix.Chmod(path, bits); err != nil {
+		return &fs.PathError{Op: "chmod", Path: path, Err: err}
+	}
+	return nil
+}
+
+// lacking are the bits without which the owner of a file cannot read it, or work in a
+// directory.
+func lacking(mode uint32) uint32 {
+	need := uint32(0o400)
+	if mode&unix.S_IFMT == unix.S_IFDIR {
+		need = 0o700
+	}
+	return need &^ mode
+}
+
+// unlock gives the owner of a file of the copy the right to read it, or to work in a
+// directory.
+func unlock(path string, mode uint32) error {
+	if lacking(mode) == 0 {
+		return nil
+	}
+	return chmod(path, mode&0o7777|lacking(mode))
+}

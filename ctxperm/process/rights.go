@@ -1,0 +1,72 @@
+package process
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// withinReach refuses what an owner without further rights could not make, or not take
+// back, because of the bits that a program left: nobody here has more than the owner's.
+func withinReach(root disk.Root, all []sandbox.Written) error {
+	left := map[string]fs.FileMode{}
+	for _, w := range all {
+		if w.Name == "." { // keeps the bits that it has
+			continue
+		}
+		what := ""
+		switch {
+		case w.Kind == sandbox.File && w.Mode&0o400 == 0:
+			what = "read it"
+		case w.Kind == sandbox.Folder && w.Mode&0o500 != 0o500:
+			what = "look into it"
+		}
+		if what != "" {
+			return fmt.Errorf("run: %w: the program left %q with the bits %04o: its owner may not %s, so it could not be taken back; a program is to leave its owner that right, or to remove it",
+				ctxperm.ErrInvalid, w.Name, w.Mode.Perm(), what)
+		}
+		if w.Kind == sandbox.Folder {
+			left[w.Name] = w.Mode
+		}
+	}
+	for _, w := range all {
+		dir := path.Dir(w.Name)
+		if dir == "." || !moves(root, w) {
+			continue
+		}
+		bits, known := left[dir]
+		if there, err := root.Lstat(dir); err == nil && there.Type == disk.TypeDir && (!known || w.Kind == sandbox.Deleted) {
+			bits, known = there.Perm, true // what goes, goes before folders get their bits
+		}
+		if known && bits&0o300 != 0o300 {
+			return fmt.Errorf("run: %w: %q was written, but its owner may not write in its folder, which has the bits %04o; remit writes there like its owner, so it is to be writable before the program and after it",
+				ctxperm.ErrInvalid, w.Name, bits.Perm())
+		}
+	}
+	return nil
+}
+
+// moves reports whether something comes to a name, or goes from it. An overlay also tells
+// of what was only opened, or lies on the way to what was written.
+func moves(root disk.Root, w sandbox.Written) bool {
+	there, err := root.Lstat(w.Name)
+	if err != nil {
+		return w.Kind != sandbox.Deleted
+	}
+	switch w.Kind {
+	case sandbox.Folder:
+		return there.Type != disk.TypeDir || w.Replaced
+	case sandbox.File:
+		return there.Type != disk.TypeFile || there.Perm != w.Mode || !there.Mtime.Equal(w.Mtime)
+	case sandbox.Link:
+		return there.Type != disk.TypeLink || !there.Mtime.Equal(w.Mtime)
+	case sandbox.Deleted:
+		return true
+	default:
+		return false
+	}
+}
