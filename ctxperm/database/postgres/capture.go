@@ -36,7 +36,7 @@ func (k *capture) watch(ctx context.Context, t *table) error {
 		return nil
 	}
 	if !k.made {
-		if err := k.c.do(ctx, "CREATE TEMPORARY TABLE remit_rows (seq int8 GENERATED ALWAYS AS IDENTITY, rel oid, op text, was text[], will text[]) ON COMMIT DROP"); err != nil {
+		if err := k.c.do(ctx, "CREATE TEMPORARY TABLE remit_rows (seq int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, rel oid, op text, was text[], will text[], old tid, new tid) ON COMMIT DROP"); err != nil {
 			return fmt.Errorf("%w: what a call changes is noted in a temporary table, which the role may not make: GRANT TEMPORARY ON DATABASE … TO the role: %w", engine.ErrRefused, err)
 		}
 		k.made = true
@@ -45,9 +45,9 @@ func (k *capture) watch(ctx context.Context, t *table) error {
 	function := "pg_temp." + quote(name)
 	was, will := "ARRAY["+t.texts("OLD.")+"]", "ARRAY["+t.texts("NEW.")+"]"
 	err := k.c.do(ctx, `CREATE FUNCTION `+function+`() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $remit$ BEGIN
-		IF TG_OP = 'INSERT' THEN INSERT INTO pg_temp.remit_rows(rel, op, will) VALUES (TG_RELID, 'insert', `+will+`);
-		ELSIF TG_OP = 'UPDATE' THEN INSERT INTO pg_temp.remit_rows(rel, op, was, will) VALUES (TG_RELID, 'update', `+was+`, `+will+`);
-		ELSE INSERT INTO pg_temp.remit_rows(rel, op, was) VALUES (TG_RELID, 'delete', `+was+`); END IF;
+		IF TG_OP = 'INSERT' THEN INSERT INTO pg_temp.remit_rows(rel, op, will, new) VALUES (TG_RELID, 'insert', `+will+`, NEW.ctid);
+		ELSIF TG_OP = 'UPDATE' THEN INSERT INTO pg_temp.remit_rows(rel, op, was, will, old, new) VALUES (TG_RELID, 'update', `+was+`, `+will+`, OLD.ctid, NEW.ctid);
+		ELSE INSERT INTO pg_temp.remit_rows(rel, op, was, old) VALUES (TG_RELID, 'delete', `+was+`, OLD.ctid); END IF;
 		RETURN NULL; END $remit$`,
 		"CREATE TRIGGER "+quote(name)+" AFTER INSERT OR UPDATE OR DELETE ON "+t.sql+" FOR EACH ROW EXECUTE FUNCTION "+function+"()")
 	if err != nil {
@@ -58,11 +58,12 @@ func (k *capture) watch(ctx context.Context, t *table) error {
 	return nil
 }
 
-// event is a row that was changed.
+// event is a row that was changed, from one version of it to another.
 type event struct {
 	t         *table
 	op        string
 	was, will engine.Image
+	old, new  string // where the versions are
 }
 
 // take reads what was noted since it was last called.
@@ -70,7 +71,7 @@ func (k *capture) take(ctx context.Context) (out []event, err error) {
 	if !k.made {
 		return nil, nil
 	}
-	rows, err := k.c.all(ctx, "SELECT seq::text, rel::text, op, to_json(was)::text, to_json(will)::text FROM pg_temp.remit_rows WHERE seq > $1 ORDER BY seq LIMIT "+strconv.Itoa(maxEvents+1), strconv.FormatInt(k.last, 10))
+	rows, err := k.c.all(ctx, "SELECT seq::text, rel::text, op, to_json(was)::text, to_json(will)::text, old::text, new::text FROM pg_temp.remit_rows WHERE seq > $1 ORDER BY seq LIMIT "+strconv.Itoa(maxEvents+1), strconv.FormatInt(k.last, 10))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (k *capture) take(ctx context.Context) (out []event, err error) {
 		return nil, fmt.Errorf("%w: it changes more than a call may, %d rows; do it in parts", engine.ErrRefused, maxEvents)
 	}
 	for _, r := range rows {
-		e := event{t: k.oids[r[1]], op: r[2]}
+		e := event{t: k.oids[r[1]], op: r[2], old: r[5], new: r[6]}
 		if e.t == nil {
 			return nil, fmt.Errorf("%w: it changed a table that was not watched", engine.ErrRefused)
 		}
@@ -173,12 +174,32 @@ func (h *history) set(ref engine.Ref, was, will engine.Image) {
 	h.rows[name].will = will
 }
 
-// add takes an event in: a row whose key changed is one that went and one that came.
-func (h *history) add(e event) {
-	if e.was != nil {
-		h.set(e.t.Ref(e.was), e.was, nil)
+// add takes the events of a statement in: a row whose key changed is one that went and
+// one that came. What the triggers of a table change is noted before the change that
+// they are called for, so the order is that of the versions, each of which is at a
+// place of its own: what counts of them are the first and the last.
+func (h *history) add(events []event) {
+	type place struct {
+		t  *table
+		at string
 	}
-	if e.will != nil {
-		h.set(e.t.Ref(e.will), nil, e.will)
+	made, used := map[place]int{}, map[place]bool{}
+	for i, e := range events {
+		if e.will != nil {
+			made[place{e.t, e.new}] = i
+		}
+		if e.was != nil {
+			used[place{e.t, e.old}] = true
+		}
+	}
+	for _, e := range events {
+		if _, later := made[place{e.t, e.old}]; e.was != nil && !later {
+			h.set(e.t.Ref(e.was), e.was, nil)
+		}
+	}
+	for _, e := range events {
+		if e.will != nil && !used[place{e.t, e.new}] {
+			h.set(e.t.Ref(e.will), nil, e.will)
+		}
 	}
 }

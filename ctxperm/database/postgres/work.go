@@ -238,9 +238,7 @@ func (w *work) check(ctx context.Context, before, after map[string]counted, know
 			return err
 		}
 	}
-	for _, e := range events {
-		w.history.add(e)
-	}
+	w.history.add(events)
 	return nil
 }
 
