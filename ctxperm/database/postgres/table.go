@@ -21,12 +21,19 @@ type table struct {
 	given    []int    // columns whose values the server gives, always
 	full     []bool   // of each column: it is never NULL
 	types    []string // of each column
+	may      rights
+}
+
+// rights are what the role may do with a table: with each column, and with rows.
+type rights struct {
+	read, insert, update []bool
+	remove               bool
 }
 
 // describe reads what a table is like. Nothing is refused yet.
 func (c *connection) describe(ctx context.Context, name string) (*table, error) {
 	t := &table{Table: engine.Table{Name: name}, sql: split(name)}
-	rows, err := c.all(ctx, `SELECT oid::text, relkind::text, pg_has_role(relowner, 'USAGE')::text, relhasrules::text, relispartition::text
+	rows, err := c.all(ctx, `SELECT oid::text, relkind::text, pg_has_role(relowner, 'USAGE')::text, relhasrules::text, relispartition::text, has_table_privilege(oid, 'DELETE')::text
 		FROM pg_class WHERE oid = to_regclass($1)`, t.sql)
 	if err != nil {
 		return nil, err
@@ -35,11 +42,14 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 		return nil, fmt.Errorf("table %s: %w", name, engine.ErrNoTable)
 	}
 	t.oid, t.kind, t.owned = rows[0][0], rows[0][1], rows[0][2] == "true"
+	t.may.remove = rows[0][5] == "true"
 	if t.kind == "r" && (rows[0][3] == "true" || rows[0][4] == "true") {
 		t.kind = "table with rules, or partition,"
 	}
 	columns, err := c.all(ctx, `SELECT a.attname, (a.attnum = ANY (i.indkey))::text, array_position(i.indkey::int[], a.attnum::int)::text,
-		(a.attidentity = 'a')::text, a.attnotnull::text, y.typname FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+		(a.attidentity = 'a')::text, a.attnotnull::text, y.typname,
+		has_column_privilege(a.attrelid, a.attnum, 'SELECT')::text, has_column_privilege(a.attrelid, a.attnum, 'INSERT')::text, has_column_privilege(a.attrelid, a.attnum, 'UPDATE')::text
+		FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum`, t.oid)
 	if err != nil {
 		return nil, err
@@ -47,6 +57,7 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 	place := map[int]string{}
 	for i, col := range columns {
 		t.Cols, t.full, t.types = append(t.Cols, col[0]), append(t.full, col[4] == "true"), append(t.types, col[5])
+		t.may.read, t.may.insert, t.may.update = append(t.may.read, col[6] == "true"), append(t.may.insert, col[7] == "true"), append(t.may.update, col[8] == "true")
 		if col[3] == "true" {
 			t.given = append(t.given, i)
 		}
@@ -80,6 +91,33 @@ func (t *table) capturable() error {
 		return fmt.Errorf("%w: table %s has triggers, which would fire again for an undo; its owner can switch them off, so let the role be a member of the owner, or change the table without it", engine.ErrRefused, t.Name)
 	}
 	return nil
+}
+
+// undoable says why the role could not take a change back: an undo reads the row and
+// holds it, which takes the right to change some column, and does the reverse.
+func (t *table) undoable(e event) error {
+	missing := ""
+	key := e.was != nil && e.will != nil && !slices.Equal(t.Ref(e.was).Key, t.Ref(e.will).Key)
+	switch {
+	case slices.Contains(t.may.read, false):
+		missing = "SELECT"
+	case !slices.Contains(t.may.update, true):
+		missing = "UPDATE"
+	case (e.was == nil || key) && !t.may.remove:
+		missing = "DELETE"
+	case (e.will == nil || key) && slices.Contains(t.may.insert, false):
+		missing = "INSERT"
+	case e.was != nil && e.will != nil && !key:
+		for i := range e.was {
+			if e.was[i] != e.will[i] && !t.may.update[i] {
+				missing = "UPDATE (" + quote(t.Cols[i]) + ")"
+			}
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: the role could not take a change of %s back: GRANT %s ON %s TO the role", engine.ErrRefused, t.Name, missing, t.sql)
 }
 
 func (t *table) texts(of string) string {

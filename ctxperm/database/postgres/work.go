@@ -211,6 +211,9 @@ func (w *work) check(ctx context.Context, before, after map[string]counted, know
 			n.delete++
 		}
 		noted[e.t.Name] = n
+		if err := e.t.undoable(e); err != nil {
+			return err
+		}
 		more.add(writes(e.t.Name, e.op))
 	}
 	for name, n := range after {
