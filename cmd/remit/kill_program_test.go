@@ -105,7 +105,7 @@ func TestKilledRunLeavesNoProgram(t *testing.T) {
 	mark := fmt.Sprintf("%d.25", 900_000+os.Getpid())
 	require.NoError(t, os.WriteFile(script, fmt.Appendf(nil,
 		`{"tool":"shell_run","args":{"script":"echo lost > a.txt; setsid sleep %s & sleep %s"}}`, mark, mark), 0o600))
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
+	cmd := exec.Command(self(), "-test.run=^TestKilledChild$")
 	argv := fmt.Sprintf(`["run","--workspace",%q,"--state",%q,%q]`, ws, state, script)
 	cmd.Env = append(os.Environ(), killArgsEnv+"="+argv, killPointEnv+"=0")
 	require.NoError(t, cmd.Start())

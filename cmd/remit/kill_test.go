@@ -92,7 +92,7 @@ func childTraced(at int, trace string, argv ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
+	cmd := exec.Command(self(), "-test.run=^TestKilledChild$")
 	cmd.Env = append(os.Environ(), killArgsEnv+"="+string(args), fmt.Sprint(killPointEnv, "=", at), killTraceEnv+"="+trace)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

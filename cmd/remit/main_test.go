@@ -32,7 +32,17 @@ func TestMain(m *testing.M) {
 type withServer struct{ *testing.M }
 
 // Run runs the tests.
-func (w withServer) Run() int { return pgtest.Run(w.M) }
+func (w withServer) Run() int {
+	defer func() {
+		for _, dir := range leftBehind {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	return pgtest.Run(w.M)
+}
+
+// leftBehind are folders that outlive the test that made them.
+var leftBehind []string
 
 func TestScripts(t *testing.T) {
 	update := flag.Lookup("update")
