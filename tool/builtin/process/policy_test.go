@@ -25,7 +25,7 @@ deny contains "no curl" if {
 
 deny contains "nothing is written outside of out" if {
 	some r in input.call.script.redirects
-	startswith(r.op, ">")
+	r.op != "<"
 	r.path != "out"
 }
 
@@ -39,11 +39,13 @@ deny contains "one file at a time" if {
 	require.NoError(t, err)
 	w := newWorld(t, agent.Policy(engine))
 	for script, why := range map[string]string{
-		"ls > out":                   "",
-		"echo a; curl example.com":   "no curl",
-		"echo a > elsewhere":         "nothing is written outside of out",
-		"touch a b":                  "one file at a time",
-		"sh -c 'echo; curl x' > out": "no curl",
+		"ls > out":                    "",
+		"echo a; curl example.com":    "no curl",
+		"echo a > elsewhere":          "nothing is written outside of out",
+		"echo a >& elsewhere; ls < a": "nothing is written outside of out",
+		"echo a &>> elsewhere":        "nothing is written outside of out",
+		"touch a b":                   "one file at a time",
+		"sh -c 'echo; curl x' > out":  "no curl",
 	} {
 		_, o, err := w.invoke(t, script)
 		if why == "" {

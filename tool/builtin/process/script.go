@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -89,12 +90,20 @@ func (r *reading) inner(c perm.CommandFacts, depth int) {
 
 func (r *reading) redirect(n *syntax.Redirect) {
 	switch n.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn:
 		return // no file
 	default:
-		r.facts.Redirects = append(r.facts.Redirects, perm.RedirectFacts{Op: n.Op.String(), Path: r.known(n.Word)})
+		path := r.known(n.Word)
+		if n.Op == syntax.DplOut && path != nil && descriptor.MatchString(*path) {
+			return
+		}
+		r.facts.Redirects = append(r.facts.Redirects, perm.RedirectFacts{Op: n.Op.String(), Path: path})
 	}
 }
+
+// descriptor is what follows >& where that opens no file: a number, one that is moved, or
+// what closes. Bash opens whatever else stands there for writing.
+var descriptor = regexp.MustCompile(`^([0-9]+-?|-)$`)
 
 // known is a word's text where that is the same whenever it runs.
 func (r *reading) known(w *syntax.Word) *string {

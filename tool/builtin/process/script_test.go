@@ -3,6 +3,8 @@ package process
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -54,6 +56,12 @@ func TestScriptFacts(t *testing.T) {
 		"f() { rm x; }; f":                  `"rm" "x"; "f"`,
 		"echo $(rm x) `rm y`":               `"echo" ? ?; "rm" "x"; "rm" "y"; dynamic`,
 		"cat < in > out 2>> log 2>&1":       `"cat"; <"in"; >"out"; >>"log"`,
+		"a >&f; b 1>& 'g h'; c 2>&h":        `"a"; "b"; "c"; >&"f"; >&"g h"; >&"h"`,
+		"a >&2 1>&\"3\" 2>&- 4>&5-; b >&1x": `"a"; "b"; >&"1x"`,
+		"a >&\"$X\"; b <&\"$X\"; c <&3":     `"a"; "b"; "c"; >&?; dynamic`,
+		"a <> f; b >| g; c &> h; d &>> i":   `"a"; "b"; "c"; "d"; <>"f"; >|"g"; &>"h"; &>>"i"`,
+		"> f; { a; } > g; f() { b; } > h":   `"a"; "b"; >"f"; >"g"; >"h"`,
+		"exec {fd}> f; a <<< '> g'":         `"exec"; "a"; >"f"; dynamic`,
 		"cat > \"$F\"":                      `"cat"; >?; dynamic`,
 		"cat <<E\n$(rm x)\nE":               `"cat"; "rm" "x"; dynamic`,
 		"sh -c 'rm x; bash -c \"rm y\"'":    `"sh" "-c" "rm x; bash -c \"rm y\""; "rm" "x"; "bash" "-c" "rm y"; "rm" "y"`,
@@ -78,4 +86,42 @@ func TestScriptFacts(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, scriptOf(raw).Dynamic)
 	require.Equal(t, "dynamic; unread", words(scriptOf(json.RawMessage("{"))))
+}
+
+// TestRedirectsAreAllThatAppears: a shell makes no file by itself that is not told of.
+func TestRedirectsAreAllThatAppears(t *testing.T) {
+	for _, shell := range []string{"bash", "dash"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		files := 0
+		for _, n := range []string{"", "1", "{v}"} {
+			for _, op := range []string{">", ">>", ">|", "<", "<>", ">&", "<&", "&>", "&>>", "<<<", "<<", "<<-"} {
+				for _, word := range []string{"f", "-", "2-", "1x", "\"f g\"", "'1'"} {
+					script := ": " + n + op + word + "\n:\n" + strings.Trim(word, `"'\`) + "\n"
+					raw, err := json.Marshal(map[string]string{"script": script})
+					require.NoError(t, err)
+					facts := scriptOf(raw)
+					if facts.Error != "" {
+						continue // and so nothing is claimed
+					}
+					told := map[string]bool{}
+					for _, r := range facts.Redirects {
+						require.NotNil(t, r.Path, script)
+						told[*r.Path] = true
+					}
+					cmd := exec.Command(shell, "-c", script)
+					cmd.Dir = t.TempDir()
+					_ = cmd.Run() // it may well complain
+					made, err := os.ReadDir(cmd.Dir)
+					require.NoError(t, err)
+					for _, e := range made {
+						files++
+						require.True(t, told[e.Name()], "%s makes %q of %q, and what was told is %v", shell, e.Name(), script, told)
+					}
+				}
+			}
+		}
+		require.Greater(t, files, 20, shell)
+	}
 }
