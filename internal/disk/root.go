@@ -149,8 +149,8 @@ func OpenRoot(dir string) (Root, error) {
 // between the two is followed, though never out of the root. The same root gives
 // the same view, which ends with it and is not closed.
 func Straight(r Root) Root {
-	if s, ok := r.(interface{ withoutLinks() Root }); ok {
-		return s.withoutLinks()
+	if s, ok := r.(interface{ WithoutLinks() Root }); ok {
+		return s.WithoutLinks()
 	}
 	return r
 }

@@ -49,8 +49,8 @@ func newLinuxRoot(w walker) (Root, error) {
 	return r, nil
 }
 
-// withoutLinks is the same root, whose walks follow no link. It lives as long.
-func (r *linuxRoot) withoutLinks() Root {
+// WithoutLinks is the same root, whose walks follow no link. It lives as long.
+func (r *linuxRoot) WithoutLinks() Root {
 	if r.straight == nil {
 		return r
 	}

@@ -1,0 +1,276 @@
+package simdisk
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+const (
+	top    = 1 // the inode of the root
+	device = 1
+)
+
+// Disk is a file system in memory. Its methods are safe for concurrent use.
+type Disk struct {
+	watch func(op string)
+
+	mu      sync.Mutex // never held across a wait
+	now     image      // what programs see
+	medium  image      // what is on the medium
+	born    image      // every inode as it was made
+	pending []op
+	next    uint64 // inode
+	ops     int    // ever done
+	writers map[uint64]int
+}
+
+// New returns an empty disk.
+func New() *Disk {
+	root := &node{kind: disk.TypeDir, perm: 0o755, links: 1, mtime: start, ctime: start}
+	return &Disk{
+		now: image{top: root}, medium: image{top: root}, born: image{top: root},
+		next: top + 1, writers: map[uint64]int{},
+	}
+}
+
+// start is the time of an empty disk, whose clock moves with each operation.
+var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+func (d *Disk) time() time.Time { return start.Add(time.Duration(d.ops) * time.Millisecond) }
+
+// Watch has f called after each operation that changed what programs see or what is
+// on the medium, on the goroutine that did it. A clone is not watched.
+func (d *Disk) Watch(f func(op string)) { d.watch = f }
+
+// Root opens the root directory.
+func (d *Disk) Root() disk.Root { return &root{disk: d, open: new(opened)} }
+
+// Clone returns a disk in the same state, which nobody has open.
+func (d *Disk) Clone() *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Disk{
+		now: maps.Clone(d.now), medium: maps.Clone(d.medium), born: maps.Clone(d.born), pending: slices.Clone(d.pending),
+		next: d.next, ops: d.ops, writers: map[uint64]int{},
+	}
+}
+
+// do adds an operation that has just happened. It needs those among the pending
+// ones that have a name or an inode with it in common, each in its own way.
+func (d *Disk) do(o op) {
+	d.ops++
+	o.id, o.at = d.ops, d.time()
+	for _, p := range d.pending {
+		if p.before(o) {
+			o.needs = append(o.needs, p.id)
+		}
+	}
+	d.pending = append(d.pending, o)
+	d.now.apply(o, d.born)
+}
+
+// before reports whether o is not there without p.
+func (p op) before(o op) bool {
+	if p.meta != nil && o.meta != nil {
+		return p.ino == o.ino
+	}
+	for _, a := range p.edits {
+		for _, b := range o.edits {
+			if a.dir == b.dir && a.name == b.name {
+				return true
+			}
+		}
+	}
+	for _, ino := range p.moved() {
+		if slices.Contains(o.moved(), ino) {
+			return true
+		}
+	}
+	return false
+}
+
+// moved lists the inodes that gained or lost a name, or an entry that is not there
+// without them: who removes a directory has emptied it before.
+func (o op) moved() (inodes []uint64) {
+	for _, e := range o.edits {
+		if e.ino != 0 {
+			inodes = append(inodes, e.ino)
+		}
+	}
+	if o.gone != 0 {
+		inodes = append(inodes, o.gone)
+	}
+	return inodes
+}
+
+// settle makes the pending operations durable that which selects, with those that
+// they need. It reports whether there were any.
+func (d *Disk) settle(which func(op) bool) bool {
+	chosen := map[int]bool{}
+	for _, o := range slices.Backward(d.pending) {
+		if chosen[o.id] || which(o) {
+			chosen[o.id] = true
+			for _, n := range o.needs {
+				chosen[n] = true
+			}
+		}
+	}
+	var left []op
+	for _, o := range d.pending {
+		if chosen[o.id] {
+			d.medium.apply(o, d.born)
+			continue
+		}
+		o.needs = slices.DeleteFunc(slices.Clone(o.needs), func(n int) bool { return chosen[n] })
+		left = append(left, o)
+	}
+	some := len(left) < len(d.pending)
+	d.pending = left
+	return some
+}
+
+// make gives a new inode a number.
+func (d *Disk) make(n node) uint64 {
+	ino := d.next
+	d.next++
+	n.mtime, n.ctime = d.time(), d.time()
+	d.born[ino] = &n
+	return ino
+}
+
+// told tells the watcher, outside the lock.
+func (d *Disk) told(what string) {
+	if d.watch != nil {
+		d.watch(what)
+	}
+}
+
+// Die is the death of every process that has the disk open: nothing is lost.
+func (d *Disk) Die() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.writers)
+}
+
+// Pending describes the operations that are not durable, in their order. Needs are
+// places in the same list.
+func (d *Disk) Pending() []Operation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	place := map[int]int{}
+	out := make([]Operation, len(d.pending))
+	for i, o := range d.pending {
+		place[o.id] = i
+		out[i] = Operation{What: o.what, Content: o.write != nil && len(o.write.data) > 0}
+		for _, n := range o.needs {
+			out[i].Needs = append(out[i].Needs, place[n])
+		}
+	}
+	return out
+}
+
+// Operation is one that is not durable.
+type Operation struct {
+	What    string
+	Content bool  // it writes content, and can come in half
+	Needs   []int // operations without which it is not there
+}
+
+// Cut is the power going: of the pending operations those are on the medium that
+// keep says, the one at half, unless that is negative, only by half. It panics where
+// an operation is kept and one that it needs is not.
+func (d *Disk) Cut(keep []bool, half int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	kept := map[int]bool{}
+	for i, o := range d.pending {
+		if !keep[i] {
+			continue
+		}
+		for _, n := range o.needs {
+			if !kept[n] && slices.ContainsFunc(d.pending, func(p op) bool { return p.id == n }) {
+				panic("simdisk: an operation is kept without what it needs")
+			}
+		}
+		kept[o.id] = true
+		if i == half && o.write != nil {
+			w := *o.write
+			w.data = w.data[:len(w.data)/2]
+			o.write = &w
+		}
+		d.medium.apply(o, d.born)
+	}
+	d.medium.sweep()
+	d.medium.recount()
+	d.now, d.pending = maps.Clone(d.medium), nil
+	d.born = maps.Clone(d.medium)
+	clear(d.writers)
+}
+
+// Describe writes what programs see, and, where it is another thing, what is on the
+// medium and what is pending: equal texts are equal states, but for times and the
+// numbers of inodes.
+func (d *Disk) Describe(w io.Writer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now.describe(w)
+	if len(d.pending) == 0 {
+		return
+	}
+	_, _ = io.WriteString(w, "medium\n")
+	d.medium.describe(w)
+	for _, o := range d.pending {
+		_, _ = fmt.Fprintln(w, o.what)
+	}
+}
+
+func (i image) describe(w io.Writer) {
+	alias := map[*node]string{}
+	i.paths(top, "", func(path string, n *node) {
+		line := path + "\x00" + n.kind.String() + "\x00" + strconv.FormatUint(uint64(n.perm), 8) + "\x00" + n.target + "\x00" + string(n.data)
+		if first, ok := alias[n]; ok && n.kind != disk.TypeDir {
+			line += "\x00" + first
+		}
+		alias[n] = path
+		for _, key := range slices.Sorted(maps.Keys(n.xattrs)) {
+			line += "\x00" + key + "=" + string(n.xattrs[key])
+		}
+		_, _ = io.WriteString(w, line+"\n")
+	})
+}
+
+// Files describes what programs see, by path: what it is, its bits, its time, its
+// content or target, and its attributes.
+func (d *Disk) Files() map[string]File {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]File{}
+	d.now.paths(top, "", func(path string, n *node) {
+		f := File{Type: n.kind, Perm: n.perm, Content: string(n.data) + n.target, Attributes: map[string]string{}}
+		if n.kind == disk.TypeFile {
+			f.Mtime = n.mtime
+		}
+		for key, value := range n.xattrs {
+			f.Attributes[key] = string(value)
+		}
+		out[path] = f
+	})
+	return out
+}
+
+// File is what an undo brings back of a file.
+type File struct {
+	Type       disk.Type
+	Perm       fs.FileMode
+	Mtime      time.Time // of a regular file
+	Content    string    // or the target of a link
+	Attributes map[string]string
+}

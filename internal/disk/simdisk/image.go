@@ -1,0 +1,204 @@
+package simdisk
+
+import (
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// node is an inode. What is in an image never changes: a change puts another one in
+// its place, so that images can share them.
+type node struct {
+	kind   disk.Type
+	perm   fs.FileMode
+	mtime  time.Time
+	ctime  time.Time
+	data   []byte
+	target string
+	xattrs map[string][]byte
+	names  map[string]uint64 // of a directory
+	links  uint64            // names that lead here
+}
+
+// image is one state of the file system.
+type image map[uint64]*node
+
+// change returns a copy of an inode that may be changed, which is in the image now.
+func (i image) change(ino uint64) *node {
+	n := *i[ino]
+	i[ino] = &n
+	return &n
+}
+
+// op is one operation that may not be on the medium yet.
+type op struct {
+	id    int
+	what  string
+	at    time.Time
+	edits []edit // of entries: all of them or none
+	gone  uint64 // the inode that lost a name
+	ino   uint64 // of an operation on an inode
+	write *span
+	meta  *meta
+	needs []int // ids of operations without which it is not there
+}
+
+// edit gives a name in a directory to an inode, or takes it away.
+type edit struct {
+	dir  uint64
+	name string
+	ino  uint64 // 0: the name is free then
+}
+
+// span is content.
+type span struct {
+	at   int
+	data []byte
+}
+
+// meta is a change of what an inode has beside its content.
+type meta struct {
+	perm   *fs.FileMode
+	mtime  *time.Time
+	xattr  string
+	value  []byte
+	remove bool // of the attribute
+}
+
+// apply does an operation. born are inodes as they were made: what an entry leads to
+// exists at least so.
+func (i image) apply(o op, born image) {
+	for _, e := range o.edits {
+		i.appear(e.dir, born)
+		i.appear(e.ino, born)
+	}
+	for _, e := range o.edits {
+		i.relink(e, o.at)
+	}
+	if o.ino == 0 {
+		return
+	}
+	i.appear(o.ino, born)
+	n := i.change(o.ino)
+	n.ctime = o.at
+	if w := o.write; w != nil {
+		n.data = spliced(n.data, *w)
+		n.mtime = o.at
+	}
+	if o.meta != nil {
+		n.alter(*o.meta)
+	}
+}
+
+func (i image) appear(ino uint64, born image) {
+	if _, ok := i[ino]; !ok && ino != 0 {
+		i[ino] = born[ino]
+	}
+}
+
+func (i image) relink(e edit, at time.Time) {
+	dir := i.change(e.dir)
+	dir.names = maps.Clone(dir.names)
+	if dir.names == nil {
+		dir.names = map[string]uint64{}
+	}
+	if was, ok := dir.names[e.name]; ok {
+		i.count(was, -1, at)
+	}
+	dir.mtime, dir.ctime = at, at
+	if e.ino == 0 {
+		delete(dir.names, e.name)
+		return
+	}
+	dir.names[e.name] = e.ino
+	i.count(e.ino, 1, at)
+}
+
+func (i image) count(ino uint64, by int, at time.Time) {
+	n := i.change(ino)
+	if by < 0 {
+		n.links--
+	} else {
+		n.links++
+	}
+	n.ctime = at
+}
+
+func (n *node) alter(m meta) {
+	if m.perm != nil {
+		n.perm = *m.perm
+	}
+	if m.mtime != nil {
+		n.mtime = *m.mtime
+	}
+	if m.xattr == "" {
+		return
+	}
+	n.xattrs = maps.Clone(n.xattrs)
+	if n.xattrs == nil {
+		n.xattrs = map[string][]byte{}
+	}
+	if m.remove {
+		delete(n.xattrs, m.xattr)
+	} else {
+		n.xattrs[m.xattr] = m.value
+	}
+}
+
+// spliced is content with a span written into it; what lies between is zeros.
+func spliced(data []byte, w span) []byte {
+	out := make([]byte, max(len(data), w.at+len(w.data)))
+	copy(out, data)
+	copy(out[w.at:], w.data)
+	return out
+}
+
+// sweep drops what no name leads to.
+func (i image) sweep() {
+	seen := map[uint64]bool{}
+	var walk func(ino uint64)
+	walk = func(ino uint64) {
+		if seen[ino] {
+			return
+		}
+		seen[ino] = true
+		for _, below := range i[ino].names {
+			walk(below)
+		}
+	}
+	walk(top)
+	for ino := range i {
+		if !seen[ino] {
+			delete(i, ino)
+		}
+	}
+}
+
+// recount puts the counts of names right: they are what names there are.
+func (i image) recount() {
+	count := map[uint64]uint64{top: 1}
+	for _, n := range i {
+		for _, below := range n.names {
+			count[below]++
+		}
+	}
+	for ino := range i {
+		if i[ino].links != count[ino] {
+			i.change(ino).links = count[ino]
+		}
+	}
+}
+
+// paths lists what names lead to, in order.
+func (i image) paths(dir uint64, prefix string, visit func(path string, n *node)) {
+	for _, name := range slices.Sorted(maps.Keys(i[dir].names)) {
+		n := i[i[dir].names[name]]
+		visit(prefix+name, n)
+		if n.kind == disk.TypeDir {
+			i.paths(i[dir].names[name], prefix+name+"/", visit)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package simjournal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+var errClosed = errors.New("journal is closed")
+
+// journal is one opening.
+type journal struct {
+	store *Store
+	owner string
+}
+
+// do runs f on the store unless the context or this opening has ended.
+func (j *journal) do(ctx context.Context, f func(*Store) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	if !j.store.alive[j.owner] {
+		return errClosed
+	}
+	return f(j.store)
+}
+
+func (j *journal) Owner() string { return j.owner }
+
+func (j *journal) Alive(ctx context.Context, owner string) (alive bool, err error) {
+	err = j.do(ctx, func(s *Store) error {
+		alive = s.alive[owner]
+		return nil
+	})
+	return alive, err
+}
+
+// Append writes, and then, where there is a barrier, makes durable: two moments at
+// which the power can go.
+func (j *journal) Append(ctx context.Context, b revert.Batch) error {
+	st, err := own(b)
+	if err != nil {
+		return err
+	}
+	written := 0
+	err = j.do(ctx, func(s *Store) error {
+		if err := s.allows(b); err != nil {
+			return err
+		}
+		s.steps = append(s.steps, st)
+		s.apply(st)
+		written = len(s.steps)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	j.store.told("append")
+	if !b.Durable {
+		return nil
+	}
+	j.store.mu.Lock()
+	j.store.durable = max(j.store.durable, written)
+	j.store.mu.Unlock()
+	j.store.told("barrier")
+	return nil
+}
+
+// own is a batch that is shared with nobody, and whose entries are what they say.
+func own(b revert.Batch) (step, error) {
+	if err := b.Check(); err != nil {
+		return step{}, err
+	}
+	b.Entries = slices.Clone(b.Entries)
+	for i, e := range b.Entries {
+		e, err := clone(e).Checked()
+		if err != nil {
+			return step{}, err
+		}
+		b.Entries[i] = e
+	}
+	b.Claims, b.Erase, b.Blobs = slices.Clone(b.Claims), slices.Clone(b.Erase), slices.Clone(b.Blobs)
+	for i, blob := range b.Blobs {
+		if data, inline := blob.Inline(); inline {
+			b.Blobs[i] = revert.InlineBlob(blob.Ref().Digest, append([]byte{}, data...))
+		}
+	}
+	return step{batch: b}, nil
+}
+
+// allows looks at everything before anything is changed.
+func (s *Store) allows(b revert.Batch) error {
+	if to := b.Take.To; to.Txn != "" {
+		now, known := s.state.txns[to.Txn]
+		switch {
+		case b.Take.From == "" && known:
+			return fmt.Errorf("begin %s: it exists: %w", to.Txn, revert.ErrNotOwner)
+		case b.Take.From != "" && (!known || now.ended || now.owner != b.Take.From):
+			return fmt.Errorf("take %s from %s: %w", to.Txn, b.Take.From, revert.ErrNotOwner)
+		}
+	}
+	if err := s.passes(b); err != nil {
+		return err
+	}
+	for _, blob := range b.Blobs {
+		if _, inline := blob.Inline(); inline {
+			continue
+		}
+		if data, ok := s.content(blob.Ref().Digest); !ok || int64(len(data)) != blob.Ref().Size {
+			return fmt.Errorf("blob %s: %w", blob.Ref().Digest, revert.ErrNotFound)
+		}
+	}
+	return nil
+}
+
+// passes looks at fence and claims as they stand after the batch's take.
+func (s *Store) passes(b revert.Batch) error {
+	fence := b.Fence
+	if fence.Txn == "" {
+		return nil
+	}
+	now, known := s.state.txns[fence.Txn]
+	if b.Take.To.Txn == fence.Txn {
+		now, known = txn{owner: b.Take.To.Owner}, true
+	}
+	if !known || now.ended || now.owner != fence.Owner {
+		return fmt.Errorf("transaction %s, owner %s: %w", fence.Txn, fence.Owner, revert.ErrNotOwner)
+	}
+	for _, resource := range b.Claims {
+		if holder, held := s.state.claims[resource]; held && holder != fence.Txn {
+			return &revert.ClaimedError{Resource: resource, Holder: holder}
+		}
+	}
+	return nil
+}
+
+func (j *journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+	return func(yield func(revert.Entry, error) bool) {
+		var all []revert.Entry
+		if err := j.do(ctx, func(s *Store) error { all = s.state.entries; return nil }); err != nil {
+			yield(revert.Entry{}, err)
+			return
+		}
+		found := 0
+		for i := range all {
+			if q.Newest {
+				i = len(all) - 1 - i
+			}
+			if !selects(q, &all[i]) {
+				continue
+			}
+			if ctx.Err() != nil {
+				yield(revert.Entry{}, context.Cause(ctx))
+				return
+			}
+			if found++; !yield(clone(all[i]), nil) || found == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+func selects(q revert.Query, e *revert.Entry) bool {
+	h := &e.Header
+	return e.Pos > q.After &&
+		(q.Session == "" || q.Session == h.Session) &&
+		(q.Txn == "" || q.Txn == h.Txn) &&
+		(q.Call == "" || q.Call == h.Call) &&
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+}
+
+func (j *journal) Head(ctx context.Context) (h revert.Head, err error) {
+	err = j.do(ctx, func(s *Store) error {
+		h = s.grown().tree.Head()
+		return nil
+	})
+	return h, err
+}
+
+func (j *journal) Hashes(ctx context.Context, indexes []int64) (found []tlog.Hash, err error) {
+	err = j.do(ctx, func(s *Store) error {
+		all := s.grown().hashes
+		for _, i := range indexes {
+			if i < 0 || i >= int64(len(all)) {
+				return fmt.Errorf("hash %d of the tree: %w", i, revert.ErrNotFound)
+			}
+			found = append(found, all[i])
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (j *journal) Unfinished(ctx context.Context) (open []revert.Ownership, err error) {
+	err = j.do(ctx, func(s *Store) error {
+		for _, id := range s.state.open {
+			open = append(open, revert.Ownership{Txn: id, Owner: s.state.txns[id].owner})
+		}
+		return nil
+	})
+	return open, err
+}
+
+func (j *journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+	var large bytes.Buffer
+	blob, err := revert.TakeIn(ctx, r, func() (io.Writer, error) { return &large, nil })
+	if err != nil {
+		return revert.Blob{}, err
+	}
+	_, inline := blob.Inline()
+	err = j.do(ctx, func(s *Store) error {
+		if !inline {
+			s.large[blob.Ref().Digest] = large.Bytes()
+		}
+		return nil
+	})
+	if err != nil {
+		return revert.Blob{}, err
+	}
+	if !inline {
+		j.store.told("keep")
+	}
+	return blob, nil
+}
+
+func (j *journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+	if err := ref.Check(); err != nil {
+		return nil, err
+	}
+	var data []byte
+	err := j.do(ctx, func(s *Store) error {
+		var ok bool
+		if data, ok = s.content(ref.Digest); !ok {
+			return fmt.Errorf("blob %s: %w", ref.Digest, revert.ErrNotFound)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return revert.CheckedContent(ref, io.NopCloser(bytes.NewReader(data))), nil
+}
+
+// Collect drops what no entry names; large content that somebody else may be about to
+// name only where gone says so.
+func (j *journal) Collect(ctx context.Context, gone []revert.BlobRef) (c revert.Collected, err error) {
+	named := map[string]bool{}
+	if err := revert.Blobs(ctx, j, 0, func(ref revert.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {
+		return c, err
+	}
+	err = j.do(ctx, func(s *Store) error {
+		var st step
+		for digest, data := range s.state.blobs {
+			if !named[digest] {
+				st.drop = append(st.drop, digest)
+				c.Blobs, c.Bytes = c.Blobs+1, c.Bytes+int64(len(data))
+				continue
+			}
+			c.Size += int64(len(data))
+		}
+		for digest, data := range s.large {
+			ref := revert.BlobRef{Digest: digest, Size: int64(len(data))}
+			if named[digest] || (len(s.alive) > 1 && !slices.Contains(gone, ref)) {
+				c.Size += ref.Size
+				continue
+			}
+			delete(s.large, digest)
+			c.Blobs, c.Bytes = c.Blobs+1, c.Bytes+ref.Size
+		}
+		s.steps = append(s.steps, st)
+		s.apply(st)
+		s.durable = len(s.steps)
+		for _, e := range s.state.entries {
+			c.Size += int64(len(e.Head) + len(e.Body))
+		}
+		c.Freed = c.Bytes
+		return nil
+	})
+	if err == nil {
+		j.store.told("collect")
+	}
+	return c, err
+}
+
+func (j *journal) Close() error {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	delete(j.store.alive, j.owner)
+	return nil
+}

@@ -1,0 +1,230 @@
+package simjournal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Store is what several openings of one journal share. Its methods are safe for
+// concurrent use.
+type Store struct {
+	watch func(op string)
+
+	mu      sync.Mutex // never held across a wait
+	steps   []step     // all that was written
+	durable int        // of these are on the medium
+	opened  int
+	alive   map[string]bool
+	large   map[string][]byte // content that was taken in and travels in no batch
+	state   state
+	tree    tree
+}
+
+// step is one write: a batch, or content that was dropped.
+type step struct {
+	batch revert.Batch
+	drop  []string
+}
+
+// state is what the steps come to.
+type state struct {
+	entries []revert.Entry // in a list of its own whenever one changes
+	blobs   map[string][]byte
+	txns    map[string]txn
+	open    []string // transactions that have not ended, oldest first
+	claims  map[string]string
+}
+
+type txn struct {
+	owner string
+	ended bool
+}
+
+// tree is the hash tree over the first entries.
+type tree struct {
+	tree   revert.Tree
+	hashes []tlog.Hash
+}
+
+// NewStore returns an empty one.
+func NewStore() *Store {
+	return &Store{alive: map[string]bool{}, large: map[string][]byte{}, state: newState()}
+}
+
+func newState() state {
+	return state{blobs: map[string][]byte{}, txns: map[string]txn{}, claims: map[string]string{}}
+}
+
+// Watch has f called after each change of what is written or on the medium, on the
+// goroutine that made it. A clone is not watched.
+func (s *Store) Watch(f func(op string)) { s.watch = f }
+
+func (s *Store) told(op string) {
+	if s.watch != nil {
+		s.watch(op)
+	}
+}
+
+// Open opens the journal once more.
+func (s *Store) Open() revert.Journal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	owner := fmt.Sprintf("sim-%d", s.opened)
+	s.alive[owner] = true
+	return &journal{store: s, owner: owner}
+}
+
+// Clone returns a store in the same state, which nobody has open.
+func (s *Store) Clone() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Store{
+		steps: slices.Clip(s.steps), durable: s.durable, opened: s.opened, alive: map[string]bool{}, large: maps.Clone(s.large),
+		state: s.state.clone(), tree: tree{s.tree.tree, slices.Clip(s.tree.hashes)},
+	}
+}
+
+func (s state) clone() state {
+	return state{
+		entries: slices.Clip(s.entries), blobs: maps.Clone(s.blobs), txns: maps.Clone(s.txns),
+		open: slices.Clone(s.open), claims: maps.Clone(s.claims),
+	}
+}
+
+// Die is the death of every process that has the journal open: nothing is lost.
+func (s *Store) Die() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.alive)
+}
+
+// Pending is how many writes are not durable.
+func (s *Store) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.steps) - s.durable
+}
+
+// Cut is the power going: the last writes are lost, as many as are given, and all
+// others are durable. It panics where one of those was durable.
+func (s *Store) Cut(lost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := len(s.steps) - lost
+	if left < s.durable {
+		panic("simjournal: what is durable cannot be lost")
+	}
+	clear(s.alive)
+	s.durable = left
+	if lost == 0 {
+		return
+	}
+	s.steps, s.state, s.tree = slices.Clip(s.steps[:left]), newState(), tree{}
+	for _, st := range s.steps {
+		s.apply(st)
+	}
+}
+
+// Describe writes the records, but for their times, salts and leaves, who holds what,
+// and how much of it is durable: equal texts are equal states.
+func (s *Store) Describe(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.state.entries {
+		h := e.Header
+		_, _ = io.WriteString(w, string(h.Kind)+"\x00"+h.Session+"\x00"+h.Txn+"\x00"+h.Call+"\x00"+e.Erased+"\x00")
+		_, _ = w.Write(e.Body)
+		_, _ = io.WriteString(w, "\n")
+	}
+	lost := 0
+	for _, st := range s.steps[s.durable:] {
+		lost += len(st.batch.Entries)
+	}
+	_, _ = fmt.Fprintln(w, s.state.open, s.state.claims, lost, len(s.large))
+}
+
+// apply does what a step says.
+func (s *Store) apply(st step) {
+	for _, digest := range st.drop {
+		delete(s.state.blobs, digest)
+	}
+	s.state.take(st.batch.Take)
+	s.state.erase(st.batch.Erase)
+	for _, blob := range st.batch.Blobs {
+		if data, inline := blob.Inline(); inline {
+			s.state.blobs[blob.Ref().Digest] = data
+		}
+	}
+	for _, e := range st.batch.Entries {
+		e.Pos = int64(len(s.state.entries)) + 1
+		s.state.entries = append(s.state.entries, e)
+	}
+	for _, resource := range st.batch.Claims {
+		s.state.claims[resource] = st.batch.Fence.Txn
+	}
+	if st.batch.End {
+		s.state.end(st.batch.Fence.Txn)
+	}
+}
+
+func (s *state) take(t revert.Take) {
+	if t.To.Txn == "" {
+		return
+	}
+	if _, known := s.txns[t.To.Txn]; !known {
+		s.open = append(s.open, t.To.Txn)
+	}
+	s.txns[t.To.Txn] = txn{owner: t.To.Owner}
+}
+
+func (s *state) end(id string) {
+	s.txns[id] = txn{owner: s.txns[id].owner, ended: true}
+	s.open = slices.DeleteFunc(slices.Clone(s.open), func(t string) bool { return t == id })
+	maps.DeleteFunc(s.claims, func(_, holder string) bool { return holder == id })
+}
+
+func (s *state) erase(calls []string) {
+	if len(calls) == 0 {
+		return
+	}
+	s.entries = slices.Clone(s.entries)
+	for i, e := range s.entries {
+		if e.Header.Kind.Erasable() && slices.Contains(calls, e.Header.Call) {
+			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
+			s.entries[i] = e
+		}
+	}
+}
+
+// content finds what is stored under a digest.
+func (s *Store) content(digest string) ([]byte, bool) {
+	if data, ok := s.state.blobs[digest]; ok {
+		return data, true
+	}
+	data, ok := s.large[digest]
+	return data, ok
+}
+
+// grown is the tree over all entries.
+func (s *Store) grown() tree {
+	for _, e := range s.state.entries[s.tree.tree.Size():] {
+		var whole []tlog.Hash
+		s.tree.tree, whole = s.tree.tree.Add(e.Leaf)
+		s.tree.hashes = append(s.tree.hashes, whole...)
+	}
+	return s.tree
+}
+
+func clone(e revert.Entry) revert.Entry {
+	e.Head, e.Salt, e.Body = bytes.Clone(e.Head), bytes.Clone(e.Salt), bytes.Clone(e.Body)
+	return e
+}
