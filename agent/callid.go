@@ -54,6 +54,11 @@ func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.O
 	_, c, err := revert.LoadCall(ctx, tx.s.rt.journal, req.ID)
 	switch {
 	case err == nil:
+		// Whoever wrote its end may have died before his barrier, and now somebody is
+		// told of it.
+		if err := tx.s.rt.journal.Append(ctx, revert.Batch{Durable: true}); err != nil {
+			return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be written: %w", tool.ErrUnknown, err)
+		}
 		out := tx.line.Recorded(c, req)
 		return out, out.Err()
 	case !errors.Is(err, revert.ErrNotFound):

@@ -101,7 +101,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 			if t.End != "" && allErased(t.Calls) {
 				return rep, noWayBack(t, t.Calls[0])
 			}
-			return rep, nil
+			return rep, r.barrier(ctx)
 		}
 		var err error
 		if rec, err = r.beginLink(ctx, t, begun); err != nil {

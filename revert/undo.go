@@ -113,7 +113,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 	}
 	if link.Txn() == "" {
 		if len(s.calls) == 0 {
-			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, nil
+			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, r.barrier(ctx)
 		}
 		if allErased(s.calls) {
 			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, noWayBack(t, s.calls[0])
@@ -151,6 +151,12 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		}
 	}
 	return rep, err
+}
+
+// barrier makes durable what was read. Somebody may have written it who died before his
+// barrier, and whoever is told that nothing is left to do relies on it.
+func (r *Reverter) barrier(ctx context.Context) error {
+	return r.Journal.Append(ctx, Batch{Durable: true})
 }
 
 // beginUndo begins an undo transaction for all transactions of a scope. What an

@@ -60,8 +60,9 @@ func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
 	return w, inv, nil
 }
 
-// Settle puts in order what an interrupted change left and returns the version
-// that is there now. A version that cannot be known, since its root is not open
+// Settle puts in order what an interrupted change left, makes what is there durable, and
+// returns its version: who did the change may have died before that, and what is
+// concluded from the version is going to be durable. A version that cannot be known, since its root is not open
 // here or its path leads elsewhere by now, is empty; Plan says why.
 func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
 	w, _, err := s.swap(c)
@@ -75,7 +76,11 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 	if err != nil {
 		return "", err
 	}
-	if err := w.settle(ctx); err != nil {
+	err = w.settle(ctx)
+	if err == nil {
+		err = w.harden(ctx)
+	}
+	if err != nil {
 		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
 	}
 	now, err := w.look(ctx, w.target, hashing)

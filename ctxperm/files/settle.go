@@ -121,3 +121,24 @@ func (w *swap) withdraw(ctx context.Context) error {
 		return w.save(ctx)
 	}
 }
+
+// harden makes durable what is under the name, or that nothing is. A death between a
+// change and its sync leaves what everybody sees and the next power cut takes away.
+// Content needs nothing: it was synced before it got the name.
+func (w *swap) harden(ctx context.Context) error {
+	is, err := w.lstat(ctx, w.target)
+	switch {
+	case missing(err):
+	case err != nil:
+		return err
+	case is.Type == disk.TypeDir: // its own bits
+		if err := w.syncIn(ctx, w.target); err != nil && !missing(err) {
+			return err
+		}
+	}
+	err = w.syncDir(ctx, w.target)
+	if missing(err) || errors.Is(err, disk.ErrType) { // nor is there a directory that it could be in
+		return nil
+	}
+	return err
+}

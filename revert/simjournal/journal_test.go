@@ -1,6 +1,8 @@
 package simjournal_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/remit-dev/remit/revert"
@@ -13,4 +15,27 @@ func TestJournal(t *testing.T) {
 		store := simjournal.NewStore()
 		return func(*testing.T) revert.Journal { return store.Open() }
 	})
+}
+
+// A record without a barrier outlives its process, and not a power cut.
+func Example() {
+	ctx := context.Background()
+	store := simjournal.NewStore()
+	entry := journaltest.Entry(revert.Header{Txn: "t"}, "some_tool")
+	if err := store.Open().Append(ctx, revert.Batch{Entries: []revert.Entry{entry}}); err != nil {
+		fmt.Println(err)
+	}
+	count := func() (n int) {
+		for range store.Open().Entries(ctx, revert.Query{}) {
+			n++
+		}
+		return n
+	}
+	store.Die()
+	fmt.Println("after the death of its process:", count())
+	store.Cut(store.Pending())
+	fmt.Println("after a power cut:", count())
+	// Output:
+	// after the death of its process: 1
+	// after a power cut: 0
 }

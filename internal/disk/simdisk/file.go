@@ -1,6 +1,7 @@
 package simdisk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -66,7 +67,7 @@ func (f *file) run(what string, do func() (changed bool, err error)) error {
 	if changed {
 		f.disk.told(what + " " + f.name)
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return &fs.PathError{Op: what, Path: f.name, Err: err}
 	}
 	return err

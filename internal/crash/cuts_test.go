@@ -1,0 +1,119 @@
+package crash_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/disk/simdisk"
+)
+
+// cut is one way in which a machine goes down. The zero cut is the death of the
+// process: nothing is lost.
+type cut struct {
+	power bool
+	lost  int    // writes of the journal, the newest
+	keep  string // of the disk's pending operations, a digit each: 0 is lost, 1 is there, 2 came in half
+}
+
+func (c cut) String() string {
+	if !c.power {
+		return "died"
+	}
+	return fmt.Sprintf("power:%d:%s", c.lost, c.keep)
+}
+
+// kind is what the matrix calls it.
+func (c cut) kind() string {
+	switch {
+	case !c.power:
+		return "clean cut"
+	case strings.Contains(c.keep, "2"):
+		return "torn tail"
+	case strings.TrimRight(strings.TrimLeft(c.keep, "1"), "0") != "":
+		return "reordered within a barrier"
+	}
+	return "unsynced lost"
+}
+
+// happen lets it happen.
+func (c cut) happen(w *world) {
+	if !c.power {
+		w.disk.Die()
+		w.journal.Die()
+		return
+	}
+	keep, half := make([]bool, len(c.keep)), -1
+	for i, digit := range c.keep {
+		keep[i] = digit != '0'
+		if digit == '2' {
+			half = i
+		}
+	}
+	w.disk.Cut(keep, half)
+	w.journal.Cut(c.lost)
+}
+
+// mostSubsets is up to how many pending operations every part of them is tried.
+const mostSubsets = 6
+
+// cutsOf lists the ways in which a world can go down.
+func cutsOf(w *world) []cut {
+	all := []cut{{}}
+	pending, writes := w.disk.Pending(), w.journal.Pending()
+	if len(pending) == 0 && writes == 0 {
+		return all
+	}
+	keeps := keepsOf(pending)
+	for lost := range writes + 1 {
+		for _, keep := range keeps {
+			all = append(all, cut{power: true, lost: lost, keep: keep})
+		}
+	}
+	return all
+}
+
+// keepsOf lists what of the pending operations may be on the medium: every part that
+// the disk allows, where they are few; else what came in order up to each of them,
+// and all but one.
+func keepsOf(pending []simdisk.Operation) []string {
+	var keeps []string
+	add := func(keep []byte) {
+		for i, o := range pending {
+			for _, n := range o.Needs {
+				if keep[n] == '0' {
+					keep[i] = '0'
+				}
+			}
+		}
+		if !slices.Contains(keeps, string(keep)) {
+			keeps = append(keeps, string(keep))
+		}
+		if last := strings.LastIndexByte(string(keep), '1'); last >= 0 && pending[last].Content {
+			torn := slices.Clone(keep)
+			torn[last] = '2'
+			if !slices.Contains(keeps, string(torn)) {
+				keeps = append(keeps, string(torn))
+			}
+		}
+	}
+	if len(pending) <= mostSubsets {
+		for set := range 1 << len(pending) {
+			keep := make([]byte, len(pending))
+			for i := range keep {
+				keep[i] = '0' + byte(set>>i&1)
+			}
+			add(keep)
+		}
+		return keeps
+	}
+	for i := range len(pending) + 1 {
+		add([]byte(strings.Repeat("1", i) + strings.Repeat("0", len(pending)-i)))
+	}
+	for i := range pending {
+		keep := []byte(strings.Repeat("1", len(pending)))
+		keep[i] = '0'
+		add(keep)
+	}
+	return keeps
+}

@@ -1,0 +1,41 @@
+package crash_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var only = flag.String("matrix", "", "one state, as a failure names it: CALLS/END/CRASH/CRASH...")
+
+// TestCrashMatrix cuts transactions at each moment at which something was written.
+func TestCrashMatrix(t *testing.T) {
+	x := newExplorer(2)
+	if *only != "" {
+		parts := strings.Split(*only, "/")
+		require.GreaterOrEqual(t, len(parts), 2, "want CALLS/END/CRASH...")
+		p := plan{abort: parts[1] == "abort"}
+		for name := range strings.SplitSeq(parts[0], ",") {
+			k, ok := kindNamed(name)
+			require.True(t, ok, "no kind of call is named %q", name)
+			p.calls = append(p.calls, k)
+		}
+		x.depth = max(x.depth, len(parts)-2)
+		x.run(p, parts[2:])
+	} else {
+		for _, k := range kinds {
+			for _, abort := range []bool{false, true} {
+				x.run(plan{[]kind{k}, abort}, nil)
+			}
+		}
+	}
+	t.Log(x.runs, "runs,", len(x.states), "states", x.kinds)
+	for i, p := range x.problems {
+		if i < 5 {
+			t.Error(p)
+		}
+	}
+	require.Empty(t, x.problems[min(5, len(x.problems)):], "and more")
+}

@@ -1,0 +1,145 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// plan is one transaction and what becomes of it. One that commits is taken back
+// then, and brought back; one that aborts is brought back.
+type plan struct {
+	calls []kind
+	abort bool
+}
+
+func (p plan) String() string {
+	var names []string
+	for _, k := range p.calls {
+		names = append(names, k.name)
+	}
+	end := "commit"
+	if p.abort {
+		end = "abort"
+	}
+	return strings.Join(names, ",") + "/" + end
+}
+
+// stage is what a client is at.
+type stage uint8
+
+const (
+	calling stage = iota
+	committing
+	aborting
+	committed // and told so
+	aborted
+	undoing
+	undone
+	redoing
+	redone
+)
+
+// told is what a client knows at some moment.
+type told struct {
+	txn   string
+	calls []tool.Status // of those that ended
+	stage stage
+	empty bool // that there was nothing to take back
+}
+
+func (t told) key() string { return fmt.Sprint(t.calls, t.stage, t.empty) }
+
+func (t told) clone() told {
+	t.calls = slices.Clone(t.calls)
+	return t
+}
+
+// live runs the plan in a process of its own, from the beginning to the end. After
+// each change of the world seen is told.
+func (p plan) live(w *world, seen func(what string, t told)) error {
+	var t told
+	rt, ctx, err := w.process()
+	if err != nil {
+		return err
+	}
+	w.watch(func(what string) { seen(what, t.clone()) })
+	defer w.watch(nil)
+	defer func() { _ = rt.Close() }()
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+	if err != nil {
+		return err
+	}
+	tx, err := s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	t.txn = tx.ID()
+	for i, k := range p.calls {
+		out, err := tx.Invoke(ctx, k.tool, k.input(i))
+		if err == nil != out.Status.OK() {
+			return fmt.Errorf("call %d is %s, with the error %w", i, out.Status, err)
+		}
+		t.calls = append(t.calls, out.Status)
+		seen("told", t.clone())
+	}
+	return p.end(ctx, rt, tx, &t, seen)
+}
+
+func (k kind) input(i int) any {
+	if k.args == nil {
+		return tagOf(i)
+	}
+	return k.args
+}
+
+// tagOf names a call where it acts outside.
+func tagOf(i int) string { return fmt.Sprint("n", i) }
+
+// end ends the transaction, takes it back and brings it back, as the plan says.
+func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told, seen func(string, told)) error {
+	step := func(now, then stage, do func() (revert.Report, error)) error {
+		last := t.stage
+		t.stage = now
+		rep, err := do()
+		if err != nil && !errors.Is(err, agent.ErrPartial) {
+			return fmt.Errorf("at stage %d: %w", now, err)
+		}
+		t.reported(rep, last, then)
+		seen("told", t.clone())
+		return nil
+	}
+	if p.abort {
+		if err := step(aborting, aborted, func() (revert.Report, error) { return tx.Revert(ctx) }); err != nil {
+			return err
+		}
+	} else {
+		if err := step(committing, committed, func() (revert.Report, error) { return revert.Report{}, tx.Commit(ctx) }); err != nil {
+			return err
+		}
+		if err := step(undoing, undone, func() (revert.Report, error) { return rt.Revert(ctx, t.txn) }); err != nil {
+			return err
+		}
+	}
+	return step(redoing, redone, func() (revert.Report, error) { return rt.Redo(ctx, t.txn, "coder") })
+}
+
+// reported takes a report in: where it says that there was nothing to do, what was so
+// before stays.
+func (t *told) reported(rep revert.Report, last, then stage) {
+	if (t.stage == undoing || t.stage == redoing) && len(rep.Items) == 0 && rep.State != revert.RevertedState {
+		then = last
+	}
+	if t.stage == redoing && rep.State != revert.CommittedState {
+		then = last
+	}
+	t.empty = t.stage == undoing && then == last
+	t.stage = then
+}

@@ -1,0 +1,104 @@
+package crash_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/disk/simdisk"
+	"github.com/remit-dev/remit/revert/simjournal"
+)
+
+// world is all that outlives a process.
+type world struct {
+	disk    *simdisk.Disk
+	journal *simjournal.Store
+	remote  *remote
+	lives   uint64 // processes that there were
+}
+
+func newWorld() *world {
+	w := &world{disk: simdisk.New(), journal: simjournal.NewStore(), remote: newRemote()}
+	furnish(w.disk.Root())
+	return w
+}
+
+func (w *world) clone() *world {
+	return &world{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives}
+}
+
+// watch has f called after each moment at which the world is another one.
+func (w *world) watch(f func(what string)) {
+	w.disk.Watch(f)
+	w.journal.Watch(f)
+	w.remote.watch = f
+}
+
+type digest [16]byte
+
+// digest tells two states of the world apart.
+func (w *world) digest() (d digest) {
+	sum := sha256.New()
+	w.disk.Describe(sum)
+	_, _ = io.WriteString(sum, "journal\n")
+	w.journal.Describe(sum)
+	w.remote.describe(sum)
+	copy(d[:], sum.Sum(nil))
+	return d
+}
+
+// process starts a process on the world, after the end of the one before.
+func (w *world) process() (*agent.Runtime, context.Context, error) {
+	w.lives++
+	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
+	rt, err := agent.New(
+		agent.On(h), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"),
+	)
+	return rt, context.WithValue(context.Background(), remoteKey{}, w.remote), err
+}
+
+var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+
+// machine is the host of one process: its time and randomness follow from how many
+// there were before.
+type machine struct {
+	disk *simdisk.Disk
+
+	mu     sync.Mutex // never held across a wait
+	random *rand.Rand
+	now    time.Time
+}
+
+func (m *machine) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now = m.now.Add(time.Millisecond)
+	return m.now
+}
+
+func (m *machine) Random(p []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var word [8]byte
+	for len(p) > 0 {
+		binary.LittleEndian.PutUint64(word[:], m.random.Uint64())
+		p = p[copy(p, word[:]):]
+	}
+}
+
+func (*machine) Point(context.Context, string) error { return nil }
+
+// WithTimeout never ends: nothing takes time here.
+func (*machine) WithTimeout(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+func (m *machine) OpenRoot(string) (disk.Root, error) { return m.disk.Root(), nil }
