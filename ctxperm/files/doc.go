@@ -46,7 +46,7 @@
 // # What is kept
 //
 // Type, permission bits, content, link target, user.* attributes and the time of
-// a file's last change come back. Owner, group, hard links, access times, the
+// a file's last change come back, and blocks of zeros take no room. Owner, group, hard links, access times, the
 // times of directories and attributes outside user.* do not: a replaced file
 // belongs to whoever runs remit. A file with several hard links is not written,
 // and setuid and setgid are dropped from a file whose content is replaced, as

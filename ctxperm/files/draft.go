@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // image is what a file is to become.
@@ -107,19 +108,21 @@ func (w *swap) draftFile(ctx context.Context, img image) error {
 	return f.Sync()
 }
 
+// fill writes content, and leaves out blocks of zeros: a sparse file stays one.
 func (w *swap) fill(ctx context.Context, f disk.File, from io.Reader) error {
 	buf, giveBack := borrow()
 	defer giveBack()
+	to := sparse.NewWriter(f)
 	for {
 		if err := w.host.Point(ctx, "files.write"); err != nil {
 			return err
 		}
 		n, err := io.ReadFull(from, buf)
-		if _, werr := f.Write(buf[:n]); werr != nil {
+		if _, werr := to.Write(buf[:n]); werr != nil {
 			return werr
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
+			return to.End()
 		}
 		if err != nil {
 			return err

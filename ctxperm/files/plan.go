@@ -72,12 +72,25 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 	return append(steps, idleSteps(idle, current)...), blobs, nil
 }
 
-// settleAll settles newest first and returns what did not work, by resource.
+// settleAll settles newest first, makes what is there durable together, and returns what
+// did not work, by resource.
 func (s scheme) settleAll(ctx context.Context, changes []revert.Change) map[string]error {
 	failed := map[string]error{}
+	roots, d := map[string]disk.Root{}, debts{}
 	for _, c := range slices.Backward(changes) {
-		if _, err := s.Settle(ctx, c); err != nil {
+		w, err := s.settle(ctx, c)
+		if err == nil && w != nil {
+			roots[c.Resource] = w.root
+			err = d.owe(ctx, w)
+		}
+		if err != nil {
 			failed[c.Resource] = err
+		}
+	}
+	unpaid := d.pay(ctx, site{host: s.host})
+	for resource, root := range roots {
+		if err := unpaid[root]; err != nil {
+			failed[resource] = err
 		}
 	}
 	return failed

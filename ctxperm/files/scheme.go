@@ -65,22 +65,11 @@ func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
 // concluded from the version is going to be durable. A version that cannot be known, since its root is not open
 // here or its path leads elsewhere by now, is empty; Plan says why.
 func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
-	w, _, err := s.swap(c)
-	if err != nil {
-		return "", nil // Plan reports it for this resource; others must go on
-	}
-	err = w.straight(ctx, w.target)
-	if elsewhere(err) {
-		return "", nil
-	}
-	if err != nil {
+	w, err := s.settle(ctx, c)
+	if w == nil || err != nil {
 		return "", err
 	}
-	err = w.settle(ctx)
-	if err == nil {
-		err = w.harden(ctx)
-	}
-	if err != nil {
+	if err := w.harden(ctx); err != nil {
 		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
 	}
 	now, err := w.look(ctx, w.target, hashing)
@@ -91,6 +80,26 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
 	}
 	return now.Token(), nil
+}
+
+// settle is Settle without making anything durable, and without the version. It returns nothing where there is no way
+// to the file: Plan reports it for this resource, and others must go on.
+func (s scheme) settle(ctx context.Context, c revert.Change) (*swap, error) {
+	w, _, err := s.swap(c)
+	if err != nil {
+		return nil, nil
+	}
+	err = w.straight(ctx, w.target)
+	if elsewhere(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.settle(ctx); err != nil {
+		return nil, fmt.Errorf("settle %s: %w", c.Resource, err)
+	}
+	return w, nil
 }
 
 // elsewhere reports whether a path no longer leads where it did.

@@ -46,6 +46,19 @@ func (d *debts) lend(w *swap) {
 	w.later = func(dir string) { d.owed = append(d.owed, place{w.root, dir}) }
 }
 
+// owe has pay do for a swap what harden does.
+func (d *debts) owe(ctx context.Context, w *swap) error {
+	is, err := w.lstat(ctx, w.target)
+	if err != nil && !missing(err) {
+		return err
+	}
+	if is.Type == disk.TypeDir {
+		d.owed = append(d.owed, place{w.root, w.target}) // its own bits
+	}
+	d.owed = append(d.owed, place{w.root, parentOf(w.target)})
+	return nil
+}
+
 // pay makes the names durable, those of many directories of a root in one step. One that
 // is gone, or that is something else by now, has its parent among the others. It returns
 // the errors by root.

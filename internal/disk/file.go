@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -20,6 +21,14 @@ func (f *openFile) Read(p []byte) (int, error) {
 func (f *openFile) Write(p []byte) (int, error) {
 	n, err := f.file.Write(p)
 	return n, f.relative(err)
+}
+
+func (f *openFile) Skip(n int64) error {
+	end, err := f.file.Seek(n, io.SeekCurrent)
+	if err == nil {
+		err = f.file.Truncate(end)
+	}
+	return f.relative(err)
 }
 
 func (f *openFile) Sync() error { return f.relative(f.file.Sync()) }

@@ -123,6 +123,10 @@ type File interface {
 	io.Reader
 	io.Writer
 
+	// Skip leaves n bytes of a new file out, which then read as zeros and take no
+	// room where the file system knows holes.
+	Skip(n int64) error
+
 	// Sync makes the content durable, but not the name. A failure is final:
 	// the content on disk is unknown and a retry proves nothing.
 	Sync() error

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -25,12 +27,19 @@ func (j *Journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
 	if failed := j.failed.Load(); failed != nil {
 		return revert.Blob{}, *failed
 	}
+	if blob, shared, err := j.share(ctx, r); shared {
+		return blob, err
+	}
 	var file *os.File
+	var to *sparse.Writer // what was sparse takes no more room here
 	blob, err := revert.TakeIn(ctx, r, func() (w io.Writer, err error) {
-		path := filepath.Join(j.newBlobs(), j.Owner()+"."+rand.Text())
-		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		return file, err
+		file, err = j.newBlob()
+		to = sparse.NewWriter(sparse.File{File: file})
+		return to, err
 	})
+	if err == nil && to != nil {
+		err = to.End()
+	}
 	if file == nil || err != nil {
 		return blob, errors.Join(err, discard(file))
 	}
@@ -38,6 +47,46 @@ func (j *Journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
 		return revert.Blob{}, err
 	}
 	return blob, nil
+}
+
+// cloner is a file whose content another one can share, so that keeping it takes no room.
+type cloner interface {
+	Stat() (disk.Info, error)
+	CloneTo(empty *os.File) error
+}
+
+// share takes in the content of a file without copying it, if it is one that would not
+// become part of a row, and if the file system can do that. What is read then is the
+// clone, which nobody else changes.
+func (j *Journal) share(ctx context.Context, r io.Reader) (blob revert.Blob, shared bool, err error) {
+	from, ok := r.(cloner)
+	if !ok {
+		return revert.Blob{}, false, nil
+	}
+	if info, err := from.Stat(); err != nil || info.Size <= revert.InlineMax {
+		return revert.Blob{}, false, nil
+	}
+	file, err := j.newBlob()
+	if err != nil {
+		return revert.Blob{}, true, fmt.Errorf("keep: %w", err)
+	}
+	if from.CloneTo(file) != nil {
+		return revert.Blob{}, false, discard(file)
+	}
+	blob, err = revert.TakeIn(ctx, file, func() (io.Writer, error) { return io.Discard, nil })
+	if _, small := blob.Inline(); err != nil || small { // it was cut off meanwhile
+		return blob, true, errors.Join(err, discard(file))
+	}
+	if err := j.settle(file, blob.Ref()); err != nil {
+		return revert.Blob{}, true, err
+	}
+	return blob, true, nil
+}
+
+// newBlob makes the file of a blob that has no name yet.
+func (j *Journal) newBlob() (*os.File, error) {
+	path := filepath.Join(j.newBlobs(), j.Owner()+"."+rand.Text())
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // discard removes a file that did not become a blob.

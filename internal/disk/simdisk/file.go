@@ -105,6 +105,12 @@ func (f *file) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Skip writes zeros: this disk knows no holes.
+func (f *file) Skip(n int64) error {
+	_, err := f.Write(make([]byte, n))
+	return err
+}
+
 func (f *file) Sync() error {
 	return f.run("sync", func() (bool, error) {
 		return f.disk.settle(func(o op) bool { return o.ino == f.ino }), nil

@@ -1,0 +1,16 @@
+package sqlite_test
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// allocated is how many bytes of the disk a file takes.
+func allocated(t *testing.T, path string) int64 {
+	t.Helper()
+	var is syscall.Stat_t
+	require.NoError(t, syscall.Stat(path, &is))
+	return is.Blocks * 512
+}
