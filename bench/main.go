@@ -30,6 +30,7 @@ func suites() []suite {
 		{"durable", durables},
 		{"recover", recoveries},
 		{"spawn", spawns},
+		{"trees", trees},
 	}
 }
 
@@ -41,7 +42,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn")
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn, trees")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")

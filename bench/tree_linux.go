@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing/fstest"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/process"
+)
+
+// sizes are the trees that a program is run in, in files, of which a folder holds a hundred.
+func sizes() []int { return []int{100, 10_000, 100_000} }
+
+// touch changes three files that are in each tree.
+const touch = "echo more >> f0; echo more >> d0/f1; echo more >> d0/f2"
+
+// trees runs a program that changes three files, in trees of several sizes: it is started
+// in the sandbox, its changes are found, decided, recorded durably and made. It is done
+// through an overlay, with and without masks in the policy, and with a copy of the tree.
+func trees(c clock) ([]row, error) {
+	dir, err := os.MkdirTemp("", "remit-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sandbox.Discard(dir) }() // a folder of the system's temporary ones
+	shim := filepath.Join(dir, "remit")
+	build := exec.Command("go", "build", "-o", shim, "./cmd/remit")
+	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building remit: %w\n%s", err, said)
+	}
+	var all []contestant
+	var ends []func() error
+	for _, way := range treeWays() {
+		for _, n := range sizes() {
+			op, end, err := inTree(filepath.Join(dir, fmt.Sprint(way.name, n)), shim, n, way)
+			if err != nil {
+				return nil, err
+			}
+			all, ends = append(all, contestant{name: way.called(n), op: op, once: way.copies}), append(ends, end)
+		}
+	}
+	t, err := inTurns(c, all...)
+	for _, end := range ends {
+		err = errors.Join(err, end())
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, way := range treeWays() {
+		for _, n := range sizes()[1:] {
+			what := fmt.Sprintf("program that changes 3 files%s, tree of %d files to 100", way.said, n)
+			if way.copies {
+				rows = append(rows, besides("trees", what, t, way.called(n), way.called(sizes()[0])))
+				continue
+			}
+			rows = append(rows, most("trees", what, t, way.called(n), way.called(sizes()[0]), 1.3))
+		}
+	}
+	return rows, nil
+}
+
+// treeWay is how a program's changes are had.
+type treeWay struct {
+	name, said string
+	policy     rego.Source
+	copies     bool
+}
+
+func treeWays() []treeWay {
+	all := rego.Source{FS: fstest.MapFS{"all.rego": {Data: []byte("package remit\n\nallow contains \"everything\"\n")}}}
+	hides := rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix}
+	return []treeWay{
+		{"overlay", "", all, false},
+		{"masked", " and does not see what the workspace policy masks", hides, false},
+		{"copy", " of a copy", all, true},
+	}
+}
+
+func (w treeWay) called(n int) string { return fmt.Sprintf("%s %d", w.name, n) }
+
+// inTree makes a tree, and what runs the program in it once more.
+func inTree(dir, shim string, n int, way treeWay) (op func(int) error, end func() error, err error) {
+	work := filepath.Join(dir, "work")
+	if err := grow(work, n); err != nil {
+		return nil, nil, err
+	}
+	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "state"))
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := rego.New(rego.Options{Sources: []rego.Source{way.policy}, Deadline: time.Minute})
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := handle.New(handle.Config{Shim: shim, Copies: way.copies, Scratch: filepath.Join(dir, "scratch")})
+	if err != nil {
+		return nil, nil, err
+	}
+	rt, err := agent.New(agent.Tools(process.Tools()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j), agent.Driver(d))
+	if err != nil {
+		return nil, nil, err
+	}
+	op = func(int) error {
+		tx, err := begun(rt)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Invoke(context.Background(), "shell_run", tool.Args{"script": touch}); err != nil {
+			return err
+		}
+		return tx.Commit(context.Background())
+	}
+	return op, func() error { return errors.Join(rt.Close(), d.Close(), j.Close()) }, nil
+}
+
+// grow makes a tree of so many small files, whose folders are old enough for what is known
+// of them to be remembered.
+func grow(work string, n int) error {
+	old := time.Now().Add(-time.Hour)
+	for i := range n {
+		sub := work
+		if n > 100 || i > 0 {
+			sub = filepath.Join(work, fmt.Sprintf("d%d", i/100))
+		}
+		if i%100 == 0 || i == 1 {
+			if err := os.MkdirAll(sub, 0o700); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("f%d", i)), []byte("some content\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(work, "f0"), nil, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(work, old, old)
+}
