@@ -38,6 +38,7 @@ type servicesFile struct {
 	Secrets     map[string]string `json:"secrets"`     // sources by name, as for --secret
 	Identity    string            `json:"identity"`    // file that opens encrypted files of secrets
 	Credentials []web.Credential  `json:"credentials"` // which secret goes to which origin
+	Media       []string          `json:"media"`       // types of answers that are read; none: all
 	Calls       []builtin.Call    `json:"calls"`       // tools of services
 }
 
@@ -161,7 +162,7 @@ func identityOf(a *app, path, given string) string {
 }
 
 func (f *servicesFile) client(store *secrets.Store, dir string) (*web.Client, error) {
-	o := web.Options{Secrets: store, Credentials: f.Credentials}
+	o := web.Options{Secrets: store, Credentials: f.Credentials, Media: f.Media}
 	for _, text := range f.Allow {
 		n, err := web.ParseNetwork(text)
 		if err != nil {

@@ -1,25 +1,35 @@
 package web
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"slices"
 	"strings"
 )
+
+// ErrMedia says that an answer is of a type that is not read.
+var ErrMedia = errors.New("the answer is of a media type that is not read")
 
 // ErrTooLarge says that an answer is larger than it may be, or grows too much when it
 // is unpacked.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// counted counts what is read of an answer as it came.
+// counted counts what is read of an answer as it came. That is bounded too: what is
+// packed may go on for ever and come to nothing.
 type counted struct {
-	r io.Reader
-	n int64
+	r        io.Reader
+	n, limit int64
 }
 
 func (c *counted) Read(p []byte) (int, error) {
+	if c.n > c.limit {
+		return 0, fmt.Errorf("%w: more than %d bytes, as it is packed", ErrTooLarge, c.limit)
+	}
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
@@ -29,14 +39,31 @@ func (c *counted) Read(p []byte) (int, error) {
 // better than any bound.
 const ratioFloor = 256 << 10
 
-// readBody reads an answer within its bounds. What it was packed with is looked at
-// before a byte of it is read.
-func readBody(resp *http.Response, limit int64, ratio int) ([]byte, error) {
-	if resp.Body == nil {
+// reads reports whether answers of a media type are read.
+func (o *Options) reads(media string) bool {
+	media, _, err := mime.ParseMediaType(cmp.Or(media, "application/octet-stream"))
+	kind, _, _ := strings.Cut(media, "/")
+	return len(o.Media) == 0 || err == nil && (slices.Contains(o.Media, media) || slices.Contains(o.Media, kind+"/*"))
+}
+
+// readBody reads an answer within its bounds. What it is, and was packed with, is
+// looked at before a byte of it is read.
+func (c *Client) readBody(resp *http.Response) ([]byte, error) {
+	if resp.Body == nil || resp.Request.Method == http.MethodHead { // which names a length all the same
 		return nil, nil
 	}
+	if media := resp.Header.Values("Content-Type"); !c.opts.reads(strings.Join(media, ",")) {
+		if !Reads(resp.Request.Method) || resp.StatusCode > 299 {
+			return nil, nil // the status tells enough
+		}
+		return nil, fmt.Errorf("%w; valid are %s", ErrMedia, strings.Join(c.opts.Media, ", "))
+	}
+	return readPacked(resp, c.opts.MaxBody, c.opts.MaxRatio)
+}
+
+func readPacked(resp *http.Response, limit int64, ratio int) ([]byte, error) {
 	encodings := resp.Header.Values("Content-Encoding")
-	raw := &counted{r: resp.Body}
+	raw := &counted{r: resp.Body, limit: max(limit, limit+ratioFloor)}
 	var plain io.Reader = raw
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); e {
 	case "", "identity":
@@ -45,7 +72,7 @@ func readBody(resp *http.Response, limit int64, ratio int) ([]byte, error) {
 		}
 	case "gzip", "x-gzip":
 		packed, err := gzip.NewReader(raw)
-		if errors.Is(err, io.EOF) { // of HEAD, or empty
+		if errors.Is(err, io.EOF) { // empty
 			return nil, nil
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -43,6 +44,10 @@ type Options struct {
 	MaxBody int64
 	// MaxRatio bounds how much an answer may grow when it is unpacked; default 100.
 	MaxRatio int
+	// Media are the types of answers that are read, such as application/json and text/*;
+	// nil: all. Of another one no byte is read: what a call wanted to read is refused, and
+	// what tells enough by its status, of an effect or an error, is empty. An answer that names no type is one of application/octet-stream.
+	Media []string
 	// MaxRedirects bounds how many are followed; default 5, negative none.
 	MaxRedirects int
 	// Late is how long after it was sent a request whose answer was lost may still take
@@ -81,6 +86,14 @@ func New(o Options) (*Client, error) {
 		if !n.prefix.IsValid() {
 			return nil, errors.New("web: a zero network is allowed: make it with ParseNetwork")
 		}
+	}
+	o.Media = append([]string{}, o.Media...)
+	for i, text := range o.Media {
+		media, params, err := mime.ParseMediaType(text)
+		if err != nil || len(params) > 0 || !strings.Contains(media, "/") {
+			return nil, fmt.Errorf("web: %q is no media type: valid are such as application/json and text/*", text)
+		}
+		o.Media[i] = media
 	}
 	o.Credentials = append([]Credential{}, o.Credentials...)
 	for i := range o.Credentials {
@@ -175,24 +188,27 @@ type exchange struct {
 // not a byte of it can have reached the other side.
 type sendError struct {
 	sent bool
+	text string // without what the other side repeats of a secret
 	err  error
 }
 
-func (e *sendError) Error() string { return e.err.Error() }
+func (e *sendError) Error() string { return e.text }
 func (e *sendError) Unwrap() error { return e.err }
 
 // send does one exchange: one connection, one request, no redirect, nothing twice.
 func (c *Client) send(ctx context.Context, x exchange) (Response, error) {
-	where := x.method + " " + x.to.Masked()
+	failed := func(sent bool, err error) (Response, error) {
+		return Response{}, &sendError{sent: sent, text: c.hide(x.method + " " + x.to.Masked() + ": " + err.Error()), err: err}
+	}
 	u, err := x.to.url()
 	if err != nil {
-		return Response{}, &sendError{err: fmt.Errorf("%s: %w", where, err)}
+		return failed(false, err)
 	}
 	var got atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { got.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, x.method, u.String(), strings.NewReader(string(x.body)))
 	if err != nil {
-		return Response{}, &sendError{err: fmt.Errorf("%s: the request cannot be made", where)}
+		return failed(false, errors.New("the request cannot be made"))
 	}
 	req.URL = u
 	if len(x.body) == 0 {
@@ -206,14 +222,14 @@ func (c *Client) send(ctx context.Context, x exchange) (Response, error) {
 	client := http.Client{Transport: c.transport, Timeout: c.opts.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
-		return Response{}, &sendError{sent: got.Load(), err: fmt.Errorf("%s: %w", where, plainError(err))}
+		return failed(got.Load(), plainError(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := readBody(resp, c.opts.MaxBody, c.opts.MaxRatio)
+	body, err := c.readBody(resp)
 	if err != nil {
-		return Response{}, &sendError{sent: true, err: fmt.Errorf("%s: %w", where, plainError(err))}
+		return failed(true, plainError(err))
 	}
-	return Response{Status: resp.StatusCode, Header: resp.Header, Body: body, URL: x.to}, nil
+	return Response{Status: resp.StatusCode, Header: c.hideHeader(resp.Header), Body: body, URL: x.to}, nil
 }
 
 // plainError is an error without the URL, whose query may hold what no message

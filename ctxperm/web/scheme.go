@@ -104,7 +104,7 @@ func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g goal, there
 	if err != nil || !there {
 		return g, false, err
 	}
-	g, err = inv.Undo.goalIn(object, to)
+	g, err = s.tellable(inv.Undo.goalIn(object, to))
 	return g, err == nil, err
 }
 
@@ -373,7 +373,7 @@ func (s scheme) target(ctx context.Context, inv inverse, to Target) (goal, error
 	case !resp.OK():
 		return goal{}, fmt.Errorf("the service answered %d to its key", resp.Status)
 	}
-	return inv.Undo.goalOf(resp.Body, to)
+	return s.tellable(inv.Undo.goalOf(resp.Body, to))
 }
 
 func header(in map[string]string) http.Header {
