@@ -11,6 +11,7 @@ import (
 // holds. Every Journal refuses such a batch before it stores anything, so that
 // whoever shares a durable step with it is not drawn in.
 func (b Batch) Check() error {
+	//mutant:lease
 	if b.Fence.Txn == "" && (len(b.Claims) > 0 || b.End) {
 		return errors.New("batch: claims and an end belong to a fenced transaction, and there is no fence")
 	}

@@ -36,6 +36,7 @@ func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
 	}
 	// Not fenced: whoever decides does not own the transaction, which may have
 	// ended. It is durable before anybody acts on it.
+	//mutant:barrier
 	return r.recorder(t).Write(ctx, Write{Lines: []Line{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
 }
 
@@ -62,6 +63,7 @@ func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *Deci
 	}
 	unknown := &Unknown{Status: "unknown", Why: "its process died"}
 	return r.recorder(t).In(t.ID).Write(ctx, Write{
+		//mutant:barrier
 		Lines: []Line{{Call: c.Ref.Call, Body: unknown}, {Call: c.Ref.Call, Body: d}}, Durable: true,
 	})
 }

@@ -162,6 +162,7 @@ func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, 
 		}
 	}
 	own := Ownership{Txn: host.NewID(r.Host, "e_"), Owner: r.Journal.Owner()}
+	//mutant:barrier
 	w := Write{Lines: e.lines, Erase: e.calls, Take: Take{To: own}, End: true, Durable: true}
 	for _, id := range subjects {
 		w.Claims = append(w.Claims, "txn:"+id)

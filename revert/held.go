@@ -41,6 +41,7 @@ func (c *Call) Queued() bool {
 // landed reports whether the journal knows the version that a change of the call
 // left: its way back is of this attempt, and another one would not have it.
 func (c *Call) landed() bool {
+	//mutant:token
 	return slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Post.Known() && !ch.Post.Same(ch.Pre) })
 }
 
@@ -161,6 +162,7 @@ func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why Dropped)
 	for _, c := range calls {
 		// In the stream of the call's own session, whose counts it gives back.
 		rec := NewRecorder(r.Journal, r.Host, c.Session).In(t.ID)
+		//mutant:barrier
 		if err := rec.Write(ctx, Write{Lines: []Line{{Call: c.Ref.Call, Body: &why}}, Durable: true}); err != nil {
 			return items, fmt.Errorf("call %s could not be dropped: %w", c.Ref.Call, err)
 		}

@@ -39,6 +39,7 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 	// All in one batch: a link that its subject does not know of could not be
 	// found again, and the claim keeps a second one away that was begun by a
 	// process which has not seen this one.
+	//mutant:barrier
 	w := Write{Lines: []Line{{Body: b}}, Take: Take{To: Ownership{Txn: id, Owner: b.Owner}}, Durable: true}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
 		w.Lines = append(w.Lines, Line{Txn: subject, Body: &UndoneBy{Txn: id}})
@@ -64,6 +65,7 @@ func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Tx
 			return t, err
 		}
 	}
+	//mutant:barrier
 	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
 		return t, err
 	}

@@ -208,17 +208,21 @@ func (s *memoryStore) mayTake(t Take) error {
 
 // mayPass checks fence and claims as they will stand after the batch's take.
 func (s *memoryStore) mayPass(b Batch) error {
+	//mutant:lease
 	if b.Fence.Txn == "" {
 		return nil
 	}
 	owner, ok := s.holder(b.Fence.Txn)
+	//mutant:lease
 	if b.Take.To.Txn == b.Fence.Txn {
 		owner, ok = b.Take.To.Owner, true
 	}
+	//mutant:lease
 	if !ok || owner != b.Fence.Owner {
 		return fmt.Errorf("transaction %s, owner %s: %w", b.Fence.Txn, b.Fence.Owner, ErrNotOwner)
 	}
 	for _, resource := range b.Claims {
+		//mutant:lease
 		if holder, held := s.claims[resource]; held && holder != b.Fence.Txn {
 			return &ClaimedError{Resource: resource, Holder: holder}
 		}

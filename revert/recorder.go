@@ -69,6 +69,7 @@ type Write struct {
 // Write seals the lines and appends them as one batch. The time of all lines is
 // the same, and each has a salt of its own.
 func (r Recorder) Write(ctx context.Context, w Write) error {
+	//mutant:barrier
 	batch := Batch{Blobs: w.Blobs, Claims: w.Claims, Erase: w.Erase, Take: w.Take, End: w.End, Durable: w.Durable}
 	if r.txn != "" {
 		batch.Fence = Ownership{Txn: r.txn, Owner: r.journal.Owner()}

@@ -241,6 +241,7 @@ func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s S
 	return s, rec.Write(ctx, Write{Lines: []Line{
 		{Call: c.Ref.Call, Body: &Done{Recovered: true, Output: []byte("null"), Posts: w.posts(ctx, c)}},
 		{Call: c.Ref.Call, Body: &looked},
+		//mutant:barrier
 	}, Durable: true})
 }
 
@@ -303,6 +304,7 @@ func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
 		}
 	}
 	for resource, is := range now {
+		//mutant:token
 		if !is.Same(before[resource]) {
 			return false, nil
 		}
@@ -334,5 +336,6 @@ func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b 
 	case *Unknown:
 		s.As, s.Why = PhaseUnknown, e.Why
 	}
+	//mutant:barrier
 	return s, rec.Write(ctx, Write{Lines: lines, Durable: true})
 }

@@ -120,6 +120,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 			return rep, err
 		}
 	}
+	//mutant:barrier
 	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
@@ -194,6 +195,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	}
 	results = append(results, r.applySteps(ctx, w, reverting.Steps)...)
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
+	//mutant:barrier
 	return results, rec.Write(ctx, Write{Lines: []Line{{Call: id, Body: end}}, Durable: true})
 }
 

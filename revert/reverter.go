@@ -127,6 +127,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 		return Report{Txn: id, Items: items}, err
 	}
 	rep := Report{Txn: id, State: Open, Items: items}
+	//mutant:barrier
 	err = rec.Write(ctx, Write{Lines: []Line{{Body: &RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
 	return rep, err
 }
@@ -181,6 +182,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, erro
 		return Report{Txn: t.ID, Items: items}, err
 	}
 	rep := reportOf(t.ID, "", items)
+	//mutant:barrier
 	end := Write{Lines: []Line{{Body: &Aborted{Complete: rep.Complete()}}}, End: true, Durable: true}
 	if err := rec.Write(ctx, end); err != nil {
 		return Report{Txn: t.ID, Items: items}, err
@@ -246,7 +248,8 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	me := r.Journal.Owner()
 	err = r.recorder(t).In(t.ID).Write(ctx, Write{
 		Lines: []Line{{Body: &Adopted{From: t.Owner, To: me}}},
-		Take:  Take{From: t.Owner, To: Ownership{Txn: t.ID, Owner: me}}, Durable: true,
+		//mutant:barrier
+		Take: Take{From: t.Owner, To: Ownership{Txn: t.ID, Owner: me}}, Durable: true,
 	})
 	if errors.Is(err, ErrNotOwner) {
 		return nil, fmt.Errorf("transaction %s was taken over at this moment: %w; look again", t.ID, ErrBusy)

@@ -56,6 +56,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
 	// than what recovery would find.
+	//mutant:barrier
 	if err := rec.Write(ctx, Write{Lines: append(lines, Line{Call: undo, Body: end}), Durable: true}); err != nil {
 		return nil, err
 	}
@@ -144,6 +145,7 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 				claims = append(claims, s.Change.Resource)
 			}
 		}
+		//mutant:barrier
 		err := rec.Write(ctx, Write{Lines: []Line{{Call: undo, Body: b}}, Blobs: blobs, Claims: claims, Durable: true})
 		var held *ClaimedError
 		if !errors.As(err, &held) {

@@ -140,6 +140,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 			rep.Items[i].Txn = c.Ref.Txn
 		}
 	}
+	//mutant:barrier
 	if err := link.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
@@ -156,6 +157,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 // barrier makes durable what was read. Somebody may have written it who died before his
 // barrier, and whoever is told that nothing is left to do relies on it.
 func (r *Reverter) barrier(ctx context.Context) error {
+	//mutant:barrier
 	return r.Journal.Append(ctx, Batch{Durable: true})
 }
 
@@ -169,6 +171,7 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, er
 		}
 		rec, _, err := r.resumed(ctx, s.txns[id])
 		if err == nil && rec.Txn() != "" {
+			//mutant:barrier
 			err = rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true})
 		}
 		if err != nil {

@@ -203,6 +203,7 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 		for _, a := range ask.Accesses {
 			body.Access = append(body.Access, accessText(a))
 		}
+		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
 	}

@@ -129,6 +129,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 // end writes the record that ends a call, with its start where that was still
 // waiting. It has a barrier unless the call can have had no effect.
 func (l *Line) end(ctx context.Context, i intended, out *Outcome, b revert.Body) {
+	//mutant:barrier
 	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || i.counts() || out.Status == StatusDenied}
 	if s := i.live.Pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: s})

@@ -60,6 +60,7 @@ func (l *Line) hold(ctx context.Context, p permitted, back func()) *Outcome {
 		body := &revert.Held{
 			Started: *started, Idempotent: p.tool.t.spec.Hints.Idempotent, Masks: terms.Masks, Requires: terms.Requires,
 		}
+		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
 	}
@@ -180,6 +181,7 @@ func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why er
 		return out.withText()
 	}
 	body := &revert.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.veil.text(why.Error()), Proof: "not_started"}
+	//mutant:barrier
 	w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
 	if err := l.p.Recorder.Write(context.WithoutCancel(ctx), w); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"

@@ -25,6 +25,7 @@ type intended struct {
 func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 	started, err := l.startedRecord(p)
 	if err == nil && (barrierBeforeExecute(p.tool) || p.released != nil) {
+		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
 			started = nil

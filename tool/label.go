@@ -21,6 +21,7 @@ func (l *Line) label(ctx context.Context, a admitted, access perm.ResourceAccess
 	// In the session's own stream: a label outlives whatever becomes of the call.
 	rec := revert.NewRecorder(l.p.Recorder.Journal(), l.p.Host, l.p.Recorder.Session())
 	body := &revert.Labelled{Labels: fresh, By: revert.CallRef{Txn: l.p.Recorder.Txn(), Call: a.id}}
+	//mutant:barrier
 	err := rec.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Body: body}}, Durable: true})
 	if err == nil {
 		return nil

@@ -125,6 +125,7 @@ func (o Outcome) Err() error {
 func viewChanges(changes []revert.Change) []Change {
 	out := make([]Change, 0, len(changes))
 	for _, c := range changes {
+		//mutant:token
 		if c.Pre.Same(c.Post) {
 			continue // it came to nothing
 		}

@@ -306,6 +306,7 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
 			Access: accessText(d.Access), Decision: raw, Why: reason,
 		}
+		//mutant:barrier
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true})
 	}
 	if err != nil {

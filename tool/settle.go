@@ -18,6 +18,7 @@ type settled struct {
 // A result that is not on the journal is shown to nobody.
 func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
 	ctx = context.WithoutCancel(ctx)
+	//mutant:barrier
 	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || e.counts()}
 	if s := e.live.Pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: s})

@@ -70,8 +70,10 @@ func judge(own []*row, failed error) revert.Step {
 	switch {
 	case own[0].now.Why != "":
 		step.Why = own[0].now.Why + "; it was left alone"
+	//mutant:token
 	case now.Same(happened[0].Pre):
 		step.Plan = revert.Already
+	//mutant:token
 	case slices.ContainsFunc(happened, func(r *row) bool { return now.Same(r.Post) }):
 		step.Plan = revert.Restored
 	default:

@@ -99,6 +99,7 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 	if !pre.Known() || !post.Known() {
 		return nil, invalid(a.path, "it has more attributes than can be recorded")
 	}
+	//mutant:token
 	if pre.Same(post) && (a.img == nil || !retimes(*a.was, img)) {
 		return nil, nil
 	}
@@ -268,6 +269,7 @@ func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c revert.Change, 
 		return errors.Join(err, serr) // left to recovery, which finds it by its stage name
 	}
 	now, lerr := f.site.look(ctx, w.target, hashing)
+	//mutant:token
 	if lerr == nil && now.Token().Same(c.Pre) {
 		p.Landed(c.N, c.Pre)
 	}

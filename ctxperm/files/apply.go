@@ -93,6 +93,7 @@ func (t *stride) begin(ctx context.Context, keep revert.Keeper) {
 		t.err = err
 		return
 	}
+	//mutant:token
 	if !now.Token().Same(w.pre) {
 		t.err = conflict(w.target, "it was changed after the undo was planned; take the call back again to see it")
 		return

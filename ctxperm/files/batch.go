@@ -121,9 +121,11 @@ func asked(c revert.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
 	if c.Kind == kindDelete {
 		action = perm.Delete
 	}
+	//mutant:token
 	if !c.Pre.Same(revert.Absent) {
 		fact.Before = string(c.Pre)
 	}
+	//mutant:token
 	if !c.Post.Same(revert.Absent) {
 		fact.After = string(c.Post)
 	}

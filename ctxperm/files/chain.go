@@ -27,9 +27,11 @@ func (c chain) pre() revert.Token { return c.changes[0].Pre }
 // left reports whether the call left a version. Not only the last one counts: a
 // change that was recorded but did not happen has the one before it as its own.
 func (c chain) left(t revert.Token) bool {
+	//mutant:token
 	return slices.ContainsFunc(c.changes, func(ch revert.Change) bool { return ch.Post.Same(t) })
 }
 
+//mutant:token
 func (c chain) knows(t revert.Token) bool { return c.pre().Same(t) || c.left(t) }
 
 // chains sorts the changes of a call by resource, in the order in which it first
@@ -41,6 +43,7 @@ func chains(changes []revert.Change) (current, broken []chain, idle []revert.Cha
 	for _, c := range changes {
 		i, seen := at[c.Resource]
 		switch {
+		//mutant:token
 		case c.Pre.Same(c.Post) && c.Kind != kindTouch:
 			idle = append(idle, c)
 		case !seen:

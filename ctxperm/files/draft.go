@@ -105,6 +105,7 @@ func (w *swap) draftFile(ctx context.Context, img image) error {
 	if err := w.host.Point(ctx, "files.sync"); err != nil {
 		return err
 	}
+	//mutant:barrier
 	return f.Sync()
 }
 

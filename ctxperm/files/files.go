@@ -65,6 +65,7 @@ type Features struct {
 // the package's comment may be used.
 func (f *Files) Features() Features {
 	d := f.site.root.Features()
+	//mutant:barrier
 	return Features{Exchange: d.Exchange && d.NoReplace, Writers: d.Lease, Xattrs: d.Xattrs, Durable: d.DirSync}
 }
 

@@ -185,6 +185,7 @@ func change(resource, stage string, was, will *record, pre, post revert.Token) (
 	switch {
 	case will == nil:
 		c.Kind = kindDelete
+	//mutant:token
 	case was != nil && pre.Same(post):
 		c.Kind = kindTouch
 	case was != nil:

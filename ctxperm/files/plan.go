@@ -147,6 +147,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 	}
 	p.site = w.site
 	switch now := p.now.Token(); {
+	//mutant:token
 	case p.pre().Same(now) && (!p.left(now) || !p.touched()):
 		p.no(revert.Already, "")
 	case p.left(now):
@@ -168,6 +169,7 @@ func (p *plan) below(plans []*plan) {
 		if o.root == nil || o.root != p.at.root || !strings.HasPrefix(p.path, o.path+"/") || o.now.Type == typeDir {
 			continue
 		}
+		//mutant:token
 		switch found := o.pre().Same(o.now.Token()); {
 		case p.was == nil && (found || o.restores()):
 			p.site = o.site
@@ -269,6 +271,7 @@ func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*reve
 	case err != nil:
 		p.no(outcomeOf(err), err.Error())
 		return nil, nil
+	//mutant:token
 	case !again.Token().Same(p.now.Token()):
 		p.now = again
 		p.no(revert.Conflict, "it changes while the undo is planned")

@@ -81,6 +81,7 @@ func (w *swap) clearDraft(ctx context.Context) error {
 // disposable reports whether what is staged is a version that is kept elsewhere
 // and that nobody is writing to.
 func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
+	//mutant:token
 	if w.pre.Same(revert.Absent) {
 		return false, nil
 	}
@@ -98,14 +99,17 @@ func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	//mutant:token
 	return st.same(staged) && (st.Token().Same(w.pre) || st.Token().Same(w.post)), nil
 }
 
 // withdraw finds a place for what was displaced and is somebody else's.
 func (w *swap) withdraw(ctx context.Context) error {
 	switch {
+	//mutant:token
 	case w.post.Same(revert.Absent):
 		return w.putBack(ctx)
+	//mutant:token
 	case w.pre.Same(revert.Absent):
 		return w.save(ctx)
 	}
@@ -115,6 +119,7 @@ func (w *swap) withdraw(ctx context.Context) error {
 		return err
 	case err == nil && !now.exists():
 		return w.putBack(ctx)
+	//mutant:token
 	case err == nil && now.Token().Same(w.post):
 		return w.giveBack(ctx)
 	default:

@@ -114,6 +114,7 @@ func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (
 	if err != nil {
 		return false, refused(err)
 	}
+	//mutant:token
 	return was.Token().Same(img.Token()) && !retimes(was, img), nil
 }
 
@@ -188,6 +189,7 @@ func (s *share) alter1(ctx context.Context, name string, now disk.Info, img imag
 		if err != nil {
 			return err
 		}
+		//mutant:token
 		if !was.exists() || !was.same(now) {
 			return conflict(name, "it was replaced while the program's changes were looked at")
 		}
@@ -352,6 +354,7 @@ func (w *swap) draftTwin(ctx context.Context, img image) error {
 		return errors.Join(errNoTwin, err)
 	}
 	now, err := w.look(ctx, w.draft, hashing)
+	//mutant:token
 	if err == nil && now.Token().Same(img.Token()) {
 		return nil
 	}

@@ -52,6 +52,7 @@ func (s site) syncIn(ctx context.Context, dir string) error {
 	if err := s.host.Point(ctx, "files.syncdir"); err != nil {
 		return err
 	}
+	//mutant:barrier
 	return s.root.SyncDir(dir)
 }
 
@@ -61,6 +62,7 @@ func (s site) syncAll(ctx context.Context) error {
 	if err := s.host.Point(ctx, "files.syncall"); err != nil {
 		return err
 	}
+	//mutant:barrier
 	return s.root.SyncAll()
 }
 
@@ -77,6 +79,7 @@ func (s site) quiet(ctx context.Context, name string) error {
 	if err := s.host.Point(ctx, "files.quiet"); err != nil {
 		return err
 	}
+	//mutant:lease
 	err := s.root.Quiet(name)
 	if errors.Is(err, disk.ErrUnsupported) || errors.Is(err, disk.ErrType) {
 		return nil

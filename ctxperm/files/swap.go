@@ -42,8 +42,10 @@ func newSwap(s site, target, stage string, pre, post revert.Token) *swap {
 // any other the caller settles.
 func (w *swap) run(ctx context.Context, img image) error {
 	switch {
+	//mutant:token
 	case w.post.Same(revert.Absent):
 		return w.take(ctx)
+	//mutant:token
 	case w.pre.Same(revert.Absent):
 		return w.put(ctx, img)
 	case img.Type == typeDir:
@@ -65,6 +67,7 @@ func (w *swap) remake(ctx context.Context, img image) error {
 	if now.Type != typeDir {
 		return w.replace(ctx, img)
 	}
+	//mutant:token
 	if !now.Token().Same(w.pre) {
 		return conflict(w.target, "it was changed")
 	}
@@ -227,6 +230,7 @@ func (w *swap) displaced(ctx context.Context) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
+	//mutant:token
 	if !st.Token().Same(w.pre) {
 		return "it was changed", nil
 	}
@@ -289,6 +293,7 @@ func (w *swap) giveBack(ctx context.Context) error {
 func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) {
 	if !ours {
 		info, err := w.lstat(ctx, w.stage)
+		//mutant:token
 		return err == nil && last.same(info), err
 	}
 	if err := w.quiet(ctx, w.stage); err != nil {
@@ -304,9 +309,11 @@ func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) 
 	if err != nil {
 		return false, err
 	}
+	//mutant:token
 	if last.exists() && !last.same(st.info) {
 		return false, nil
 	}
+	//mutant:token
 	return st.Token().Same(w.post), nil
 }
 

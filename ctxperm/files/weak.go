@@ -46,6 +46,7 @@ func (w *swap) pourWeakly(ctx context.Context) error {
 	if err := w.setMark(ctx); err != nil {
 		return err
 	}
+	//mutant:token
 	if !w.pre.Same(revert.Absent) {
 		if err := w.clear(ctx); err != nil {
 			return w.giveUp(ctx, err)
@@ -81,6 +82,7 @@ func (w *swap) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	//mutant:token
 	if !now.Token().Same(w.pre) {
 		return conflict(w.target, "it was changed")
 	}
@@ -164,6 +166,7 @@ func (w *swap) settleWeakly(ctx context.Context) error {
 			return err
 		}
 	}
+	//mutant:token
 	if (part || !now.exists()) && !w.pre.Same(revert.Absent) {
 		if err := w.pour(ctx); err != nil {
 			return err
@@ -177,9 +180,11 @@ func (w *swap) settleWeakly(ctx context.Context) error {
 // the one that pre had. Somebody who touched the file meanwhile loses that.
 func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
 	want := whole.Mtime
+	//mutant:token
 	if now.Token().Same(w.pre) {
 		want = w.time
 	}
+	//mutant:token
 	known := now.Token().Same(w.pre) || now.Token().Same(w.post)
 	if now.Type != typeFile || !known || want.IsZero() || now.info.Mtime.Equal(want) {
 		return nil
@@ -194,6 +199,7 @@ func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
 // that is not in the draft too.
 func (w *swap) partial(now state) (bool, error) {
 	switch t := now.Token(); {
+	//mutant:token
 	case !now.exists(), t.Same(w.pre), t.Same(w.post):
 		return false, nil
 	case now.Type == typeDir:

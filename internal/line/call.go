@@ -401,6 +401,7 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 		return nil, err
 	}
 	defer c.writes.Unlock()
+	//mutant:barrier
 	w := revert.Write{Blobs: blobs, Durable: true}
 	if s := c.pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: s})
@@ -443,6 +444,7 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 		return errors.New("a note would hold the value of a secret: note its name instead")
 	}
 	line := revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}}
+	//mutant:barrier
 	return c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true})
 }
 

@@ -66,6 +66,7 @@ func syncFolder(dir string) error {
 	if err != nil {
 		return err
 	}
+	//mutant:barrier
 	return errors.Join(f.Sync(), f.Close())
 }
 

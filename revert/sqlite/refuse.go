@@ -37,13 +37,16 @@ func (w *writer) mayTake(b revert.Batch) (refused, err error) {
 
 // mayPass checks the fence as ownership will stand after the batch's take.
 func (w *writer) mayPass(b revert.Batch) (refused, err error) {
+	//mutant:lease
 	if b.Fence.Txn == "" {
 		return nil, nil
 	}
 	owner, unfinished := b.Take.To.Owner, true
+	//mutant:lease
 	if b.Take.To.Txn != b.Fence.Txn {
 		unfinished, err = w.find(stmtHolder, &owner, b.Fence.Txn)
 	}
+	//mutant:lease
 	if !unfinished || owner != b.Fence.Owner {
 		refused = notOwner(b.Fence)
 	}
@@ -57,6 +60,7 @@ func (w *writer) mayClaim(b revert.Batch) (refused, err error) {
 		if err != nil {
 			return nil, err
 		}
+		//mutant:lease
 		if held && holder != b.Fence.Txn {
 			return &revert.ClaimedError{Resource: resource, Holder: holder}, nil
 		}

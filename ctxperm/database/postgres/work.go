@@ -261,6 +261,7 @@ func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.
 	}
 	var out []engine.Change
 	for _, row := range w.history.order {
+		//mutant:token
 		if !row.was.Same(row.will) {
 			out = append(out, engine.Change{Ref: row.ref, Was: row.was, Will: row.will})
 		}

@@ -194,6 +194,7 @@ func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.
 		if err != nil {
 			return nil, engine.Mark{}, w.file.trouble(err)
 		}
+		//mutant:token
 		if !now.Same(row.was) {
 			out = append(out, engine.Change{Ref: row.ref, Was: row.was, Will: now})
 		}

@@ -63,6 +63,7 @@ func Restore(ctx context.Context, tx Repairer, repairs []Repair) ([]Outcome, err
 		if err != nil {
 			return nil, err
 		}
+		//mutant:token
 		if o.Why == "" && !o.Now.Same(p.From) {
 			o.Why = "it was changed after the undo was planned"
 		}
@@ -242,6 +243,7 @@ func (r *restoration) clear(ctx context.Context, w *waiting, i int) (bool, error
 func (r *restoration) one(ctx context.Context, w *waiting, i int, change func(context.Context, Ref, Image, Image) error) (why string, err error) {
 	p := r.repairs[i]
 	now, err := r.tx.Row(ctx, p.Ref)
+	//mutant:token
 	if err != nil || now.Same(p.Want) {
 		return "", err
 	}
@@ -304,6 +306,7 @@ func (r *restoration) verify(ctx context.Context) (again bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		//mutant:token
 		if !now.Same(p.Want) {
 			r.out[i].Why, again = "the database stores it in another way than it was", true
 		}
