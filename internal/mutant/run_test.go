@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,7 @@ func TestSeededBugs(t *testing.T) {
 	require.NoError(t, err)
 	files, err := mutant.All(root)
 	require.NoError(t, err)
+	healthy(t, root)
 	planted, noticed := 0, 0
 	for _, f := range files {
 		all, err := f.Mutants()
@@ -61,3 +63,15 @@ func TestSeededBugs(t *testing.T) {
 	require.NotZero(t, planted, "no bug has such a name")
 }
 
+
+// healthy wants the tests to pass while no bug is planted: one that fails anyway would
+// notice every bug.
+func healthy(t *testing.T, root string) {
+	t.Helper()
+	for _, suite := range suites(mutant.Folders()[0]) {
+		cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-vet=off"}, suite...)...)
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
