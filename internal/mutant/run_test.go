@@ -63,7 +63,6 @@ func TestSeededBugs(t *testing.T) {
 	require.NotZero(t, planted, "no bug has such a name")
 }
 
-
 // healthy wants the tests to pass while no bug is planted: one that fails anyway would
 // notice every bug.
 func healthy(t *testing.T, root string) {
