@@ -180,11 +180,12 @@ func (e *effecting) intend(ctx context.Context, blobs []revert.Blob) error {
 		e.inv.Again = &again{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
 	}
 	change := revert.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
+	made := e.item == nil && e.req.Undo != nil
+	if sent := members(e.req.Body); len(sent) <= maxMembers && (made || e.item != nil && e.item.resource == e.to.resource) {
+		e.inv.Holds = sent
+	}
 	if e.item != nil {
 		change.Resource = e.item.resource.String()
-		if sent := members(e.req.Body); len(sent) <= maxMembers && e.item.resource == e.to.resource {
-			e.inv.Holds = sent
-		}
 	} else {
 		key := strings.TrimPrefix(e.call.Config().Key, "sha256:")
 		change.Resource = fmt.Sprintf("%s#%.12s.%d", e.to.resource, key, len(e.call.Changes())+1)
@@ -256,7 +257,7 @@ func (e *effecting) settleMade(ctx context.Context, resp Response) error {
 		return err
 	}
 	inv := e.inv
-	inv.Item, inv.Back, inv.Made, inv.Again = g.item.String(), g.back.String(), true, nil
+	inv.Item, inv.Back, inv.Made, inv.Again, inv.Holds = g.item.String(), g.back.String(), true, nil, nil
 	made := revert.Change{Scheme: SchemeName, Resource: g.item.resource.String(), Kind: "create", Pre: revert.Absent, Post: now}
 	if _, err := e.record(ctx, made, inv, nil); err != nil {
 		return fmt.Errorf("%w: what it made could not be written down: %w", ErrUnclear, err)

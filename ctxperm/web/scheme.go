@@ -138,17 +138,47 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 		}
 		return s.named(c, now), nil
 	case inv.canSeek():
-		_, there, err := s.seek(ctx, inv, to)
+		g, there, err := s.seek(ctx, inv, to)
 		switch {
 		case err != nil || !there && s.early(inv):
 			return "", nil
 		case there:
-			return sent, nil
+			return s.madeAs(ctx, inv, g), nil
 		}
 		return unsent, nil
 	}
 	return "", nil
 }
+
+// madeAs is the token of what a key made, with the version in which it was found if
+// that may be the one that it was made in.
+func (s scheme) madeAs(ctx context.Context, inv inverse, g goal) revert.Token {
+	now, err := s.look(ctx, g.item)
+	if err != nil || !now.there || now.differs(inv.Holds) {
+		return sent
+	}
+	return sent + " " + now.token()
+}
+
+// theirs reports whether somebody changed what a key made: since it was found, where
+// it was looked for earlier, and else as far as what was sent tells.
+func theirs(step *revert.Step, c revert.Change, inv inverse, now version) bool {
+	_, found, known := strings.Cut(string(c.Post), string(sent)+" ")
+	switch {
+	case known && !now.is(revert.Token(found)):
+		step.Plan, step.Why = revert.Conflict, changedSince
+	case !known && now.differs(inv.Holds):
+		step.Plan, step.Why = revert.UndoUnknown, otherThanSent
+	default:
+		return false
+	}
+	return true
+}
+
+const (
+	changedSince  = "somebody else changed it since"
+	otherThanSent = "the answer was lost, and what the request made is not as it was sent: somebody may have changed it since; look at the service"
+)
 
 // named is the token of what is there, by the name that the change knows it by.
 func (s scheme) named(c revert.Change, now version) revert.Token {
@@ -233,6 +263,7 @@ func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, in
 	}
 	step.Change.Pre = s.named(c, now)
 	switch {
+	case ours && theirs(step, c, inv, now):
 	case ours, !c.Post.Known() && now.holds(inv.Holds) && !now.is(c.Pre):
 		s.counter(step, c, inv, &g, s.before(c))
 		step.Change.Pre = now.token()
@@ -249,7 +280,7 @@ func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, in
 	case !c.Post.Known():
 		step.Plan, step.Why = revert.UndoUnknown, "the answer was lost, and nobody can tell whether what is there now is what the call made"
 	default:
-		step.Plan, step.Why = revert.Conflict, "somebody else changed it since"
+		step.Plan, step.Why = revert.Conflict, changedSince
 	}
 }
 
@@ -291,7 +322,7 @@ func (s scheme) counter(step *revert.Step, c revert.Change, inv inverse, g *goal
 	if g != nil {
 		back.Item, back.Back = g.item.String(), g.back.String()
 	} else {
-		back.Again, back.Undo = inv.Again, u
+		back.Again, back.Undo, back.Holds = inv.Again, u, inv.Holds
 	}
 	raw, err := canon.Marshal(back)
 	if err != nil {
@@ -329,6 +360,10 @@ func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper)
 	if inv.Again == nil && !s.same(step.Change.Resource, now, step.Change.Pre) {
 		res.Now = now.token()
 		return fail(revert.Conflict, "it was changed after the undo was planned; take the call back again to see it")
+	}
+	if inv.Again != nil && now.differs(inv.Holds) {
+		res.Now = now.token()
+		return fail(revert.UndoUnknown, otherThanSent)
 	}
 	x, err := s.request(ctx, step, inv, g, now, keep)
 	if err != nil {

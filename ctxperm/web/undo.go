@@ -325,6 +325,18 @@ func (v version) holds(sent map[string]string) bool {
 	return v.there && len(sent) > 0
 }
 
+// differs reports whether v has a member of what was sent with another value. It is
+// how a thing is known that only a key tells of: nobody saw it as it was made.
+func (v version) differs(sent map[string]string) bool {
+	have := members(v.body)
+	for name, digest := range sent {
+		if now, there := have[name]; there && now != digest {
+			return true
+		}
+	}
+	return false
+}
+
 // members are the digests of what a JSON object holds by name; none of anything else.
 func members(body []byte) map[string]string {
 	var all map[string]json.RawMessage

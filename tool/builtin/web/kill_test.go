@@ -207,3 +207,61 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	}
 	return unknown
 }
+
+// TestKilledAndTheirs: what an agent made whose process died before the answer is found
+// by its key, and left alone where somebody changed it: after the recovery however
+// little, before it where what was sent is another by then.
+func TestKilledAndTheirs(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		soon, late map[string]any // members that somebody changes before the recovery, or after it
+		want       revert.UndoOutcome
+	}{
+		"by nobody":                      {nil, nil, revert.Restored},
+		"what was sent, soon":            {map[string]any{"name": "theirs"}, nil, revert.UndoUnknown},
+		"what was sent, late":            {nil, map[string]any{"name": "theirs"}, revert.Conflict},
+		"beside what was sent":           {nil, map[string]any{"size": 4}, revert.Conflict},
+		"beside it, too soon to be seen": {map[string]any{"size": 4}, nil, revert.Restored},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, nil)
+			s.holding("old", map[string]any{"name": "before"})
+			d := doomed{State: t.TempDir(), URL: s.URL, Allow: s.Listener.Addr().String(), Keys: true, At: "web.sent:1", Die: 1}
+			text, err := json.Marshal(d)
+			require.NoError(t, err)
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), "REMIT_DOOMED="+string(text))
+			require.Error(t, cmd.Run())
+			change := func(to map[string]any) {
+				s.foreign(func() {
+					for name, value := range to {
+						s.items["i1"][name] = value
+						s.rev["i1"]++
+					}
+				})
+			}
+			change(test.soon)
+			j, err := sqlite.Open(t.Context(), d.State)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, j.Close()) }()
+			rt := runtimeOf(t, s, agent.Journal(j))
+			found, err := rt.Recover(t.Context())
+			require.NoError(t, err)
+			require.Len(t, found.OwnerGone, 1)
+			change(test.late)
+			before := s.state()
+			rep, err := rt.Revert(t.Context(), found.OwnerGone[0])
+			require.Len(t, rep.Items, 1)
+			require.Equal(t, test.want, rep.Items[0].Outcome, "%+v", rep)
+			if test.want == revert.Restored {
+				require.NoError(t, err)
+				require.JSONEq(t, `{"old":{"id":"old","name":"before"}}`, s.state())
+				return
+			}
+			require.ErrorIs(t, err, agent.ErrPartial)
+			require.Equal(t, before, s.state())
+		})
+	}
+}

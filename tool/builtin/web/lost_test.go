@@ -35,14 +35,18 @@ func TestLostAnswers(t *testing.T) {
 		effects string // of the service, in the end
 		later   revert.TxnState
 	}{
-		"found by its key": {func(s *service) { s.drop = once("POST", "after") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
-		"found after 500":  {func(s *service) { s.drop = once("POST", "500") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
-		"asked by its key": {func(s *service) { s.drop, s.keys, s.replays = once("POST", "after"), false, true }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
-		"nobody to ask":    {func(s *service) { s.drop, s.keys = once("POST", "after"), false }, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
-		"may still come":   {func(s *service) { s.drop, s.late = once("POST", "before"), time.Hour }, "item_create", tool.StatusUnknown, "", revert.RevertedPartial},
-		"did not come":     {func(s *service) { s.drop = once("POST", "before") }, "item_create", tool.StatusFailed, "", revert.RevertedState},
-		"put, and there":   {func(s *service) { s.drop = once("PUT", "after") }, "item_put", tool.StatusFailed, "PUT DELETE", revert.RevertedState},
-		"put, not there":   {func(s *service) { s.drop = once("PUT", "before") }, "item_put", tool.StatusFailed, "", revert.RevertedState},
+		"found by its key":  {func(s *service) { s.drop = once("POST", "after") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
+		"found after 500":   {func(s *service) { s.drop = once("POST", "500") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
+		"asked by its key":  {func(s *service) { s.drop, s.keys, s.replays = once("POST", "after"), false, true }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
+		"found, and theirs": {func(s *service) { s.drop, s.hook = once("POST", "after"), s.theirsMeanwhile }, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
+		"asked, and theirs": {func(s *service) {
+			s.drop, s.hook, s.keys, s.replays = once("POST", "after"), s.theirsMeanwhile, false, true
+		}, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
+		"nobody to ask":  {func(s *service) { s.drop, s.keys = once("POST", "after"), false }, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
+		"may still come": {func(s *service) { s.drop, s.late = once("POST", "before"), time.Hour }, "item_create", tool.StatusUnknown, "", revert.RevertedPartial},
+		"did not come":   {func(s *service) { s.drop = once("POST", "before") }, "item_create", tool.StatusFailed, "", revert.RevertedState},
+		"put, and there": {func(s *service) { s.drop = once("PUT", "after") }, "item_put", tool.StatusFailed, "PUT DELETE", revert.RevertedState},
+		"put, not there": {func(s *service) { s.drop = once("PUT", "before") }, "item_put", tool.StatusFailed, "", revert.RevertedState},
 		"put, and theirs": {func(s *service) {
 			s.drop = func(r *http.Request) string {
 				if r.Method == http.MethodPut && s.items["own"] == nil {
@@ -80,6 +84,15 @@ func TestLostAnswers(t *testing.T) {
 			require.Equal(t, test.effects, s.done())
 		})
 	}
+}
+
+// theirsMeanwhile has somebody else change what the first request made, before the
+// next one.
+func (s *service) theirsMeanwhile(*http.Request) int {
+	if s.items["i1"] != nil {
+		s.items["i1"]["name"] = "theirs"
+	}
+	return 0
 }
 
 func each(method, how string) func(*http.Request) string {
