@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// meddling is what somebody else changes after the agent did, with a right to.
+type meddling struct {
+	tool  string // whose call cannot be taken back then
+	thing string // by its name in a snapshot
+	do    func(ctx context.Context, w *world) error
+}
+
+var meddlings = map[string]meddling{
+	"tree": {"file_edit", "CHANGELOG.md", func(_ context.Context, w *world) error {
+		return os.WriteFile(filepath.Join(w.workspace(), "CHANGELOG.md"), []byte("# Changelog\n\nLost, sorry.\n"), 0o644)
+	}},
+	"database": {"sql_execute", "releases/2", func(ctx context.Context, w *world) error {
+		return w.sql(ctx, "UPDATE releases SET state = 'withdrawn' WHERE id = 2")
+	}},
+	"service": {"release_create", "/releases/r3", func(_ context.Context, w *world) error {
+		w.site.replace("/releases/r3", `{"id":"r3","version":"1.5.0","file":"greet-1.5.0-mended.tar"}`)
+		return nil
+	}},
+}
+
+// meddle changes one thing, and returns the whole world as it is then.
+func (w *world) meddle(ctx context.Context, t *teller, c choices) (snapshot, error) {
+	if c.foreign != "" {
+		m := meddlings[c.foreign]
+		if err := m.do(ctx, w); err != nil {
+			return nil, err
+		}
+		t.title("Somebody else changes " + m.thing)
+	}
+	return w.snapshot(ctx)
+}
+
+// check holds the world against the one before: all is as it was, but for what
+// somebody else changed, which is as they left it. What the report says was not
+// undone is that, and what was sent.
+func (w *world) check(ctx context.Context, t *teller, c choices, before, left snapshot, report revert.Report) error {
+	now, err := w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	t.title("The world now, held against the world before")
+	want := []string{"team_tell"}
+	theirs := meddlings[c.foreign]
+	var wrong []error
+	for _, part := range parts {
+		differ := differences(before[part], now[part])
+		switch {
+		case part == c.foreign && slices.Equal(differ, []string{theirs.thing}) && left[part][theirs.thing] == now[part][theirs.thing]:
+			t.say("%-10s IDENTICAL but for %s, which is as somebody else left it", part, theirs.thing)
+			want = append(want, theirs.tool)
+		case len(differ) == 0 && part != c.foreign:
+			t.say("%-10s IDENTICAL, %s", part, count(len(now[part]), "thing"))
+		default:
+			t.say("%-10s DIFFERENT: %s", part, strings.Join(differ, ", "))
+			wrong = append(wrong, fmt.Errorf("the %s is not as it should be: %s", part, strings.Join(differ, ", ")))
+		}
+	}
+	mails := 0
+	if c.commit {
+		want, mails = append(want, "mail_send"), 1
+	}
+	t.say("%-10s %s sent", "mail", count(w.mails(), "letter"))
+	if w.mails() != mails {
+		wrong = append(wrong, fmt.Errorf("%d letters were sent, want %d", w.mails(), mails))
+	}
+	var names []string
+	for _, item := range report.NotUndone() {
+		names = append(names, item.Tool)
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	t.say("%-10s %s", "not undone", strings.Join(names, ", "))
+	if !slices.Equal(names, want) {
+		wrong = append(wrong, fmt.Errorf("the report says that these were not undone: %q, want %q", names, want))
+	}
+	return errors.Join(wrong...)
+}
+
+// teller writes what happens, for people.
+type teller struct {
+	out  io.Writer
+	site string // its address differs from run to run
+}
+
+func (t *teller) say(format string, args ...any) {
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), t.site, "http://SITE")
+	_, _ = fmt.Fprintln(t.out, "   "+text)
+}
+
+func (t *teller) title(text string) { _, _ = fmt.Fprintf(t.out, "\n== %s\n", text) }
+
+func (t *teller) world(title string, s snapshot) {
+	t.title(title)
+	for _, part := range parts {
+		t.say("%-10s %s", part, count(len(s[part]), "thing"))
+	}
+}
+
+// call tells how one call ended; one that was released has no number any more.
+func (t *teller) call(n int, out tool.Outcome) {
+	number := "  "
+	if n > 0 {
+		number = fmt.Sprintf("%2d", n)
+	}
+	text := fmt.Sprintf("%s %-14s %-11s %s", number, out.Tool, out.EffectClass, out.Status)
+	if len(out.Changes) > 0 {
+		text += ", " + count(len(out.Changes), "change")
+	}
+	t.say("%s", text)
+	if out.Error == nil {
+		return
+	}
+	t.say("   why %s", out.Error.Why)
+	if out.Tool == "shell_run" && (out.Status == tool.StatusDenied || out.Status == tool.StatusFailed) {
+		t.say("   NO PROGRAM RAN: this machine does not give the sandbox that is demanded, and nothing runs in")
+		t.say("   a weaker one. remit doctor says what is missing. The rest of the work goes on without it.")
+	}
+}
+
+// changes names what is another than before, of the tree only how much.
+func (t *teller) changes(title string, a, b snapshot, w *world) {
+	t.title(title)
+	for _, part := range parts {
+		differ := differences(a[part], b[part])
+		text := fmt.Sprintf("%-10s %s", part, count(len(differ), "thing"))
+		if part != "tree" && len(differ) > 0 {
+			text += ": " + strings.Join(differ, ", ")
+		}
+		t.say("%s", text)
+	}
+	t.say("%-10s %s sent", "mail", count(w.mails(), "letter"))
+}
+
+// report tells what became of each call, newest first, and of each thing that was
+// not undone.
+func (t *teller) report(r revert.Report) {
+	for i := 0; i < len(r.Items); {
+		j, restored := i, 0
+		for ; j < len(r.Items) && r.Items[j].Call == r.Items[i].Call; j++ {
+			if r.Items[j].Outcome == revert.Restored {
+				restored++
+			}
+		}
+		switch {
+		case r.Items[i].Does == revert.DoesDrop:
+			t.say("%-14s dropped: it never ran", r.Items[i].Tool)
+		case restored > 0:
+			t.say("%-14s %s taken back", r.Items[i].Tool, count(restored, "change"))
+		}
+		for _, item := range r.Items[i:j] {
+			if !item.Outcome.Clean() {
+				what, _, _ := strings.Cut(item.Resource, "#") // behind it stands which of the calls of this URL it was
+				t.say("%-14s NOT UNDONE, %s: %s", item.Tool, item.Outcome, what)
+				t.say("%-14s     why %s", "", item.Why)
+			}
+		}
+		i = j
+	}
+	t.say("the transaction is %s: %d of %s not undone", r.State, len(r.NotUndone()), count(len(r.Items), "change"))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

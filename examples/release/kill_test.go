@@ -1,0 +1,167 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// What an agent is told that is to die: where the world and the site are, at which
+// of its scheduling points it dies, and where it names those that it passed.
+const (
+	folderEnv = "REMIT_TEST_FOLDER"
+	siteEnv   = "REMIT_TEST_SITE"
+	dieEnv    = "REMIT_TEST_DIE"
+	traceEnv  = "REMIT_TEST_TRACE"
+)
+
+// deadly is the real world, in which the process gets a real SIGKILL.
+type deadly struct {
+	host.Host
+	mu    sync.Mutex
+	left  int
+	trace *os.File
+}
+
+// Point kills the process at the one that was chosen.
+func (h *deadly) Point(ctx context.Context, id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.trace != nil {
+		_, _ = fmt.Fprintln(h.trace, id)
+	}
+	if h.left--; h.left == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // nothing after the kill may run
+	}
+	return h.Host.Point(ctx, id)
+}
+
+// doomed is the agent in a process that is killed; it commits where it is not.
+func doomed() {
+	h := &deadly{Host: host.Real()}
+	h.left, _ = strconv.Atoi(os.Getenv(dieEnv))
+	h.trace, _ = os.OpenFile(os.Getenv(traceEnv), os.O_WRONLY|os.O_APPEND, 0o600)
+	ctx := context.Background()
+	d, err := newDesk(ctx, &world{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.On(h))
+	if err == nil {
+		var tx *agent.Txn
+		if tx, err = d.prepare(ctx, func(int, tool.Outcome) {}); err == nil {
+			err = tx.Commit(ctx)
+		}
+		err = errors.Join(err, d.Close())
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(0)
+}
+
+// doom has an agent work that dies at its n-th scheduling point.
+func (w *world) doom(t *testing.T, n int, trace string) error {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), beEnv+"=doomed", folderEnv+"="+w.dir, siteEnv+"="+w.site.url, dieEnv+"="+strconv.Itoa(n), traceEnv+"="+trace)
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
+// TestKilledAnywhere kills the agent at its scheduling points, in the long mode at all
+// of them, and takes back in another process what it did: through files, a program, a
+// database, a service and mail, as one. All is as before, and the report names what was
+// sent, or may have been, and nothing else.
+func TestKilledAnywhere(t *testing.T) {
+	needSandbox(t)
+	need(t)
+	trace := filepath.Join(t.TempDir(), "trace")
+	require.NoError(t, os.WriteFile(trace, nil, 0o600))
+	w, err := newWorld(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, w.doom(t, 0, trace))
+	require.NoError(t, w.site.server.Close())
+	passed, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	points := strings.Fields(string(passed))
+	step := 89
+	if os.Getenv("REMIT_LONG") != "" {
+		step = 1
+	}
+	killed, sent, unknown := 0, 0, 0
+	for at := 1; at <= len(points); at += step {
+		w, err := newWorld(t.Context(), t.TempDir())
+		require.NoError(t, err)
+		before, err := w.snapshot(t.Context())
+		require.NoError(t, err)
+		var exit *exec.ExitError
+		require.ErrorAs(t, w.doom(t, at, ""), &exit, "at point %d, %s", at, points[at-1])
+		status, ok := exit.Sys().(syscall.WaitStatus)
+		require.True(t, ok && status.Signal() == syscall.SIGKILL, "at point %d, %s: %v", at, points[at-1], exit)
+		killed++
+		for name, outcome := range w.tidied(t) {
+			switch {
+			case name == "mail_send" || name == "team_tell":
+				sent++
+			case name == "release_create" && outcome == revert.UndoUnknown: // it is not there, and may still come
+				unknown++
+			default:
+				require.Fail(t, "not undone", "at point %d, %s: %s is %s", at, points[at-1], name, outcome)
+			}
+		}
+		now, err := w.snapshot(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, before, now, "at point %d, %s", at, points[at-1])
+		require.NoError(t, w.site.server.Close())
+	}
+	t.Logf("killed %d times at %d points; %d messages were sent, %d requests may still come", killed, len(points), sent, unknown)
+	require.Positive(t, sent)
+}
+
+// tidied takes back whatever a dead agent left, committed or not, and says what was
+// not undone.
+func (w *world) tidied(t *testing.T) map[string]revert.UndoOutcome {
+	ctx := t.Context()
+	d, err := newDesk(ctx, w, w.site.url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Close()) }()
+	_, err = d.Recover(ctx)
+	require.NoError(t, err)
+	left := map[string]revert.UndoOutcome{}
+	for e, err := range d.Journal().Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+		require.NoError(t, err)
+		report, err := d.Revert(ctx, e.Header.Txn)
+		if err != nil {
+			require.ErrorIs(t, err, agent.ErrPartial)
+		}
+		for _, item := range report.NotUndone() {
+			left[item.Tool] = item.Outcome
+		}
+	}
+	_, told := left["team_tell"]
+	if w.site.told() > 0 {
+		require.True(t, told, "what was sent is told")
+	}
+	_, mailed := left["mail_send"]
+	require.True(t, w.mails() == 0 || mailed, "what was sent is told")
+	checked, err := revert.Fsck(ctx, d.Journal(), revert.FsckOptions{})
+	require.NoError(t, err)
+	require.NoError(t, checked.Err())
+	return left
+}
