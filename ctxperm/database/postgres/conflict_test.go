@@ -6,40 +6,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/databasetest"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestConflict: what somebody else changed after the call, before the undo, stays,
-// row by row, and is said.
-func TestConflict(t *testing.T) {
-	for name, tt := range map[string]struct{ call, foreign, why string }{
-		"changed":    {"UPDATE users SET age = 1", "UPDATE users SET name = 'X' WHERE id = 1", "column name is another"},
-		"deleted":    {"UPDATE users SET age = 1", "DELETE FROM users WHERE id = 1", "deleted the row"},
-		"made again": {"DELETE FROM users", "INSERT INTO users VALUES (1, 'Z', 1)", "made the row again"},
-		"columns":    {"UPDATE users SET age = 1 WHERE id = 1", "ALTER TABLE users ADD COLUMN more int", "other columns"},
-		"table":      {"UPDATE users SET age = 1 WHERE id = 1", "DROP TABLE users", "not there any more"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, users)
-			tx := w.begin()
-			out := w.done(tx, tt.call)
-			require.NoError(t, tx.Commit(t.Context()))
-			w.exec(tt.foreign)
-			rep, err := w.session.Revert(t.Context(), tx.ID())
-			require.ErrorIs(t, err, agent.ErrPartial)
-			require.Len(t, rep.Items, len(out.Changes))
-			for _, i := range rep.Items {
-				if i.Resource == "db://main/users/'1'" {
-					require.Equal(t, revert.Conflict, i.Outcome, i.Why)
-					require.Contains(t, i.Why, tt.why)
-					continue
-				}
-				require.Equal(t, revert.Restored, i.Outcome, i.Why)
-			}
-		})
-	}
+// TestConflicts: what somebody else changed after the call, before the undo, stays, row
+// by row, and is said.
+func TestConflicts(t *testing.T) {
+	at := newPlace(t)
+	databasetest.Conflicts(t, func(t databasetest.T, schema string) *databasetest.World {
+		at.clear()
+		return at.world(t, schema).World
+	})
 }
 
 const family = `CREATE TABLE p (id int PRIMARY KEY, u text UNIQUE, g text GENERATED ALWAYS AS (u || '!') STORED);
@@ -55,37 +34,37 @@ const family = `CREATE TABLE p (id int PRIMARY KEY, u text UNIQUE, g text GENERA
 // go back with the rows, and forth, and the tables' triggers are as they were.
 func TestFamily(t *testing.T) {
 	w := newWorld(t, family)
-	before, tx := w.dump(), w.begin()
+	before, tx := w.Dump(), w.Begin()
 	states := []string{before}
 	for _, text := range []string{
 		"UPDATE p SET id = id + 10", "DELETE FROM p WHERE u = 'y'", "INSERT INTO p VALUES (5, 'z'), (6, NULL)", "INSERT INTO k VALUES (9, 'i', 5)",
 		"UPDATE k SET b = b || 'x', a = a + 1", "DELETE FROM log WHERE what = 'DELETE'", "UPDATE p SET u = 'y' WHERE id = 6",
 	} {
-		out := w.done(tx, text)
+		out := w.Done(tx, text)
 		require.NotEmpty(t, out.Changes, text)
-		states = append(states, w.dump())
+		states = append(states, w.Dump())
 	}
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := w.session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID())
 	require.NoError(t, err, "%+v", rep.NotUndone())
-	require.Equal(t, before, w.dump())
-	_, err = w.rt.Redo(t.Context(), tx.ID(), "ann")
+	require.Equal(t, before, w.Dump())
+	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 	require.NoError(t, err)
-	require.Equal(t, states[len(states)-1], w.dump())
+	require.Equal(t, states[len(states)-1], w.Dump())
 }
 
 // TestNeeded: a row that somebody else's row needs by now stays, and the others go.
 func TestNeeded(t *testing.T) {
 	for _, more := range []string{"", "ALTER TABLE k DROP CONSTRAINT k_p_fkey; ALTER TABLE k ADD FOREIGN KEY (p) REFERENCES p DEFERRABLE INITIALLY DEFERRED"} {
 		w := newWorld(t, family+more)
-		tx := w.begin()
-		w.done(tx, "INSERT INTO p VALUES (7, 'q'), (8, 'r')")
+		tx := w.Begin()
+		w.Done(tx, "INSERT INTO p VALUES (7, 'q'), (8, 'r')")
 		require.NoError(t, tx.Commit(t.Context()))
-		w.exec("INSERT INTO k VALUES (1, 'theirs', 7)")
-		rep, err := w.session.Revert(t.Context(), tx.ID())
+		w.Exec("INSERT INTO k VALUES (1, 'theirs', 7)")
+		rep, err := w.Session.Revert(t.Context(), tx.ID())
 		require.ErrorIs(t, err, agent.ErrPartial)
 		require.Equal(t, "db://main/p/'7'", rep.NotUndone()[0].Resource)
-		require.Contains(t, w.dump(), "(1,theirs,7,")
+		require.Contains(t, w.Dump(), "(1,theirs,7,")
 	}
 }
 
@@ -107,9 +86,9 @@ func TestGrants(t *testing.T) {
 		{"MERGE INTO p USING (VALUES (1)) x(i) ON p.id = x.i WHEN MATCHED THEN DELETE", "p", "delete"},
 		{"DELETE FROM k WHERE a = 1", "k", "delete"},
 	} {
-		before, tx := w.dump(), w.begin()
+		before, tx := w.Dump(), w.Begin()
 		asked := false
-		w.policy = func(r perm.Request) bool {
+		w.Policy = func(r perm.Request) bool {
 			is := r.Access.Resource.Table == tt.denied && r.Access.Resource.Statement == tt.statement
 			asked = asked || is
 			return !is
@@ -118,24 +97,23 @@ func TestGrants(t *testing.T) {
 		if tt.statement == "select" {
 			name = "sql_query"
 		}
-		out := w.call(tx, name, tt.text)
+		out := w.Call(tx, name, tt.text)
 		require.Equal(t, tool.StatusDenied, out.Status, "%s without %s: %s", tt.text, tt.denied, out.Text)
 		require.True(t, asked)
 		require.Equal(t, "null", string(out.Output))
-		require.Equal(t, before, w.dump(), tt.text)
-		w.policy = nil
-		require.Equal(t, tool.StatusDone, w.call(tx, name, tt.text).Status, "control: %s", tt.text)
+		require.Equal(t, before, w.Dump(), tt.text)
+		w.Policy = nil
+		require.Equal(t, tool.StatusDone, w.Call(tx, name, tt.text).Status, "control: %s", tt.text)
 		_, err := tx.Revert(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, before, w.dump(), tt.text)
+		require.Equal(t, before, w.Dump(), tt.text)
 	}
 }
 
 // TestSuperuser: a role that nothing holds is not used.
 func TestSuperuser(t *testing.T) {
 	w := newWorld(t, users)
-	w.agent = w.owner
-	w.start()
-	out := w.call(w.begin(), "sql_query", "SELECT 1")
+	w.StartAt(w.owner)
+	out := w.Call(w.Begin(), "sql_query", "SELECT 1")
 	require.Contains(t, out.Error.Why, "make one of its own")
 }

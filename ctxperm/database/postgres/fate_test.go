@@ -20,22 +20,22 @@ func TestFails(t *testing.T) {
 	for _, point := range []string{"database.begin", "database.execute", "database.prepare", "database.commit"} {
 		w := newWorld(t, users)
 		h := hosttest.New(1)
-		w.start(agent.On(h))
-		before, tx := w.dump(), w.begin()
+		w.Start(agent.On(h))
+		before, tx := w.Dump(), w.Begin()
 		h.OnPoint = func(at string) error {
 			if at == point {
 				return errors.New("no")
 			}
 			return nil
 		}
-		out := w.call(tx, "sql_execute", "UPDATE users SET age = 1")
+		out := w.Call(tx, "sql_execute", "UPDATE users SET age = 1")
 		require.Equal(t, tool.StatusFailed, out.Status, "%s: %s", point, out.Text)
 		h.OnPoint = nil
-		require.Equal(t, before, w.dump(), point)
-		w.done(tx, "UPDATE users SET age = 2")
+		require.Equal(t, before, w.Dump(), point)
+		w.Done(tx, "UPDATE users SET age = 2")
 		_, err := tx.Revert(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, before, w.dump(), point)
+		require.Equal(t, before, w.Dump(), point)
 	}
 }
 
@@ -44,39 +44,39 @@ func TestFails(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	w := newWorld(t, users)
 	h := hosttest.New(1)
-	w.start(agent.On(h))
-	before, tx := w.dump(), w.begin()
+	w.Start(agent.On(h))
+	before, tx := w.Dump(), w.Begin()
 	h.OnPoint = func(at string) error {
 		if at == "database.commit" {
 			pgtest.Exec(t, w.owner, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'agent' AND state = 'idle in transaction'")
 		}
 		return nil
 	}
-	out := w.call(tx, "sql_execute", "UPDATE users SET age = 1")
+	out := w.Call(tx, "sql_execute", "UPDATE users SET age = 1")
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Equal(t, "all", out.TakenBack, "each row is as it was already")
 	for _, u := range out.Undo {
 		require.Equal(t, revert.Already, u.Outcome)
 	}
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 }
 
 // TestClaims: a row that an open transaction changed is its own until that ends; rows
 // beside it are not.
 func TestClaims(t *testing.T) {
 	w := newWorld(t, users)
-	before := w.dump()
-	first, second := w.begin(), w.begin()
-	w.done(first, "UPDATE users SET age = 1 WHERE id = 1")
-	w.done(second, "UPDATE users SET age = 2 WHERE id = 2")
-	out := w.call(second, "sql_execute", "UPDATE users SET age = 3")
+	before := w.Dump()
+	first, second := w.Begin(), w.Begin()
+	w.Done(first, "UPDATE users SET age = 1 WHERE id = 1")
+	w.Done(second, "UPDATE users SET age = 2 WHERE id = 2")
+	out := w.Call(second, "sql_execute", "UPDATE users SET age = 3")
 	require.Equal(t, tool.StatusFailed, out.Status)
 	require.Contains(t, out.Error.Why, first.ID())
 	require.NoError(t, first.Commit(context.Background()))
-	w.done(second, "UPDATE users SET age = 3")
+	w.Done(second, "UPDATE users SET age = 3")
 	_, err := second.Revert(t.Context())
 	require.NoError(t, err)
-	_, err = w.session.Revert(t.Context(), first.ID())
+	_, err = w.Session.Revert(t.Context(), first.ID())
 	require.NoError(t, err)
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 }

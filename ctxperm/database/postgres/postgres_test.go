@@ -12,12 +12,12 @@ import (
 // TestQuery: values of each type come back, and pages follow each other.
 func TestQuery(t *testing.T) {
 	w := newWorld(t, users)
-	tx := w.begin()
-	out := w.call(tx, "sql_query", "SELECT id, name, age FROM users WHERE id <= $1 ORDER BY id", 2)
-	require.Equal(t, [][]any{{1.0, "ann", 30.0}, {2.0, "bob", 40.0}}, rowsOf(t, out))
-	out = w.call(tx, "sql_query", `SELECT $1::int8, $2::float8, $3::text, $4::bytea, $5::text, $6::bool, 'infinity'::float8, 1.50::numeric, 'NaN'::numeric, '{"a":[1]}'::jsonb, ARRAY[1,2], timestamptz '2024-01-02 03:04:05+02'`,
+	tx := w.Begin()
+	out := w.Call(tx, "sql_query", "SELECT id, name, age FROM users WHERE id <= $1 ORDER BY id", 2)
+	require.Equal(t, [][]any{{1.0, "ann", 30.0}, {2.0, "bob", 40.0}}, w.Show(out).Rows)
+	out = w.Call(tx, "sql_query", `SELECT $1::int8, $2::float8, $3::text, $4::bytea, $5::text, $6::bool, 'infinity'::float8, 1.50::numeric, 'NaN'::numeric, '{"a":[1]}'::jsonb, ARRAY[1,2], timestamptz '2024-01-02 03:04:05+02'`,
 		7, 1.5, "é", map[string]any{"base64": "AP8="}, nil, true)
-	require.Equal(t, []any{7.0, 1.5, "é", map[string]any{"base64": "AP8="}, nil, true, "+Inf", 1.5, "NaN", map[string]any{"a": []any{1.0}}, "{1,2}", "2024-01-02 01:04:05+00"}, rowsOf(t, out)[0])
+	require.Equal(t, []any{7.0, 1.5, "é", map[string]any{"base64": "AP8="}, nil, true, "+Inf", 1.5, "NaN", map[string]any{"a": []any{1.0}}, "{1,2}", "2024-01-02 01:04:05+00"}, w.Show(out).Rows[0])
 }
 
 // TestRefuses: what does not only read, or cannot be put back, leaves nothing.
@@ -32,14 +32,14 @@ func TestRefuses(t *testing.T) {
 		CREATE FUNCTION style() RETURNS text LANGUAGE sql AS $$ SELECT set_config('datestyle', 'German', false) $$;
 		CREATE TABLE trig (a int PRIMARY KEY); GRANT ALL ON trig TO agent; CREATE FUNCTION tf() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 		CREATE TRIGGER tt BEFORE INSERT ON trig FOR EACH ROW EXECUTE FUNCTION tf();`)
-	before, tx := w.dump(), w.begin()
+	before, tx := w.Dump(), w.Begin()
 	for text, why := range map[string]string{
 		"DELETE FROM users": "only reads", "SELECT 1; SELECT 2": "only one", "CREATE TABLE x (a int)": "only one", "SELECT nextval('s')": "read-only",
 		"WITH x AS (DELETE FROM users RETURNING 1) SELECT * FROM x": "only reads", "SELECT sly()": "read-only", "COPY users TO STDOUT": "only one",
 		"SHOW all": "only one", "SELECT 1 INTO y": "", "TRUNCATE users": "only one", "SELECT pg_read_file('/etc/passwd')": "permission denied",
 		"EXPLAIN ANALYZE SELECT 1": "only one", "BEGIN": "only one", "SELECT * FROM nowhere": "does not exist", "SELECT $1": "", "DO 'BEGIN END'": "only one",
 	} {
-		out := w.call(tx, "sql_query", text)
+		out := w.Call(tx, "sql_query", text)
 		require.Equal(t, tool.StatusFailed, out.Status, "%s: %s", text, out.Output)
 		require.Contains(t, out.Error.Why, why, text)
 	}
@@ -50,44 +50,44 @@ func TestRefuses(t *testing.T) {
 		"UPDATE users SET age = 1 WHERE style() IS NOT NULL": "datestyle", "COPY users FROM STDIN": "only one", "LOCK TABLE users": "only one",
 		"CALL x()": "only one", "CREATE TABLE z AS SELECT 1": "only one", "COMMIT": "only one", "UPDATE users SET age = 1; COMMIT": "only one",
 	} {
-		out := w.call(tx, "sql_execute", text)
+		out := w.Call(tx, "sql_execute", text)
 		require.Equal(t, tool.StatusFailed, out.Status, "%s: %s", text, out.Output)
 		require.Contains(t, out.Error.Why, why, text)
-		require.Equal(t, before, w.dump(), text)
+		require.Equal(t, before, w.Dump(), text)
 	}
-	w.done(tx, "SELECT sly()") // what a function changes is asked for and put back like the rest
-	require.NotEqual(t, before, w.dump())
+	w.Done(tx, "SELECT sly()") // what a function changes is asked for and put back like the rest
+	require.NotEqual(t, before, w.Dump())
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err, "%+v", rep)
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 }
 
 // TestExecute: rows change, and go back, and forth, also by a runtime that has only
 // the journal.
 func TestExecute(t *testing.T) {
 	w := newWorld(t, users)
-	before, tx := w.dump(), w.begin()
-	out := w.done(tx, "UPDATE users SET age = age + 1 WHERE age > $1", 10)
+	before, tx := w.Dump(), w.Begin()
+	out := w.Done(tx, "UPDATE users SET age = age + 1 WHERE age > $1", 10)
 	require.Len(t, out.Changes, 2)
 	require.Equal(t, "db://main/users/'1'", out.Changes[0].Resource)
 	require.Equal(t, "applied", out.Verdict.Is)
-	out = w.done(tx, "INSERT INTO users VALUES (4, $1) RETURNING id, name", "dan")
-	require.Equal(t, [][]any{{4.0, "dan"}}, rowsOf(t, out))
-	w.done(tx, "DELETE FROM users WHERE id = 2")
-	require.Empty(t, w.done(tx, "UPDATE users SET age = 5 WHERE id = 99").Changes)
-	w.done(tx, "INSERT INTO users VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = excluded.name")
-	w.done(tx, "UPDATE users SET id = id + 10")
-	after := w.dump()
+	out = w.Done(tx, "INSERT INTO users VALUES (4, $1) RETURNING id, name", "dan")
+	require.Equal(t, [][]any{{4.0, "dan"}}, w.Show(out).Rows)
+	w.Done(tx, "DELETE FROM users WHERE id = 2")
+	require.Empty(t, w.Done(tx, "UPDATE users SET age = 5 WHERE id = 99").Changes)
+	w.Done(tx, "INSERT INTO users VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = excluded.name")
+	w.Done(tx, "UPDATE users SET id = id + 10")
+	after := w.Dump()
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := w.session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID())
 	require.NoError(t, err, "%+v", rep)
 	require.Equal(t, revert.RevertedState, rep.State)
-	require.Equal(t, before, w.dump())
-	w.start()
-	_, err = w.rt.Redo(t.Context(), tx.ID(), "ann")
+	require.Equal(t, before, w.Dump())
+	w.Start()
+	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 	require.NoError(t, err)
-	require.Equal(t, after, w.dump())
-	_, err = w.rt.Revert(t.Context(), tx.ID())
+	require.Equal(t, after, w.Dump())
+	_, err = w.Runtime.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 }

@@ -1,18 +1,13 @@
 package postgres_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/internal/databasetest"
 )
 
 // schema draws tables with everything that makes a row hard to put back.
@@ -21,9 +16,11 @@ func schema(t *rapid.T) string {
 		"CREATE TABLE parent (id int PRIMARY KEY, a text, u text UNIQUE)",
 		"CREATE TABLE parent (id numeric PRIMARY KEY, a float8, u timestamptz, g text GENERATED ALWAYS AS (id::text || a::text) STORED)",
 		"CREATE TABLE parent (id int, a bytea, u int UNIQUE DEFERRABLE INITIALLY DEFERRED, x int GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (id))",
+		"CREATE TABLE parent (id int PRIMARY KEY, a int UNIQUE DEFERRABLE, u text NOT NULL DEFAULT 'u')",
+		"CREATE TABLE parent (id int PRIMARY KEY, a int REFERENCES parent ON DELETE CASCADE ON UPDATE SET NULL, u text NOT NULL DEFAULT md5(random()::text) UNIQUE)",
 	}).Draw(t, "parent")
 	key := "int"
-	if strings.Contains(parent, "numeric") {
+	if strings.Contains(parent, "id numeric") {
 		key = "numeric"
 	}
 	action := rapid.SampledFrom([]string{"CASCADE", "SET NULL", "SET DEFAULT", "RESTRICT", "NO ACTION", "NO ACTION DEFERRABLE INITIALLY DEFERRED"})
@@ -33,6 +30,10 @@ func schema(t *rapid.T) string {
 		"",
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log(a) VALUES (TG_OP || coalesce(NEW.x, 0)); RETURN NEW; END $$; CREATE TRIGGER t BEFORE INSERT OR UPDATE ON child FOR EACH ROW EXECUTE FUNCTION f()",
 		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE child SET j = to_jsonb(NEW) WHERE p = NEW.id; RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER t AFTER UPDATE ON parent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f(); ALTER TABLE parent ENABLE ALWAYS TRIGGER t",
+		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF pg_trigger_depth() < 3 THEN UPDATE parent SET u = DEFAULT WHERE id >= NEW.id; END IF; RETURN NULL; END $$; CREATE TRIGGER t AFTER UPDATE OR INSERT ON parent FOR EACH ROW EXECUTE FUNCTION f()",
+		"CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE child SET x = 70 WHERE x = 1; UPDATE child SET x = 1 WHERE x = 2; UPDATE child SET x = 2 WHERE x = 70; RETURN NULL; END $$; CREATE TRIGGER t AFTER UPDATE OR DELETE ON parent EXECUTE FUNCTION f()",
+		"INSERT INTO parent(id) VALUES (1), (2); ALTER TABLE parent ADD COLUMN more text NOT NULL DEFAULT 'more', ADD COLUMN gone text; ALTER TABLE parent DROP COLUMN gone",
+		"CREATE UNIQUE INDEX i ON child (x) WHERE p IS NOT NULL; CREATE UNIQUE INDEX i2 ON child ((x + p))",
 	}).Draw(t, "more")
 	return strings.Join([]string{
 		parent, child, "CREATE TABLE log (n serial PRIMARY KEY, a text)", more,
@@ -70,6 +71,8 @@ func stmt(t *rapid.T) string {
 		func() string { return fmt.Sprintf("UPDATE parent SET id = id + 10, a = %s%s", v(), on("id")) },
 		func() string { return fmt.Sprintf("UPDATE parent SET u = %s%s", v(), on("id")) },
 		func() string { return fmt.Sprintf("UPDATE child SET x = x + 1, y = %s, p = %s%s", v(), n(), on("x")) },
+		func() string { return fmt.Sprintf("UPDATE parent SET id = 3 - id%s", on("id")) },
+		func() string { return fmt.Sprintf("UPDATE parent SET a = %s, id = -id%s", n(), on("id")) },
 		func() string { return "DELETE FROM parent" + on("id") },
 		func() string { return "DELETE FROM child" + on("x") },
 		func() string {
@@ -81,48 +84,11 @@ func stmt(t *rapid.T) string {
 	}).Draw(t, "statement")()
 }
 
-// TestProperty: whatever statements do to whatever tables, taking the transaction
-// back leaves the database as it was, and bringing it back as the statements did.
+// TestProperty tries some schemas, one after the other in one database.
 func TestProperty(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); os.Getenv("REMIT_LONG") == "" && f.Value.String() == f.DefValue {
-		require.NoError(t, f.Value.Set("4"))
-		defer func() { require.NoError(t, f.Value.Set(f.DefValue)) }()
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, schema(rt))
-		states, tx := []string{w.dump()}, w.begin()
-		var calls []string
-		for range rapid.IntRange(2, 12).Draw(rt, "statements") {
-			text := stmt(rt)
-			out := w.call(tx, "sql_execute", text)
-			rt.Logf("%s: %s", out.Status, text)
-			if out.Status != tool.StatusDone {
-				require.Equal(rt, tool.StatusFailed, out.Status, "%s: %s", text, out.Text)
-				require.Equal(rt, states[len(states)-1], w.dump(), text)
-				continue
-			}
-			calls, states = append(calls, out.Call), append(states, w.dump())
-		}
-		require.NoError(rt, tx.Commit(rt.Context()))
-		if len(calls) > 1 {
-			n := rapid.IntRange(0, len(calls)-1).Draw(rt, "one")
-			rep, err := w.session.Undo(rt.Context(), tx.ID(), revert.Undoing{Calls: calls[n : n+1]})
-			if err != nil {
-				require.ErrorIs(rt, err, agent.ErrPartial, "%v", rep)
-			} else if n == len(calls)-1 {
-				require.Equal(rt, states[n], w.dump(), "the last call alone")
-			}
-			if rep.Undo != "" {
-				_, err = w.rt.Redo(rt.Context(), rep.Undo, "ann")
-				require.NoError(rt, err)
-			}
-			require.Equal(rt, states[len(states)-1], w.dump(), "a call taken back and brought back")
-		}
-		rep, err := w.session.Revert(rt.Context(), tx.ID())
-		require.NoError(rt, err, "%+v", rep.NotUndone())
-		require.Equal(rt, states[0], w.dump())
-		_, err = w.rt.Redo(rt.Context(), tx.ID(), "ann")
-		require.NoError(rt, err)
-		require.Equal(rt, states[len(states)-1], w.dump())
-	})
+	at := newPlace(t)
+	databasetest.Property(t, 40, 4_000, func(t databasetest.T, schema string) *databasetest.World {
+		at.clear()
+		return at.world(t, schema).World
+	}, schema, stmt)
 }

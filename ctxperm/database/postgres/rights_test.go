@@ -18,16 +18,16 @@ func TestRights(t *testing.T) {
 		{"GRANT SELECT, INSERT, DELETE, TRIGGER ON users TO agent", "INSERT INTO users VALUES (9)", "UPDATE"},
 	} {
 		w := newWorld(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);`+tt.grant)
-		before, tx := w.dump(), w.begin()
-		out := w.call(tx, "sql_execute", tt.text)
+		before, tx := w.Dump(), w.Begin()
+		out := w.Call(tx, "sql_execute", tt.text)
 		require.Equal(t, tool.StatusFailed, out.Status, "%s", tt.grant)
 		require.Contains(t, out.Error.Why, "GRANT "+tt.missing, "%s", tt.grant)
-		require.Equal(t, before, w.dump())
-		w.exec("GRANT " + tt.missing + " ON users TO agent")
-		w.done(tx, tt.text)
+		require.Equal(t, before, w.Dump())
+		w.Exec("GRANT " + tt.missing + " ON users TO agent")
+		w.Done(tx, tt.text)
 		rep, err := tx.Revert(t.Context())
 		require.NoError(t, err, "%+v", rep.NotUndone())
-		require.Equal(t, before, w.dump())
+		require.Equal(t, before, w.Dump())
 	}
 }
 
@@ -35,12 +35,12 @@ func TestRights(t *testing.T) {
 func TestColumnRights(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);
 		GRANT TRIGGER ON users TO agent; GRANT SELECT (id, name, age), UPDATE (age) ON users TO agent`)
-	before, tx := w.dump(), w.begin()
-	w.done(tx, "UPDATE users SET age = age + 1")
-	require.Contains(t, w.call(tx, "sql_execute", "UPDATE users SET name = 'x'").Error.Why, "permission denied")
+	before, tx := w.Dump(), w.Begin()
+	w.Done(tx, "UPDATE users SET age = age + 1")
+	require.Contains(t, w.Call(tx, "sql_execute", "UPDATE users SET name = 'x'").Error.Why, "permission denied")
 	_, err := tx.Revert(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 }
 
 // TestUnwatched: an undo removes a row although it may not look whether a foreign key
@@ -49,18 +49,18 @@ func TestUnwatched(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE k (a text, p int REFERENCES p ON DELETE CASCADE);
 		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'; CREATE TRIGGER t BEFORE DELETE ON k FOR EACH ROW EXECUTE FUNCTION f();
 		GRANT ALL ON p TO agent`)
-	before, tx := w.dump(), w.begin()
-	w.done(tx, "INSERT INTO p VALUES (1), (2), (3)")
+	before, tx := w.Dump(), w.Begin()
+	w.Done(tx, "INSERT INTO p VALUES (1), (2), (3)")
 	require.NoError(t, tx.Commit(t.Context()))
-	w.exec("INSERT INTO k VALUES ('theirs', 2)")
-	rep, err := w.session.Revert(t.Context(), tx.ID())
+	w.Exec("INSERT INTO k VALUES ('theirs', 2)")
+	rep, err := w.Session.Revert(t.Context(), tx.ID())
 	require.Error(t, err)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, "db://main/p/'2'", rep.NotUndone()[0].Resource)
 	require.Contains(t, rep.NotUndone()[0].Why, "rows of k that somebody else made")
-	require.Contains(t, w.dump(), "(theirs,2)")
-	w.exec("DELETE FROM k")
-	_, err = w.session.Revert(t.Context(), tx.ID())
+	require.Contains(t, w.Dump(), "(theirs,2)")
+	w.Exec("DELETE FROM k")
+	_, err = w.Session.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 }

@@ -15,19 +15,19 @@ func TestSameRow(t *testing.T) {
 				IF NEW.u < 100 THEN UPDATE t SET u = u + 100 WHERE id IN (NEW.id, 2); DELETE FROM t WHERE id = 3; INSERT INTO t VALUES (3, 103); UPDATE t SET id = id + 10 WHERE id = 4; END IF;
 				RETURN NULL; END $$;
 			CREATE `+when+` UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()`)
-		before, tx := w.dump(), w.begin()
-		out := w.done(tx, "UPDATE t SET u = u + 1 WHERE id < 3")
+		before, tx := w.Dump(), w.Begin()
+		out := w.Done(tx, "UPDATE t SET u = u + 1 WHERE id < 3")
 		require.Len(t, out.Changes, 5)
-		after := w.dump()
+		after := w.Dump()
 		require.Contains(t, after, "(1,102)\n(14,300)\n(2,203)\n(3,103)")
-		w.done(tx, "UPDATE t SET u = u + 7")
-		last := w.dump()
+		w.Done(tx, "UPDATE t SET u = u + 7")
+		last := w.Dump()
 		require.NoError(t, tx.Commit(t.Context()))
-		rep, err := w.session.Revert(t.Context(), tx.ID())
+		rep, err := w.Session.Revert(t.Context(), tx.ID())
 		require.NoError(t, err, "%+v", rep.NotUndone())
-		require.Equal(t, before, w.dump())
-		_, err = w.rt.Redo(t.Context(), tx.ID(), "ann")
+		require.Equal(t, before, w.Dump())
+		_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 		require.NoError(t, err)
-		require.Equal(t, last, w.dump())
+		require.Equal(t, last, w.Dump())
 	}
 }

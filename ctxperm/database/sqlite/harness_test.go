@@ -1,11 +1,8 @@
 package sqlite_test
 
 import (
-	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,36 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
-	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
-	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/database"
+	"github.com/remit-dev/remit/internal/databasetest"
 )
 
-// tb is a test, also one of rapid.
-type tb interface {
-	require.TestingT
-	Helper()
-	Cleanup(func())
-	Context() context.Context
-}
+type tb = databasetest.T
 
 // world is a database file, whatever else looks into it, and a runtime on it.
 type world struct {
-	t       tb
-	path    string
-	foreign *sql.DB // somebody else
-	journal revert.Journal
-	rt      *agent.Runtime
-	session *agent.Session
+	*databasetest.World
+	path string
+	file file
 }
 
 const users = `CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, age INT);
 	INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40), (3, 'cyd', NULL);`
 
 func newWorld(t tb, schema string, opts ...agent.Option) *world {
+	t.Helper()
 	in := "" // in memory where that can be had: nothing here is about power cuts
 	if _, err := os.Stat("/dev/shm"); err == nil {
 		in = "/dev/shm"
@@ -50,127 +35,93 @@ func newWorld(t tb, schema string, opts ...agent.Option) *world {
 	dir, err := os.MkdirTemp(in, "remit-sqlite-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	w := &world{t: t, path: filepath.Join(dir, "it's a 100% db?.sqlite"), journal: revert.Memory()}
-	w.foreign = openFile(t, w.path)
-	w.exec(schema)
-	w.start(opts...)
+	w := &world{path: filepath.Join(dir, "it's a 100% db?.sqlite")}
+	w.file = openFile(t, w.path)
+	w.file.Exec(schema)
+	w.World = databasetest.New(t, sqlite.Kind(), "sqlite:"+w.path, w.file, opts...)
 	return w
 }
 
-func openFile(t tb, path string) *sql.DB {
-	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3F").Replace(path)+"?_pragma=busy_timeout(5000)")
+// open is newWorld for tests that each kind of database has.
+func open(t databasetest.T, schema string) *databasetest.World { return newWorld(t, schema).World }
+
+// file is somebody else who uses the database.
+type file struct {
+	t  tb
+	db *sql.DB
+}
+
+func openFile(t tb, path string) file {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("%", "%25", "?", "%3F").Replace(path)+"?_pragma=busy_timeout(5000)&_pragma=synchronous(off)")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db
+	return file{t, db}
 }
 
-// start makes another runtime on the same database and journal, as another process
-// would be.
-func (w *world) start(opts ...agent.Option) {
-	d, err := handle.New([]handle.Kind{sqlite.Kind()}, map[string]string{"main": "sqlite:" + w.path})
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, d.Close()) })
-	all := []agent.Option{
-		agent.Tools(database.Tools()...), agent.Driver(d), agent.Journal(w.journal), agent.Log(slog.New(slog.DiscardHandler)),
-		agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
-			return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
-		})),
-	}
-	w.rt, err = agent.New(append(all, opts...)...)
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, w.rt.Close()) })
-	w.session, err = w.rt.Session(w.t.Context(), perm.Principal{ID: "coder"})
-	require.NoError(w.t, err)
+// Exec runs statements.
+func (f file) Exec(text string) {
+	f.t.Helper()
+	_, err := f.db.Exec(text)
+	require.NoError(f.t, err, text)
 }
 
-// exec is somebody else's statement.
-func (w *world) exec(text string, args ...any) {
-	w.t.Helper()
-	_, err := w.foreign.Exec(text, args...)
-	require.NoError(w.t, err)
-}
+// Try runs one, as remit would.
+func (f file) Try(text string) { _, _ = f.db.Exec("PRAGMA foreign_keys=1; " + text) }
 
-// dump is every row of every table with its rowid, and the schema, without what
+// Dump is every row of every table with its rowid, and the schema, without what
 // remit keeps there and the numbers that AUTOINCREMENT gave out.
-func (w *world) dump() string { return dump(w.t, w.foreign) }
-
-func dump(t tb, db *sql.DB) string {
-	t.Helper()
+func (f file) Dump() string {
+	f.t.Helper()
 	var out strings.Builder
-	for _, row := range query(t, db, `SELECT type, name, +sql FROM sqlite_schema WHERE name NOT LIKE 'remit_%' AND tbl_name NOT LIKE 'remit_%' AND name NOT LIKE 'sqlite_%' ORDER BY rowid`) {
+	for _, row := range f.query(`SELECT type, name, +sql FROM sqlite_schema WHERE name NOT LIKE 'remit_%' AND tbl_name NOT LIKE 'remit_%' AND name NOT LIKE 'sqlite_%' ORDER BY rowid`) {
 		fmt.Fprintln(&out, row...)
 	}
-	for _, tab := range query(t, db, `SELECT name, wr FROM pragma_table_list WHERE schema='main' AND type='table' AND name NOT LIKE 'remit_%' AND name NOT LIKE 'sqlite_%' ORDER BY 1`) {
+	for _, tab := range f.query(`SELECT name, wr FROM pragma_table_list WHERE schema='main' AND type='table' AND name NOT LIKE 'remit_%' AND name NOT LIKE 'sqlite_%' ORDER BY 1`) {
 		fmt.Fprintln(&out, "--", tab[0])
 		cols := "+rowid"
 		if tab[1] == int64(1) {
 			cols = "0"
 		}
-		for _, c := range query(t, db, `SELECT name FROM pragma_table_xinfo(?)`, tab[0]) {
+		for _, c := range f.query(`SELECT name FROM pragma_table_xinfo(?)`, tab[0]) {
 			cols += fmt.Sprintf(", typeof(%[1]q), +%[1]q", c[0])
 		}
-		for _, row := range query(t, db, fmt.Sprintf("SELECT %s FROM %q ORDER BY 1, 3, 5", cols, tab[0])) {
+		for _, row := range f.query(fmt.Sprintf("SELECT %s FROM %q ORDER BY 1, 3", cols, tab[0])) {
 			fmt.Fprintf(&out, "%q\n", row)
 		}
 	}
 	return out.String()
 }
 
-func query(t tb, db *sql.DB, text string, args ...any) (out [][]any) {
-	t.Helper()
-	rows, err := db.Query(text, args...)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, rows.Close()) }()
+// Rows are those of one table.
+func (f file) Rows(table string) string {
+	f.t.Helper()
+	var out strings.Builder
+	for _, row := range f.query("SELECT * FROM " + table + " ORDER BY 1") {
+		line := make([]string, len(row))
+		for i, v := range row {
+			line[i] = fmt.Sprint(v)
+		}
+		fmt.Fprintln(&out, strings.Join(line, "|"))
+	}
+	return out.String()
+}
+
+func (f file) query(text string, args ...any) (out [][]any) {
+	f.t.Helper()
+	rows, err := f.db.Query(text, args...)
+	require.NoError(f.t, err, text)
+	defer func() { require.NoError(f.t, rows.Close()) }()
 	names, err := rows.Columns()
-	require.NoError(t, err)
+	require.NoError(f.t, err)
 	for rows.Next() {
 		row, into := make([]any, len(names)), make([]any, len(names))
 		for i := range row {
 			into[i] = &row[i]
 		}
-		require.NoError(t, rows.Scan(into...))
+		require.NoError(f.t, rows.Scan(into...))
 		out = append(out, row)
 	}
-	require.NoError(t, rows.Err())
+	require.NoError(f.t, rows.Err())
 	return out
-}
-
-func (w *world) begin() *agent.Txn {
-	tx, err := w.session.Begin(w.t.Context())
-	require.NoError(w.t, err)
-	return tx
-}
-
-// call runs a tool and returns its outcome.
-func call(t tb, tx *agent.Txn, name string, args tool.Args) tool.Outcome {
-	t.Helper()
-	if args["database"] == nil {
-		args["database"] = "main"
-	}
-	out, _ := tx.Invoke(t.Context(), name, args)
-	return out
-}
-
-// done runs a statement that must be done.
-func (w *world) done(tx *agent.Txn, text string, params ...any) tool.Outcome {
-	w.t.Helper()
-	args := tool.Args{"sql": text}
-	if len(params) > 0 {
-		args["params"] = params
-	}
-	out := call(w.t, tx, "sql_execute", args)
-	require.Equal(w.t, tool.StatusDone, out.Status, "%s: %s", text, out.Text)
-	return out
-}
-
-func shown(t tb, out tool.Outcome) (got struct {
-	Affected *int64   `json:"affected"`
-	Columns  []string `json:"columns"`
-	Rows     [][]any  `json:"rows"`
-	HasMore  bool     `json:"has_more"`
-},
-) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(out.Output, &got), "%s", out.Text)
-	return got
 }

@@ -1,18 +1,13 @@
 package sqlite_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/internal/databasetest"
 )
 
 // schema draws tables with everything that makes a row hard to put back.
@@ -23,6 +18,10 @@ func schema(t *rapid.T) string {
 		"CREATE TABLE parent (id PRIMARY KEY, a REAL, u TEXT, UNIQUE (u, a))",
 		"CREATE TABLE parent (id UNIQUE, a DATETIME, u BOOLEAN)",
 		"CREATE TABLE parent (id INTEGER PRIMARY KEY DESC, a, u)",
+		"CREATE TABLE parent (id INTEGER PRIMARY KEY, a REFERENCES parent ON DELETE CASCADE ON UPDATE SET NULL, u UNIQUE)",
+		"CREATE TABLE parent (id INTEGER PRIMARY KEY, a REFERENCES parent DEFERRABLE INITIALLY DEFERRED, u UNIQUE ON CONFLICT REPLACE)",
+		"CREATE TABLE parent (id PRIMARY KEY, a NOT NULL DEFAULT 'a', u NOT NULL UNIQUE) WITHOUT ROWID",
+		"CREATE TABLE parent (id INTEGER PRIMARY KEY, a ANY, u INT UNIQUE) STRICT",
 	}).Draw(t, "parent")
 	action := rapid.SampledFrom([]string{"CASCADE", "SET NULL", "SET DEFAULT", "RESTRICT", "NO ACTION"})
 	child := fmt.Sprintf(rapid.SampledFrom([]string{
@@ -36,6 +35,11 @@ func schema(t *rapid.T) string {
 		"CREATE TRIGGER t1 AFTER INSERT ON child BEGIN INSERT INTO log VALUES (new.x, 'in'); END",
 		"CREATE TRIGGER t2 BEFORE DELETE ON parent BEGIN UPDATE log SET b = 'gone' WHERE a = old.a; DELETE FROM child WHERE x = old.a; END",
 		"CREATE TRIGGER t3 AFTER UPDATE ON parent BEGIN UPDATE child SET y = new.a WHERE x = old.u; INSERT INTO log VALUES (old.a, new.a); END",
+		"CREATE TRIGGER t5 AFTER UPDATE ON parent WHEN new.a IS NOT 'again' BEGIN UPDATE OR IGNORE parent SET a = 'again' WHERE id IS new.id OR u IS old.u; END",
+		"CREATE TRIGGER t6 AFTER UPDATE ON child BEGIN UPDATE OR IGNORE parent SET u = 77 WHERE u = 1; UPDATE OR IGNORE parent SET u = 1 WHERE u = 2; UPDATE OR IGNORE parent SET u = 2 WHERE u = 77; END",
+		"CREATE TRIGGER t7 BEFORE UPDATE ON parent BEGIN UPDATE child SET p = NULL WHERE p IS old.id; DELETE FROM parent WHERE id IS old.a; END",
+		"INSERT INTO parent(id, a, u) VALUES (1, 1, 1), (2, 2, 2); ALTER TABLE parent ADD COLUMN more TEXT NOT NULL DEFAULT 'more'; ALTER TABLE parent ADD COLUMN gone TEXT; ALTER TABLE parent DROP COLUMN gone",
+		"CREATE UNIQUE INDEX i1 ON parent(a) WHERE u IS NOT NULL; CREATE UNIQUE INDEX i2 ON child(x || y COLLATE NOCASE)",
 		"CREATE VIEW v AS SELECT id, a FROM parent; CREATE TRIGGER t4 INSTEAD OF INSERT ON v BEGIN REPLACE INTO parent(id, a, u) VALUES (new.id, new.a, new.a); END",
 	}).Draw(t, "more")
 	return strings.Join([]string{parent, child, "CREATE TABLE log (a, b)", more}, ";\n") + ";"
@@ -75,6 +79,8 @@ func stmt(t *rapid.T) string {
 		func() string { return fmt.Sprintf("UPDATE %s parent SET u = a, a = u%s", or, on("a")) },
 		func() string { return fmt.Sprintf("UPDATE %s parent SET id = id + 1%s", or, on("a")) },
 		func() string { return fmt.Sprintf("UPDATE %s child SET x = y, y = x, p = %s%s", or, v(), on("x")) },
+		func() string { return fmt.Sprintf("UPDATE %s parent SET id = 3 - id%s", or, on("id")) },
+		func() string { return fmt.Sprintf("UPDATE %s parent SET a = -id, id = -id%s", or, on("id")) },
 		func() string { return "DELETE FROM parent" + on("id") },
 		func() string { return "DELETE FROM child" + on("y") },
 		func() string {
@@ -88,54 +94,5 @@ func stmt(t *rapid.T) string {
 	}).Draw(t, "statement")()
 }
 
-// TestProperty: whatever statements do to whatever tables, taking the transaction
-// back leaves the database as it was, bringing it back leaves it as the statements
-// did, and any of its calls can be taken back alone with those that lie on it.
-func TestProperty(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); os.Getenv("REMIT_LONG") == "" && f.Value.String() == f.DefValue {
-		require.NoError(t, f.Value.Set("25"))
-		defer func() { require.NoError(t, f.Value.Set(f.DefValue)) }()
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, schema(rt))
-		for range rapid.IntRange(0, 12).Draw(rt, "seeds") {
-			_, _ = w.foreign.Exec("PRAGMA foreign_keys=1; " + stmt(rt)) // what fails leaves the tables as they are
-		}
-		states := []string{w.dump()}
-		tx := w.begin()
-		var calls []string
-		for range rapid.IntRange(1, 8).Draw(rt, "statements") {
-			text := stmt(rt)
-			out := call(rt, tx, "sql_execute", tool.Args{"sql": text})
-			rt.Logf("%s: %s", out.Status, text)
-			if out.Status != tool.StatusDone {
-				require.Equal(rt, tool.StatusFailed, out.Status, "%s: %s", text, out.Text)
-				require.Equal(rt, states[len(states)-1], w.dump(), text)
-				continue
-			}
-			calls, states = append(calls, out.Call), append(states, w.dump())
-		}
-		require.NoError(rt, tx.Commit(rt.Context()))
-		if len(calls) > 1 {
-			n := rapid.IntRange(0, len(calls)-1).Draw(rt, "one")
-			rep, err := w.session.Undo(rt.Context(), tx.ID(), revert.Undoing{Calls: calls[n : n+1]})
-			if err == nil && n == len(calls)-1 {
-				require.Equal(rt, states[n], w.dump(), "the last call alone")
-			}
-			if err != nil {
-				require.ErrorIs(rt, err, agent.ErrPartial, "%v", rep)
-			}
-			if rep.Undo != "" {
-				_, err = w.rt.Redo(rt.Context(), rep.Undo, "ann")
-				require.NoError(rt, err)
-			}
-			require.Equal(rt, states[len(states)-1], w.dump(), "a call taken back and brought back")
-		}
-		rep, err := w.session.Revert(rt.Context(), tx.ID())
-		require.NoError(rt, err, "%+v", rep.NotUndone())
-		require.Equal(rt, states[0], w.dump())
-		_, err = w.rt.Redo(rt.Context(), tx.ID(), "ann")
-		require.NoError(rt, err)
-		require.Equal(rt, states[len(states)-1], w.dump())
-	})
-}
+// TestProperty tries some hundreds of schemas.
+func TestProperty(t *testing.T) { databasetest.Property(t, 300, 20_000, open, schema, stmt) }

@@ -11,16 +11,16 @@ import (
 // TestQuery: values of each type come back, and pages follow each other.
 func TestQuery(t *testing.T) {
 	w := newWorld(t, users)
-	tx := w.begin()
-	got := shown(t, call(t, tx, "sql_query", tool.Args{"sql": "SELECT id, name, age FROM users WHERE id <= ? ORDER BY id", "params": []any{3}, "max_rows": 2}))
+	tx := w.Begin()
+	got := w.Show(w.Invoke(tx, "sql_query", tool.Args{"sql": "SELECT id, name, age FROM users WHERE id <= ? ORDER BY id", "params": []any{3}, "max_rows": 2}))
 	require.Equal(t, []string{"id", "name", "age"}, got.Columns)
 	require.Equal(t, [][]any{{1.0, "ann", 30.0}, {2.0, "bob", 40.0}}, got.Rows)
 	require.True(t, got.HasMore)
-	got = shown(t, call(t, tx, "sql_query", tool.Args{"sql": "SELECT id, name, age FROM users ORDER BY id", "max_rows": 2, "page": 2}))
+	got = w.Show(w.Invoke(tx, "sql_query", tool.Args{"sql": "SELECT id, name, age FROM users ORDER BY id", "max_rows": 2, "page": 2}))
 	require.Equal(t, [][]any{{3.0, "cyd", nil}}, got.Rows)
 	require.False(t, got.HasMore)
 
-	got = shown(t, call(t, tx, "sql_query", tool.Args{
+	got = w.Show(w.Invoke(tx, "sql_query", tool.Args{
 		"sql":    "SELECT :i, :r, :t, :b, :n, typeof(:f), :f, 9e999, CAST(x'ff' AS TEXT), 9223372036854775807",
 		"params": map[string]any{"i": 7, "r": 1.5, "t": "é\x00x", "b": map[string]any{"base64": "AP8="}, "n": nil, "f": true},
 	}))
@@ -30,7 +30,7 @@ func TestQuery(t *testing.T) {
 // TestQueryRefuses: what is not one reading statement is not run, and changes nothing.
 func TestQueryRefuses(t *testing.T) {
 	w := newWorld(t, users+`CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('hello world');`)
-	before, tx := w.dump(), w.begin()
+	before, tx := w.Dump(), w.Begin()
 	for text, why := range map[string]string{
 		"DELETE FROM users":                                 "a query only reads",
 		"WITH x AS (SELECT 1) UPDATE users SET age = 1":     "a query only reads",
@@ -68,18 +68,18 @@ func TestQueryRefuses(t *testing.T) {
 		"SELECT writefile('/tmp/x', 'y')":                   "",
 		"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n FROM x WHERE n < 1) SELECT * FROM x; SELECT 1": "more than one",
 	} {
-		out := call(t, tx, "sql_query", tool.Args{"sql": text})
+		out := w.Invoke(tx, "sql_query", tool.Args{"sql": text})
 		require.NotEqual(t, tool.StatusDone, out.Status, "%s: %s", text, out.Output)
 		require.NotNil(t, out.Error, text)
 		require.Contains(t, out.Error.Why, why, text)
 	}
-	require.Equal(t, before, w.dump())
+	require.Equal(t, before, w.Dump())
 	for _, text := range []string{
 		"SELECT 1;", "SELECT 'a;b';  -- x", "SELECT * FROM pragma_table_info('users')", "PRAGMA table_info(users)", "PRAGMA user_version",
 		"SELECT * FROM words WHERE words MATCH 'hello'", "SELECT value FROM json_each('[1,2]')", "EXPLAIN QUERY PLAN SELECT * FROM users",
 		"SELECT count(*) FROM sqlite_schema", "VALUES (1), (2)", "SELECT [name;] FROM (SELECT 1 AS [name;])",
 	} {
-		out := call(t, tx, "sql_query", tool.Args{"sql": text})
+		out := w.Invoke(tx, "sql_query", tool.Args{"sql": text})
 		require.Equal(t, tool.StatusDone, out.Status, "%s: %s", text, out.Text)
 	}
 }

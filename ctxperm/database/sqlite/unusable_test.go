@@ -18,12 +18,12 @@ func TestUnusable(t *testing.T) {
 		require.ErrorContains(t, err, why)
 	}
 	w := newWorld(t, "CREATE TABLE odd (rowid, _rowid_, oid); INSERT INTO odd VALUES (1, 2, 3)")
-	out := call(t, w.begin(), "sql_execute", tool.Args{"sql": "UPDATE odd SET oid = 4"})
+	out := w.Invoke(w.Begin(), "sql_execute", tool.Args{"sql": "UPDATE odd SET oid = 4"})
 	require.Contains(t, out.Error.Why, "give it one")
 	w = newWorld(t, "CREATE TABLE remit_ops (seq, op); INSERT INTO remit_ops VALUES (0, 'theirs'); CREATE TABLE t (a)")
-	out = call(t, w.begin(), "sql_execute", tool.Args{"sql": "INSERT INTO t VALUES (1)"})
+	out = w.Invoke(w.Begin(), "sql_execute", tool.Args{"sql": "INSERT INTO t VALUES (1)"})
 	require.Contains(t, out.Error.Why, "not the one that remit makes")
-	require.Empty(t, query(t, w.foreign, "SELECT * FROM t"))
-	out = call(t, w.begin(), "sql_query", tool.Args{"sql": "SELECT ?", "params": []any{1, 2}})
+	require.Empty(t, w.file.query("SELECT * FROM t"))
+	out = w.Invoke(w.Begin(), "sql_query", tool.Args{"sql": "SELECT ?", "params": []any{1, 2}})
 	require.NotNil(t, out)
 }

@@ -1,0 +1,149 @@
+package databasetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// tables are what the conflict tests begin with. What they say is SQL that each kind
+// understands.
+const tables = `CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INTEGER);
+	INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3);
+	CREATE TABLE o (id INTEGER PRIMARY KEY, n INTEGER); INSERT INTO o VALUES (1, 1);`
+
+// calls are what is taken back.
+var calls = map[string]string{
+	"insert": "INSERT INTO t VALUES (9, 'new', 9)",
+	"update": "UPDATE t SET v = 'x' WHERE id = 1",
+	"delete": "DELETE FROM t WHERE id = 2",
+}
+
+// foreign is what somebody does after a call, before its undo, and what comes of it.
+type foreign struct {
+	after   string // which call
+	name    string
+	does    string
+	outcome revert.UndoOutcome
+	why     string
+}
+
+const again = "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INTEGER); "
+
+var rowChanges = []foreign{
+	{"insert", "nothing", "", revert.Restored, ""},
+	{"insert", "changed", "UPDATE t SET n = 7 WHERE id = 9", revert.Conflict, "column n is another"},
+	{"insert", "deleted", "DELETE FROM t WHERE id = 9", revert.Already, ""},
+	{"insert", "made again alike", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'new', 9)", revert.Restored, ""},
+	{"insert", "made again", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'theirs', 9)", revert.Conflict, "column v is another"},
+	{"insert", "made again with NULL", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, NULL, 9)", revert.Conflict, "column v is another"},
+
+	{"update", "nothing", "", revert.Restored, ""},
+	{"update", "the same column", "UPDATE t SET v = 'y' WHERE id = 1", revert.Conflict, "column v is another"},
+	{"update", "another column", "UPDATE t SET n = 7 WHERE id = 1", revert.Conflict, "column n is another"},
+	{"update", "set back", "UPDATE t SET v = 'a' WHERE id = 1", revert.Already, ""},
+	{"update", "another row", "UPDATE t SET n = 7 WHERE id = 3", revert.Restored, ""},
+	{"update", "deleted", "DELETE FROM t WHERE id = 1", revert.Conflict, "somebody deleted the row"},
+	{"update", "another key", "UPDATE t SET id = 77 WHERE id = 1", revert.Conflict, "somebody deleted the row"},
+	{"update", "made again alike", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 1)", revert.Restored, ""},
+	{"update", "made again", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 8)", revert.Conflict, "column n is another"},
+
+	{"delete", "nothing", "", revert.Restored, ""},
+	{"delete", "made again alike", "INSERT INTO t VALUES (2, 'b', 2)", revert.Already, ""},
+	{"delete", "made again", "INSERT INTO t VALUES (2, 'theirs', 2)", revert.Conflict, "somebody made the row again"},
+	{"delete", "another row with its key", "UPDATE t SET id = 2 WHERE id = 3", revert.Conflict, "somebody made the row again"},
+
+	// A table that was made anew is to an undo what its rows are.
+	{"insert", "table made again", again, revert.Already, ""},
+	{"update", "table made again", again, revert.Conflict, "somebody deleted the row"},
+	{"delete", "table made again", again, revert.Restored, ""},
+	{"insert", "table made again alike", again + "INSERT INTO t VALUES (9, 'new', 9)", revert.Restored, ""},
+	{"update", "table made again alike", again + "INSERT INTO t VALUES (1, 'x', 1)", revert.Restored, ""},
+	{"update", "table made again otherwise", again + "INSERT INTO t VALUES (1, 'z', 1)", revert.Conflict, "column v is another"},
+	{"delete", "table made again with a rule", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE, n INTEGER); INSERT INTO t VALUES (5, 'b', 5)", revert.Conflict, "another row is in the way"},
+}
+
+// schemaChanges happen after each kind of call.
+var schemaChanges = []foreign{
+	{"", "column added", "ALTER TABLE t ADD COLUMN more INTEGER", revert.Conflict, "other columns"},
+	{"", "column dropped", "ALTER TABLE t DROP COLUMN n", revert.Conflict, "other columns"},
+	{"", "column renamed", "ALTER TABLE t RENAME COLUMN v TO w", revert.Conflict, "other columns"},
+	{"", "columns in another order", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, v TEXT)", revert.Conflict, "other columns"},
+	{"", "another key", "DROP TABLE t; CREATE TABLE t (id INTEGER, v TEXT, n INTEGER, PRIMARY KEY (id, n))", revert.Conflict, "other columns"},
+	{"", "no key", "DROP TABLE t; CREATE TABLE t (id INTEGER, v TEXT, n INTEGER)", revert.Conflict, "other columns"},
+	{"", "table dropped", "DROP TABLE t", revert.Conflict, "not there any more"},
+	{"", "table renamed", "ALTER TABLE t RENAME TO s", revert.Conflict, "not there any more"},
+	{"", "a view of the name", "ALTER TABLE t RENAME TO s; CREATE VIEW t AS SELECT id, v, n FROM s", revert.Conflict, "what has the table's name now is"},
+}
+
+// Conflicts has somebody change a row, or its table, after a call and before its undo,
+// and then after the undo and before the redo. What they did stays as it is and is
+// said; where the row is as the call left it, or as it found it, nothing is in the way;
+// and another row that the same transaction changed goes back each time.
+func Conflicts(t *testing.T, open func(t T, schema string) *World) {
+	all := rowChanges
+	for call := range calls {
+		for _, f := range schemaChanges {
+			f.after = call
+			all = append(all, f)
+		}
+	}
+	for _, f := range all {
+		t.Run(f.after+", "+f.name, func(t *testing.T) { f.undo(t, open(t, tables)) })
+	}
+	for call := range calls {
+		t.Run(call+", redo", func(t *testing.T) { redo(t, open(t, tables), call) })
+	}
+}
+
+func (f foreign) undo(t *testing.T, w *World) {
+	found := w.Rows("t")
+	tx := w.Committed(calls[f.after], "UPDATE o SET n = 2")
+	require.Equal(t, "1|2\n", w.Rows("o"))
+	if f.does != "" {
+		w.Exec(f.does)
+	}
+	left := w.Dump()
+	theirs := func() string { return w.Rows("t") }
+	if f.why == "not there any more" {
+		theirs = func() string { return "" }
+	}
+	was := theirs()
+	rep, err := w.Session.Revert(context.Background(), tx.ID())
+	require.Equal(t, f.outcome == revert.Conflict, err != nil, "%v", err)
+	require.Len(t, rep.Items, 2)
+	for _, i := range rep.Items {
+		if i.Resource == rep.Items[0].Resource {
+			require.Equal(t, revert.Restored, i.Outcome, "the row of the other table: %s", i.Why)
+			continue
+		}
+		require.Equal(t, f.outcome, i.Outcome, i.Why)
+		require.Contains(t, i.Why, f.why)
+	}
+	require.Equal(t, "1|1\n", w.Rows("o"))
+	switch {
+	case f.outcome != revert.Restored:
+		require.Equal(t, was, theirs())
+	case f.does == "":
+		require.Equal(t, found, w.Rows("t"))
+	}
+	w.Redone(tx.ID())
+	if f.outcome != revert.Already {
+		require.Equal(t, left, w.Dump(), "brought back")
+	}
+}
+
+func redo(t *testing.T, w *World, call string) {
+	tx := w.Committed(calls[call], "UPDATE o SET n = 2")
+	w.Reverted(tx.ID())
+	w.Exec("DELETE FROM t; INSERT INTO t VALUES (1, 'theirs', 1), (2, 'theirs', 2), (9, 'theirs', 9)")
+	was := w.Rows("t")
+	rep, err := w.Runtime.Redo(context.Background(), tx.ID(), "ann")
+	require.Error(t, err)
+	require.Len(t, rep.NotUndone(), 1)
+	require.Equal(t, was, w.Rows("t"))
+	require.Equal(t, "1|2\n", w.Rows("o"))
+}

@@ -1,0 +1,170 @@
+// Package databasetest holds kinds of databases to what is promised of calls that
+// change them: what somebody else did since stays, and everything else goes back, and
+// forth.
+package databasetest
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	handle "github.com/remit-dev/remit/ctxperm/database"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/database"
+)
+
+// T is a test, also one of rapid.
+type T interface {
+	require.TestingT
+	Helper()
+	Cleanup(f func())
+	Skip(args ...any)
+}
+
+// Foreign is somebody else who uses the database.
+type Foreign interface {
+	// Exec runs statements that must work.
+	Exec(text string)
+	// Try runs one that may fail, which leaves nothing.
+	Try(text string)
+	// Dump is every row of every table, and the schema.
+	Dump() string
+	// Rows are those of one table, in order, a line each with | between values.
+	Rows(table string) string
+}
+
+// World is a database named main, somebody else who uses it, and a runtime.
+type World struct {
+	Foreign
+
+	T       T
+	Journal revert.Journal
+	Runtime *agent.Runtime
+	Session *agent.Session
+	Policy  func(perm.Request) bool // nil: everything is allowed
+
+	kind handle.Kind
+	at   string
+}
+
+// New makes the runtime.
+func New(t T, kind handle.Kind, at string, other Foreign, opts ...agent.Option) *World {
+	w := &World{Foreign: other, T: t, Journal: revert.Memory(), kind: kind, at: at}
+	w.Start(opts...)
+	return w
+}
+
+// Start makes another runtime on the same database and journal, as another process
+// would be.
+func (w *World) Start(opts ...agent.Option) { w.StartAt(w.at, opts...) }
+
+// StartAt makes one for which the database is elsewhere.
+func (w *World) StartAt(at string, opts ...agent.Option) {
+	w.T.Helper()
+	d, err := handle.New([]handle.Kind{w.kind}, map[string]string{"main": at})
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { require.NoError(w.T, d.Close()) })
+	w.Runtime, err = agent.New(append([]agent.Option{
+		agent.Tools(database.Tools()...), agent.Driver(d), agent.Journal(w.Journal), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Policy(perm.EngineFunc(w.decide)),
+	}, opts...)...)
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { require.NoError(w.T, w.Runtime.Close()) })
+	w.Session, err = w.Runtime.Session(context.Background(), perm.Principal{ID: "coder"})
+	require.NoError(w.T, err)
+}
+
+func (w *World) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+	effect := perm.Allow
+	if w.Policy != nil && r.Access.Action != perm.Call && !w.Policy(r) {
+		effect = perm.Deny
+	}
+	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "the test's"}}}), nil
+}
+
+// Begin begins a transaction.
+func (w *World) Begin() *agent.Txn {
+	w.T.Helper()
+	tx, err := w.Session.Begin(context.Background())
+	require.NoError(w.T, err)
+	return tx
+}
+
+// Call runs a statement by one of the tools.
+func (w *World) Call(tx *agent.Txn, name, text string, params ...any) tool.Outcome {
+	w.T.Helper()
+	args := tool.Args{"sql": text}
+	if len(params) > 0 {
+		args["params"] = params
+	}
+	return w.Invoke(tx, name, args)
+}
+
+// Invoke runs one of the tools with arguments.
+func (w *World) Invoke(tx *agent.Txn, name string, args tool.Args) tool.Outcome {
+	w.T.Helper()
+	if args["database"] == nil {
+		args["database"] = "main"
+	}
+	out, _ := tx.Invoke(context.Background(), name, args) // the outcome says it all
+	return out
+}
+
+// Execute runs a statement that changes something, or fails.
+func (w *World) Execute(tx *agent.Txn, text string) tool.Outcome {
+	w.T.Helper()
+	return w.Call(tx, "sql_execute", text)
+}
+
+// Done runs a statement that must be done.
+func (w *World) Done(tx *agent.Txn, text string, params ...any) tool.Outcome {
+	w.T.Helper()
+	out := w.Call(tx, "sql_execute", text, params...)
+	require.Equal(w.T, tool.StatusDone, out.Status, "%s: %s", text, out.Text)
+	return out
+}
+
+// Committed runs statements in a transaction of their own, which commits.
+func (w *World) Committed(texts ...string) *agent.Txn {
+	w.T.Helper()
+	tx := w.Begin()
+	for _, text := range texts {
+		w.Done(tx, text)
+	}
+	require.NoError(w.T, tx.Commit(context.Background()))
+	return tx
+}
+
+// Reverted takes a transaction back, all of it.
+func (w *World) Reverted(txn string) {
+	w.T.Helper()
+	rep, err := w.Runtime.Revert(context.Background(), txn)
+	require.NoError(w.T, err, "%+v", rep.NotUndone())
+}
+
+// Redone brings it back.
+func (w *World) Redone(txn string) {
+	w.T.Helper()
+	rep, err := w.Runtime.Redo(context.Background(), txn, "ann")
+	require.NoError(w.T, err, "%+v", rep.NotUndone())
+}
+
+// Shown is what a tool says of rows.
+type Shown struct {
+	Affected *int64   `json:"affected"`
+	Columns  []string `json:"columns"`
+	Rows     [][]any  `json:"rows"`
+	HasMore  bool     `json:"has_more"`
+}
+
+// Show reads it.
+func (w *World) Show(out tool.Outcome) (s Shown) {
+	w.T.Helper()
+	require.NoError(w.T, json.Unmarshal(out.Output, &s), "%s", out.Text)
+	return s
+}
