@@ -99,23 +99,29 @@ func (c Cmd) check() (Cmd, error) {
 // exec:///path; one by another path is a file of the command's root, file://root/path.
 // It refuses a command that no sandbox would run.
 func (c Cmd) Access() ([]perm.ResourceAccess, error) {
+	_, all, err := c.complete()
+	return all, err
+}
+
+// complete is the command without anything left out, and what it is asked for as.
+func (c Cmd) complete() (Cmd, []perm.ResourceAccess, error) {
 	c, err := c.check()
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	line, err := perm.NewArgv(c.Argv...)
 	if err != nil {
-		return nil, fmt.Errorf("run: %w: %w", ctxperm.ErrInvalid, err)
+		return c, nil, fmt.Errorf("run: %w: %w", ctxperm.ErrInvalid, err)
 	}
 	r, err := c.program()
 	if err != nil {
-		return nil, fmt.Errorf("run: %w: the program: %w", ctxperm.ErrInvalid, err)
+		return c, nil, fmt.Errorf("run: %w: the program: %w", ctxperm.ErrInvalid, err)
 	}
 	all := []perm.ResourceAccess{{Action: perm.Execute, Resource: r.String(), Argv: line}}
 	if c.Network {
 		all = append(all, perm.Access(perm.Connect, r.String()))
 	}
-	return all, nil
+	return c, all, nil
 }
 
 func (c Cmd) program() (perm.Resource, error) {

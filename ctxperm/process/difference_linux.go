@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -53,11 +52,10 @@ func (s *snapshot) changes() ([]sandbox.Written, error) {
 	}
 	defer func() { _ = d.folder.Close() }()
 	err = filepath.WalkDir(s.dir, func(at string, _ fs.DirEntry, err error) error {
-		name, rerr := filepath.Rel(s.dir, at)
-		if err != nil || rerr != nil {
-			return errors.Join(err, rerr)
+		if err != nil {
+			return err
 		}
-		return d.visit(at, name)
+		return d.visit(at, below(s.dir, at))
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 // ctxperm.ErrInvalid), could not be started, or was killed. What it wrote is decided
 // and applied after the tool has returned without an error. A call runs one program.
 func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
-	cmd, err := cmd.check()
+	cmd, accesses, err := cmd.complete()
 	if err != nil {
 		return Result{}, err
 	}
@@ -29,10 +29,6 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	if errors.Is(err, ctxperm.ErrNoDriver) {
 		d, err = standing()
 	}
-	if err != nil {
-		return Result{}, err
-	}
-	accesses, err := cmd.Access()
 	if err != nil {
 		return Result{}, err
 	}

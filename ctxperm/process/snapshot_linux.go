@@ -59,11 +59,12 @@ type renewal struct {
 	skip  map[string]bool
 	next  map[string]twin
 	first map[uint64]string // one name of each file of the root that has several
+	twins map[uint64]bool   // the files of the copy that got several
 }
 
 // refresh makes the copy like the root, but for what is hidden.
 func (s *snapshot) refresh(ctx context.Context, hidden []string, since time.Time) error {
-	r := renewal{snapshot: s, since: since, skip: map[string]bool{}, next: map[string]twin{}, first: map[uint64]string{}}
+	r := renewal{snapshot: s, since: since, skip: map[string]bool{}, next: map[string]twin{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
 	for _, name := range hidden {
 		r.skip[name] = true
 	}
@@ -71,11 +72,7 @@ func (s *snapshot) refresh(ctx context.Context, hidden []string, since time.Time
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		name, rerr := filepath.Rel(s.root, at)
-		if rerr != nil {
-			return rerr
-		}
-		return r.visit(name, d, err)
+		return r.visit(below(s.root, at), d, err)
 	})
 	if err == nil {
 		err = r.trim()
@@ -90,6 +87,14 @@ func (s *snapshot) refresh(ctx context.Context, hidden []string, since time.Time
 	return nil
 }
 
+// below is the name that a walk of a folder came to, in that folder.
+func below(dir, at string) string {
+	if at == dir {
+		return "."
+	}
+	return at[len(dir)+1:]
+}
+
 // errUnseen says that this user, and so the program, may not look at something at all.
 var errUnseen = errors.New("it may not be looked at")
 
@@ -98,10 +103,10 @@ var errUnseen = errors.New("it may not be looked at")
 func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
 	t, again := r.next[name]
 	switch {
-	case err != nil && again && errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission) && again:
 		t.shut = true
-		r.next[name] = t
-		return nil
+	case errors.Is(err, fs.ErrPermission):
+		err = errUnseen
 	case err == nil && r.skip[name] && d.IsDir():
 		return fs.SkipDir
 	case err == nil && r.skip[name]:
@@ -109,13 +114,15 @@ func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
 	case err == nil:
 		t, err = r.alike(name)
 	}
-	if name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnseen)) {
-		return nil // gone by now, perhaps
-	}
-	if err == nil {
+	switch {
+	case err == nil || t.shut:
 		r.next[name] = t
+		return nil
+	case name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnseen)):
+		return nil // gone by now, perhaps
+	default:
+		return err
 	}
-	return err
 }
 
 // alike makes one name of the copy like that of the root, if either was touched since
@@ -156,11 +163,10 @@ func (r *renewal) alike(name string) (twin, error) {
 func (r *renewal) trim() error {
 	var extra []string
 	err := filepath.WalkDir(r.dir, func(at string, d fs.DirEntry, err error) error {
-		name, rerr := filepath.Rel(r.dir, at)
-		if err != nil || rerr != nil {
-			return errors.Join(err, rerr)
+		if err != nil {
+			return err
 		}
-		if _, ok := r.next[name]; !ok {
+		if _, ok := r.next[below(r.dir, at)]; !ok {
 			extra = append(extra, at)
 			if d.IsDir() {
 				return fs.SkipDir
@@ -175,18 +181,19 @@ func (r *renewal) trim() error {
 }
 
 // settle gives directories the bits that they have in the root, from below, and notes
-// what they are then: making and removing entries changed them.
-func (r *renewal) settle() error {
+// what they are then: making and removing entries changed them. What got another name
+// was changed by that too.
+func (r *renewal) settle() (err error) {
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.next))) {
 		t, at := r.next[name], filepath.Join(r.dir, name)
-		if !t.copy.folder() {
+		switch {
+		case t.copy.folder() && t.shut:
+			err = chmod(at, 0)
+		case t.copy.folder():
+			err = chmod(at, t.root.mode&0o7777)
+		case !r.twins[t.copy.ino]:
 			continue
 		}
-		bits := t.root.mode & 0o7777
-		if t.shut {
-			bits = 0
-		}
-		err := chmod(at, bits)
 		if err == nil {
 			t.copy, _, err = stampOf(at)
 		}
