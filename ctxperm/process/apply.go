@@ -21,11 +21,7 @@ func (h *handle) collect(r *Result) error {
 		if err != nil {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
-		for _, w := range all {
-			if w.Kind == sandbox.Other {
-				r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s/%s: a socket, a pipe or a device", name, w.Name))
-			}
-		}
+		r.LeftOut = append(r.LeftOut, h.leftOut(dir, name, all)...)
 		for _, w := range all {
 			if w.Name != "." {
 				r.Wrote++

@@ -143,6 +143,9 @@ func said(r handle.Result) string {
 	case r.Code != 0:
 		_, _ = fmt.Fprintf(&b, "\n[exit code %d]", r.Code)
 	}
+	for _, what := range r.LeftOut {
+		_, _ = fmt.Fprintf(&b, "\n[not applied: %s]", what)
+	}
 	return b.String()
 }
 
