@@ -36,7 +36,7 @@ func schema(t *rapid.T) string {
 		"CREATE TRIGGER t2 BEFORE DELETE ON parent BEGIN UPDATE log SET b = 'gone' WHERE a = old.a; DELETE FROM child WHERE x = old.a; END",
 		"CREATE TRIGGER t3 AFTER UPDATE ON parent BEGIN UPDATE child SET y = new.a WHERE x = old.u; INSERT INTO log VALUES (old.a, new.a); END",
 		"CREATE TRIGGER t5 AFTER UPDATE ON parent WHEN new.a IS NOT 'again' BEGIN UPDATE OR IGNORE parent SET a = 'again' WHERE id IS new.id OR u IS old.u; END",
-		"CREATE TRIGGER t6 AFTER UPDATE ON child BEGIN UPDATE OR IGNORE parent SET u = 77 WHERE u = 1; UPDATE OR IGNORE parent SET u = 1 WHERE u = 2; UPDATE OR IGNORE parent SET u = 2 WHERE u = 77; END",
+		"CREATE TRIGGER t6 AFTER INSERT ON parent BEGIN INSERT INTO log SELECT (SELECT u FROM parent ORDER BY id LIMIT 1), (SELECT u FROM parent ORDER BY id DESC LIMIT 1); UPDATE parent SET u = -77 WHERE id = (SELECT min(id) FROM parent); UPDATE parent SET u = (SELECT a FROM log ORDER BY rowid DESC) WHERE id = (SELECT max(id) FROM parent); UPDATE parent SET u = (SELECT b FROM log ORDER BY rowid DESC) WHERE id = (SELECT min(id) FROM parent); END",
 		"CREATE TRIGGER t7 BEFORE UPDATE ON parent BEGIN UPDATE child SET p = NULL WHERE p IS old.id; DELETE FROM parent WHERE id IS old.a; END",
 		"INSERT INTO parent(id, a, u) VALUES (1, 1, 1), (2, 2, 2); ALTER TABLE parent ADD COLUMN more TEXT NOT NULL DEFAULT 'more'; ALTER TABLE parent ADD COLUMN gone TEXT; ALTER TABLE parent DROP COLUMN gone",
 		"CREATE UNIQUE INDEX i1 ON parent(a) WHERE u IS NOT NULL; CREATE UNIQUE INDEX i2 ON child(x || y COLLATE NOCASE)",

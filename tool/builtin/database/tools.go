@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
 )
 
 // Tools returns the tools. It panics if one of the literals of this package does
@@ -81,7 +82,7 @@ func executeSpec() tool.Spec {
 		Name:        "sql_execute",
 		Description: "Run one SQL statement that changes rows: INSERT, UPDATE or DELETE, with RETURNING where rows are wanted back. It can be taken back row by row; what changes the schema is refused.",
 		Input:       object(statement+rowWindow, `"database","sql"`),
-		Needs:       bound(perm.Read, perm.Write), EffectClass: revert.Reversible, Verify: verifyRows,
+		Needs:       bound(perm.Read, perm.Write), EffectClass: revert.Reversible, Verify: verify.Changes,
 		Execute: with(func(ctx context.Context, db *handle.Database, in input) (tool.Result, error) {
 			s, err := in.statement()
 			if err != nil {
