@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,7 +189,7 @@ func TestBareBreakout(t *testing.T) {
 	open := []string{
 		"look outside", "chmod outside", "times outside", "attribute outside", "see a process", "control groups",
 		"write into the root itself", "write through a hard link", "read what is masked", "fill the memory", // a root that is written directly
-		"look at the outside of a link", "name of the host", "log of the kernel",
+		"look at the outside of a link", "name of the host", "log of the kernel", "chmod a device", "times of a device",
 	}
 	alone := []string{"fork bomb", "open everything", "take memory", "another shim"} // what leaves too little for others
 	var together []string
@@ -231,4 +232,45 @@ func TestBareParentDies(t *testing.T) {
 	require.NoError(t, syscall.Shutdown(int(p.socket.Fd()), syscall.SHUT_RDWR)) // what the kernel does then
 	_, err = io.ReadAll(r)
 	require.NoError(t, err)
+}
+
+// TestBareShimDies: a shim that is no process 1 is guarded. Where it is killed, or is
+// stopped when the call is to end, nothing of the program outlives it.
+func TestBareShimDies(t *testing.T) {
+	bareOnly(t)
+	for _, sig := range []syscall.Signal{unix.SIGKILL, unix.SIGSTOP} {
+		ctx, cancel := context.WithCancel(context.Background())
+		p, r := daemons(t, ctx, 3, "+")
+		_, err := io.ReadFull(r, make([]byte, len("daemons\n")))
+		require.NoError(t, err)
+		require.NoError(t, unix.Kill(childOf(t, p.shim.Pid), sig))
+		if sig == unix.SIGSTOP {
+			cancel()
+		}
+		_, err = p.Wait()
+		require.Error(t, err)
+		_, err = io.ReadAll(r)
+		require.NoError(t, err)
+		cancel()
+	}
+}
+
+// childOf finds the one child of a process.
+func childOf(t *testing.T, parent int) int {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(t, err)
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		_, text, _ = bytes.Cut(text, []byte(") "))
+		if fields := strings.Fields(string(text)); fields[1] == fmt.Sprint(parent) {
+			pid, err := strconv.Atoi(strings.Split(name, "/")[2])
+			require.NoError(t, err)
+			return pid
+		}
+	}
+	require.Fail(t, "it has no child")
+	return 0
 }

@@ -40,6 +40,8 @@ func fileProbes() []probe {
 		{name: "chmod outside", stops: see, run: func() error { return os.Chmod(out("secret"), 0o666) }},
 		{name: "times outside", stops: see, run: func() error { return os.Chtimes(out("secret"), time.Now(), time.Now()) }},
 		{name: "attribute outside", stops: see, run: func() error { return unix.Setxattr(out("secret"), "user.x", []byte("x"), 0) }},
+		{name: "chmod a device", stops: see, run: func() error { return os.Chmod("/dev/null", 0o666) }, by: "root"},
+		{name: "times of a device", stops: see, run: func() error { return os.Chtimes("/dev/full", time.Now(), time.Now()) }, by: "root"},
 		{name: "link from outside", stops: fences, run: func() error { return os.Link(out("secret"), out("root/hard")) }},
 		{name: "rename out", stops: fences, run: func() error { return renameOut() }},
 		{name: "look outside", stops: see, run: func() error { _, err := os.Stat(out("secret")); return err }},

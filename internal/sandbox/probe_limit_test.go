@@ -108,6 +108,13 @@ func tellProbes() []probe {
 			}
 			return err
 		}},
+		{name: "what only the root user may read", stops: []string{"mounts"}, by: "root", run: func() error {
+			text, err := os.ReadFile("/proc/sys/kernel/usermodehelper/bset")
+			if err == nil && len(text) == 0 {
+				err = errors.New("nothing in it")
+			}
+			return err
+		}},
 		{name: "mounts of the host", stops: []string{"mounts"}, run: func() error {
 			text, err := os.ReadFile("/proc/self/mountinfo")
 			if err == nil && !strings.Contains(string(text), " /sys ") {

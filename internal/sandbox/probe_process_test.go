@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,19 @@ func processProbes() []probe {
 	return []probe{
 		{name: "signal a process", stops: []string{"mounts", "processes", "landlock"}, run: func() error { return unix.Kill(victim(), 0) }},
 		{name: "signal its parent", stops: []string{"landlock"}, run: func() error { return unix.Kill(os.Getppid(), 0) }},
+		{name: "signal a thread of its parent", stops: []string{"landlock"}, run: parentThread},
+		{name: "limit a process", stops: []string{"processes"}, run: func() error {
+			var now unix.Rlimit
+			return unix.Prlimit(victim(), unix.RLIMIT_CORE, nil, &now)
+		}},
+		{name: "schedule a process", stops: []string{"processes"}, run: func() error {
+			const batch, param = 3, 0
+			_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(victim()), batch, uintptr(unsafe.Pointer(&[]int32{param}[0])))
+			if errno != 0 {
+				return errno
+			}
+			return nil
+		}, by: "user"},
 		{name: "see a process", stops: []string{"mounts", "processes"}, run: func() error { _, err := os.Stat(fmt.Sprint("/proc/", victim(), "/stat")); return err }},
 		{name: "descriptors of process 1", stops: []string{"dumpable", "landlock", "capabilities"}, run: parentFiles},
 		{name: "root of process 1", stops: []string{"dumpable", "landlock", "capabilities"}, run: func() error { _, err := os.Readlink(parent("root")); return err }},
@@ -54,6 +68,18 @@ func sysv(nr uintptr, _ string, size ...uintptr) func() error {
 		}
 		return nil
 	}
+}
+
+// parentThread looks for a thread of its parent that it may signal: the one that it
+// was started from had the same rights.
+func parentThread() error {
+	shim := os.Getppid()
+	for tid := shim + 1; tid < shim+200; tid++ {
+		if unix.Tgkill(shim, tid, 0) == nil {
+			return nil
+		}
+	}
+	return errors.New("there is none")
 }
 
 func parent(what string) string { return filepath.Join("/proc", fmt.Sprint(os.Getppid()), what) }

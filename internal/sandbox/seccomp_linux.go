@@ -71,6 +71,7 @@ func shared() []uint32 {
 		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 		unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 		unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY, unix.SYS_IOPRIO_SET,
+		unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM,
 	}
 }
 
@@ -99,6 +100,8 @@ func answers(network, namespaces, paths bool) map[uint32][]bpf.Instruction {
 	with([]uint32{unix.SYS_SOCKETPAIR}, look(offArg0, families(unix.AF_UNIX)...)...)
 	if !namespaces {
 		with(shared(), ret(retEPERM))
+		// Another process, which would be one of the machine, has no limits to look at or set.
+		with([]uint32{unix.SYS_PRLIMIT64}, look(offArg0, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, ret(retEPERM), ret(retAllow))...)
 	}
 	var allowed []uint32
 	if paths {

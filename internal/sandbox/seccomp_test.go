@@ -36,6 +36,7 @@ func wanted(network, namespaces, paths bool, nr uint32, arg0, arg1 uint32) uint3
 		return retNoSys
 	case slices.Contains(refuse, nr),
 		(nr == unix.SYS_CLONE || nr == unix.SYS_UNSHARE) && arg0&namespaceFlags != 0,
+		nr == unix.SYS_PRLIMIT64 && !namespaces && arg0 != 0,
 		nr == unix.SYS_IOCTL && (arg1 == unix.TIOCSTI || arg1 == unix.TIOCLINUX):
 		return retEPERM
 	case nr == unix.SYS_SOCKETPAIR && arg0 != unix.AF_UNIX:

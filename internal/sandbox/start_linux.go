@@ -36,7 +36,7 @@ func (s Shim) path() (string, error) {
 
 // Process is a program in a sandbox. It must be closed.
 type Process struct {
-	shim    *os.Process
+	shim    *os.Process // or its guard, where it is not alone
 	socket  *os.File
 	alone   bool // the shim is process 1 of a namespace: with it all others end
 	scratch string
@@ -242,14 +242,15 @@ func spawn(path string, spec Spec, stdio Stdio, alone bool) (*Process, error) {
 			files[i] = null
 		}
 	}
-	sys := &syscall.SysProcAttr{}
+	sys, name := &syscall.SysProcAttr{}, shim.GuardName
 	if alone {
+		name = shim.Name
 		sys, err = namespaces(spec.Network, spec.without)
 	}
 	if err == nil {
 		var started *os.Process
 		attr := &os.ProcAttr{Dir: "/", Env: shim.Environment(), Files: files, Sys: sys}
-		if started, err = os.StartProcess(path, []string{shim.Name}, attr); err == nil {
+		if started, err = os.StartProcess(path, []string{name}, attr); err == nil {
 			return &Process{shim: started, socket: mine, alone: alone, uppers: map[string]*os.File{}}, nil
 		}
 	}

@@ -42,8 +42,8 @@ func (s *stage) build() error {
 		{"a place to build", s.ground},
 		{"/tmp", s.scratch},
 		{"the system's programs", s.system},
-		{"/proc", s.proc},
 		{"/dev", s.dev},
+		{"/proc", s.proc},
 		{"the roots", s.roots},
 		{"moving in", enter},
 	} {
@@ -152,9 +152,6 @@ func bind(path string, dir bool, attrs uint64) error {
 	if err := unix.Mount(host+path, inside+path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
-	if attrs == 0 {
-		return nil
-	}
 	return unix.MountSetattr(unix.AT_FDCWD, inside+path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
 }
 
@@ -226,18 +223,20 @@ func (s *stage) proc() error {
 // root user may read all of it by its owner alone, without any capability.
 func hidden() []string {
 	return []string{
-		"acpi", "asound", "bus", "fs", "interrupts", "kcore", "keys", "kmsg", "latency_stats", "scsi", "slabinfo", "sysrq-trigger",
-		"timer_list", "vmallocinfo",
+		"acpi", "asound", "bus", "fs", "interrupts", "iomem", "ioports", "kcore", "keys", "kmsg", "latency_stats", "pagetypeinfo", "sched_debug",
+		"scsi", "slabinfo", "sysrq-trigger", "timer_list", "vmallocinfo",
+		"sys/kernel/usermodehelper", "sys/net/ipv4/tcp_fastopen_key", "sys/vm/stat_refresh",
 	}
 }
 
-// hide lays something empty over a folder or file, where there is one.
+// hide lays something empty over a folder or file, where there is one. What lies
+// there is read-only as the mount is that it is taken from.
 func hide(path string) error {
 	var is unix.Stat_t
 	if err := unix.Lstat(path, &is); err != nil {
 		return ignore(unix.ENOENT, err)
 	}
-	from := host + "/dev/null"
+	from := inside + "/dev/null"
 	if is.Mode&unix.S_IFMT == unix.S_IFDIR {
 		from = inside + "/run"
 	}
@@ -254,7 +253,9 @@ func writeText(path, text string) error {
 	return err
 }
 
-// devices are the device nodes that a program sees: none has a memory.
+// devices are the device nodes that a program sees: none has a memory. They are the
+// host's: on a read-only mount they can be written to all the same, and their bits
+// and times cannot be changed, which the root user, as their owner, could else do.
 func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
 func (s *stage) dev() error {
@@ -262,7 +263,7 @@ func (s *stage) dev() error {
 		return err
 	}
 	for _, name := range devices() {
-		if err := bind("/dev/"+name, false, 0); err != nil {
+		if err := bind("/dev/"+name, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -282,7 +283,13 @@ func (s *stage) scratch() error {
 			return err
 		}
 	}
-	return errors.Join(open("/tmp"), open("/var/tmp"))
+	if err := errors.Join(open("/tmp"), open("/var/tmp")); err != nil {
+		return err
+	}
+	if err := unix.Mount(inside+"/run", inside+"/run", "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, inside+"/run", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
 // open makes an empty folder that can be written.

@@ -41,6 +41,9 @@ func Main() {
 	if len(os.Args) == 1 && os.Args[0] == Name {
 		unix.Exit(run()) // nothing of this program is to be said or done at its end
 	}
+	if len(os.Args) == 1 && os.Args[0] == GuardName {
+		unix.Exit(guard())
+	}
 	ready.Store(true)
 }
 
@@ -83,7 +86,9 @@ func run() int {
 }
 
 // work starts the program on a thread that confines itself. That is not the first
-// one, by which others see this process, and no other goroutine ever runs on it.
+// one, by which others see this process, and no other goroutine ever runs on it. It
+// ends at once: the program, which has the same rights, could signal this process by
+// it.
 func (s *stage) work(began chan<- started) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -91,11 +96,7 @@ func (s *stage) work(began chan<- started) {
 		select {}
 	}
 	pid, err := s.start()
-	began <- started{pid, err}
-	if err == nil && s.Namespaces {
-		lifeline()
-	}
-	select {}
+	began <- started{pid, err} // and the thread goes with this goroutine, which it is locked to
 }
 
 // prepare parts from what the parent's process had open, which must reach nobody,
@@ -117,7 +118,9 @@ func (s *stage) prepare() error {
 
 // finish waits for the program's end and says what it came to.
 func (s *stage) finish(pid int) int {
-	if !s.Namespaces {
+	if s.Namespaces {
+		go lifeline()
+	} else {
 		pin, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			return 1
