@@ -80,6 +80,7 @@ func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...re
 		written[a.Resource] = written[a.Resource] || !a.Action.Observes()
 	}
 	for _, c := range changes {
+		//mutant:check
 		if !written[c.Resource] {
 			return nil, fmt.Errorf("change of %s: %w: the permit was not given for it", c.Resource, ErrDenied)
 		}

@@ -165,6 +165,7 @@ func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, 
 	//mutant:barrier
 	w := Write{Lines: e.lines, Erase: e.calls, Take: Take{To: own}, End: true, Durable: true}
 	for _, id := range subjects {
+		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+id)
 	}
 	err := NewRecorder(r.Journal, r.Host, session).In(own.Txn).Write(ctx, w)

@@ -43,6 +43,7 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 	w := Write{Lines: []Line{{Body: b}}, Take: Take{To: Ownership{Txn: id, Owner: b.Owner}}, Durable: true}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
 		w.Lines = append(w.Lines, Line{Txn: subject, Body: &UndoneBy{Txn: id}})
+		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+subject)
 	}
 	err := rec.Write(ctx, w)

@@ -72,6 +72,7 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	//mutant:barrier
 	batch := Batch{Blobs: w.Blobs, Claims: w.Claims, Erase: w.Erase, Take: w.Take, End: w.End, Durable: w.Durable}
 	if r.txn != "" {
+		//mutant:lease
 		batch.Fence = Ownership{Txn: r.txn, Owner: r.journal.Owner()}
 	}
 	now, point := r.host.Now(), "journal.append"

@@ -242,6 +242,7 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
+	//mutant:check
 	if alive {
 		return nil, fmt.Errorf("transaction %s: %w; wait for it, or end that process", t.ID, ErrBusy)
 	}

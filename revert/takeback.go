@@ -47,6 +47,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 		undo = c.Undo.Call // an attempt that died goes on under its own id
 	}
 	reverting := &Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
+	//mutant:order
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
 		return nil, err
 	}

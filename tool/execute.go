@@ -50,6 +50,7 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	settleCtx := context.WithoutCancel(ctx)
 	cause := context.Cause(ctx)
+	//mutant:order
 	if err == nil {
 		if err = i.live.Prepare(whole); err != nil {
 			cause = context.Cause(whole)

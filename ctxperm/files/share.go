@@ -127,10 +127,12 @@ func (s *share) ours(ctx context.Context, w Wanted, now disk.Info) error {
 		if err != nil {
 			return refused(err)
 		}
+		//mutant:check
 		if s.touched(parent) {
 			return conflict(w.Path, "its directory was changed while the program ran, and it may have been removed there")
 		}
 	}
+	//mutant:check
 	if s.touched(now) {
 		return conflict(w.Path, "it was changed while the program ran")
 	}

@@ -120,6 +120,7 @@ func (w *swap) finally(ctx context.Context) error {
 
 // put gives a free name to something new.
 func (w *swap) put(ctx context.Context, img image) error {
+	//mutant:order
 	if err := w.prepare(ctx, img); err != nil {
 		return err
 	}
@@ -137,6 +138,7 @@ func (w *swap) put(ctx context.Context, img image) error {
 
 // replace exchanges something new for what is there.
 func (w *swap) replace(ctx context.Context, img image) error {
+	//mutant:order
 	if err := w.prepare(ctx, img); err != nil {
 		return err
 	}

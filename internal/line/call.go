@@ -412,6 +412,7 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 		ch.N = next + i + 1
 		out = append(out, ch)
 		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &revert.Changed{Change: ch}})
+		//mutant:lease
 		w.Claims = append(w.Claims, ch.Resource)
 	}
 	if err := c.cfg.Recorder.Write(ctx, w); err != nil {

@@ -8,8 +8,8 @@
 //     of Sync, SyncDir and SyncAll. Broken, nothing is made durable.
 //   - token: a comparison of versions, a call of Same or same. Broken, all versions
 //     are the same, or no two are.
-//   - lease: what keeps others out. A call of Quiet, and comparisons with a Fence.
-//     Broken, nobody is kept out.
+//   - lease: what keeps others out. A call of Quiet, comparisons with a Fence, and
+//     assignments to Fence and Claims. Broken, nobody is kept out.
 //   - check: an if statement that refuses, where none of the kinds above is in it.
 //     Broken, it lets everything pass. It exists where it is tagged.
 //   - order: two statements of which the first must come first. Broken, they have

@@ -42,6 +42,10 @@ func (f *File) breaks(s Site) []broken {
 		if s.Kind == Check {
 			return []broken{{"refuses nothing", f.replaced(n.Cond, "false && ("+f.source(n.Cond)+")")}}
 		}
+	case *ast.AssignStmt:
+		if s.Kind == Lease {
+			return []broken{{"nothing is held", f.replaced(n, "func(...any) {}("+f.source(n.Rhs[0])+")")}}
+		}
 	case *ast.BinaryExpr:
 		way := "false"
 		if n.Op == token.EQL {

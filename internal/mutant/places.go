@@ -13,7 +13,7 @@ import (
 // Folders are those whose code undo depends on, below the module's root.
 func Folders() []string {
 	return []string{
-		"ctxperm/database", "ctxperm/database/internal/engine", "ctxperm/database/postgres", "ctxperm/database/sqlite",
+		"ctxperm", "ctxperm/database", "ctxperm/database/internal/engine", "ctxperm/database/postgres", "ctxperm/database/sqlite",
 		"ctxperm/files", "ctxperm/process", "internal/line", "revert", "revert/sqlite", "tool",
 	}
 }

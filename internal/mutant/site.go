@@ -210,6 +210,10 @@ func kindOf(n ast.Node) Kind {
 		if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
 			return called(sel.Sel.Name, len(n.Args))
 		}
+	case *ast.AssignStmt:
+		if sel, ok := n.Lhs[0].(*ast.SelectorExpr); ok && len(n.Lhs) == 1 && (sel.Sel.Name == "Fence" || sel.Sel.Name == "Claims") {
+			return Lease
+		}
 	case *ast.BinaryExpr:
 		if (n.Op == token.EQL || n.Op == token.NEQ) && (fenced(n.X) || fenced(n.Y)) {
 			return Lease

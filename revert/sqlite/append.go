@@ -74,6 +74,7 @@ func (j *Journal) flush(ctx context.Context) error {
 }
 
 func (j *Journal) flushOnce(ctx context.Context) error {
+	//mutant:check
 	if failed := j.failed.Load(); failed != nil {
 		return *failed
 	}
