@@ -151,11 +151,16 @@ func (w *swap) dress(ctx context.Context, img image) error {
 	return w.root.SetMtime(w.draft, img.mtime)
 }
 
+// draftDir syncs the bits before the directory gets its name: one that has the name and
+// not the bits would be a version that nobody knows.
 func (w *swap) draftDir(ctx context.Context, img image) error {
 	if err := w.root.Mkdir(w.draft, draftDirPerm); err != nil {
 		return err
 	}
-	return w.dress(ctx, img)
+	if err := w.dress(ctx, img); err != nil || w.ahead {
+		return err
+	}
+	return w.syncIn(ctx, w.draft)
 }
 
 // draftLink leaves the time of the link alone where the system cannot set it.

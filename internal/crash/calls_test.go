@@ -1,7 +1,6 @@
 package crash_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,9 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/disk/simdisk"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
 )
 
 // kind is a kind of call: what it asks the runtime for, and what it does in the
@@ -23,7 +20,20 @@ type kind struct {
 	tool string
 	args tool.Args             // nil: the tag of the call, as text
 	do   func(f fileTree) bool // what it does to files; false: it cannot be done, and does nothing
+	rows bool                  // it changes rows
+
+	outside  bool // it acts on the service
+	verified bool // and can be asked whether it did
+	stays    bool // and nothing takes it back
+	waits    bool // for the commit
+	denied   bool
 }
+
+// harmless reports whether the kind has no effect.
+func (k kind) harmless() bool { return !k.inHandles() && !k.outside }
+
+// inHandles reports whether versions tell what a call of the kind did.
+func (k kind) inHandles() bool { return k.do != nil || k.rows }
 
 // fileTree is what the model knows of files: not their times.
 type fileTree map[string]entry
@@ -108,13 +118,80 @@ func remove(path string) func(fileTree) bool {
 	}
 }
 
-// kinds are the calls that transactions are made of.
+func link(target, path string) func(fileTree) bool {
+	return func(f fileTree) bool {
+		if f[path].kind != 0 {
+			return false
+		}
+		f[path] = entry{kind: disk.TypeLink, perm: 0o777, content: target}
+		return true
+	}
+}
+
+func mkdir(paths ...string) func(fileTree) bool {
+	return func(f fileTree) bool {
+		for _, path := range paths {
+			if f[path].kind == 0 {
+				f[path] = entry{kind: disk.TypeDir, perm: 0o755}
+			}
+		}
+		return true
+	}
+}
+
+func chmod(path string, perm fs.FileMode) func(fileTree) bool {
+	return func(f fileTree) bool {
+		is, ok := f[path]
+		if is.perm = perm; ok {
+			f[path] = is
+		}
+		return ok
+	}
+}
+
+func all(steps ...func(fileTree) bool) func(fileTree) bool {
+	return func(f fileTree) bool {
+		will := maps.Clone(f)
+		for _, step := range steps {
+			if !step(will) {
+				return false
+			}
+		}
+		clear(f)
+		maps.Copy(f, will)
+		return true
+	}
+}
+
+func cannot(fileTree) bool { return false }
+
+// kinds are the calls that transactions are made of. Those of the second part act
+// outside of handles, by the tag of the call.
 var kinds = []kind{
+	{name: "pure", tool: "think"},
 	{name: "write", tool: "file_write", args: tool.Args{"path": "a.txt", "content": "written"}, do: put("a.txt", "written")},
 	{name: "create", tool: "file_write", args: tool.Args{"path": "new.txt", "content": "created"}, do: put("new.txt", "created")},
 	{name: "delete", tool: "file_delete", args: tool.Args{"path": "a.txt"}, do: remove("a.txt")},
 	{name: "rename", tool: "file_move", args: tool.Args{"from": "a.txt", "to": "new.txt"}, do: move("a.txt", "new.txt")},
-	{name: "pure", tool: "think"},
+	{name: "mkdir", tool: "dir_create", args: tool.Args{"path": "dir/deep/er"}, do: mkdir("dir", "dir/deep", "dir/deep/er")},
+	{name: "prune", tool: "file_delete", args: tool.Args{"path": "dir", "recursive": true}, do: remove("dir")},
+	{name: "chmod", tool: "chmod", do: chmod("a.txt", 0o600)},
+	{name: "chmod_dir", tool: "chmod_dir", do: chmod("dir", 0o700)},
+	{name: "symlink", tool: "symlink", do: link("b.txt", "new.txt")},
+	{name: "pair", tool: "pair", do: all(put("b.txt", "of a pair"), put("dir/new.txt", "of a pair"))},
+	{name: "broken", tool: "broken", do: cannot},
+	{name: "rows", tool: "rows", rows: true},
+
+	{name: "book", tool: "book", outside: true, verified: true},
+	{name: "order", tool: "order", outside: true},
+	{name: "charge", tool: "charge", outside: true, verified: true, stays: true},
+	{name: "fire", tool: "fire", outside: true, stays: true},
+	{name: "book_lost", tool: "book_lost", outside: true, verified: true},
+	{name: "book_unheard", tool: "book_unheard", outside: true},
+	{name: "mail", tool: "mail", outside: true, stays: true, waits: true},
+	{name: "keyed_mail", tool: "keyed_mail", outside: true, stays: true, waits: true},
+	{name: "seen_mail", tool: "seen_mail", outside: true, verified: true, stays: true, waits: true},
+	{name: "forbidden", tool: "forbidden", outside: true, denied: true},
 }
 
 func kindNamed(name string) (kind, bool) {
@@ -124,22 +201,3 @@ func kindNamed(name string) (kind, bool) {
 	}
 	return kinds[i], true
 }
-
-// tools are what there is for them. They find the service through the context, so that
-// one set of them serves all worlds.
-var tools = slices.Concat(files.Tools(), ownTools())
-
-func ownTools() []tool.Tool {
-	var out []tool.Tool
-	add := func(t tool.Tool, err error) {
-		must(err)
-		out = append(out, t)
-	}
-	add(tool.Create("think", "Does nothing.", func(context.Context, string) (string, error) { return "thought", nil }, tool.Pure()))
-	return out
-}
-
-// policy lets everything through.
-var policy = perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
-	return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
-})

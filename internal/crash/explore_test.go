@@ -14,7 +14,8 @@ import (
 // explorer runs plans and goes on from every state that a crash can leave. It is safe
 // for concurrent use.
 type explorer struct {
-	depth int // crashes, one after the other
+	depth int                              // crashes, one after the other
+	log   func(format string, args ...any) // unless nil, is told the way
 
 	mu       sync.Mutex // never held across a wait
 	states   map[digest]bool
@@ -91,6 +92,9 @@ func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 			if len(steps) > 0 && steps[0] != step {
 				continue
 			}
+			if len(steps) > 0 && x.log != nil {
+				x.show(moments[:n+1], step)
+			}
 			w := m.w.clone()
 			c.happen(w)
 			if !x.fresh(w, m.told, c) && len(steps) == 0 {
@@ -124,21 +128,42 @@ func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string) {
 	if len(f) > 0 {
 		x.problem(p, by, f)
 	}
-	x.crash(p, moments, by, steps)
+	if len(by) > 0 && len(steps) == 0 && x.log != nil {
+		x.show(moments, "the end")
+	}
+	if steps == nil || len(steps) > 0 || x.log == nil {
+		x.crash(p, moments, by, steps)
+	}
+}
+
+// show tells what a process did up to some moment.
+func (x *explorer) show(moments []moment, then string) {
+	var did strings.Builder
+	for n, m := range moments {
+		_, _ = fmt.Fprintf(&did, "\n%4d %s", n, m.what)
+	}
+	if len(moments) > 0 {
+		did.WriteString("\n")
+		moments[len(moments)-1].w.journal.Describe(&did)
+		moments[len(moments)-1].w.disk.Describe(&did)
+	}
+	x.log("%s\n%s", did.String(), then)
 }
 
 // restore is what a process does that comes after a crash, and what is looked at.
 func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told)) (f findings) {
+	f = p.announced(ctx, w, rt, *t)
 	if _, err := rt.Recover(ctx); err != nil {
 		f.add("recover: %v", err)
 		return f
 	}
 	note("recovered", *t)
-	if f = p.judge(ctx, w, rt, *t); len(f) > 0 {
-		return f
+	f = append(f, p.judge(ctx, w, rt, *t)...)
+	if again, err := rt.Recover(ctx); err != nil || len(again.Settled) > 0 {
+		f.add("recovering again settles %v: %v", again.Settled, err)
 	}
-	if t.txn == "" {
-		return nil
+	if len(f) > 0 || t.txn == "" {
+		return f
 	}
 	last := t.stage
 	t.stage = undoing
@@ -146,13 +171,14 @@ func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told,
 	switch {
 	case errors.Is(err, revert.ErrNotFound):
 		return nil
-	case err != nil:
+	case err != nil && !errors.Is(err, agent.ErrPartial):
 		f.add("revert: %v", err)
 		return f
-	case !rep.Complete():
-		f.add("not all was taken back: %+v", rep)
 	}
 	t.reported(rep, last, undone)
 	note("told", *t)
-	return append(f, p.judge(ctx, w, rt, *t)...)
+	f = append(f, p.judge(ctx, w, rt, *t)...)
+	s := p.look(ctx, w, rt, *t)
+	s.left(rep)
+	return append(f, s.findings...)
 }

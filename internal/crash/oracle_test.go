@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk/simdisk"
@@ -13,89 +15,59 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// before is what the disk holds before any call, with times.
-var before = newWorld().disk.Files()
+// The oracle is written from the promises of the design, not from the code:
+//
+//	I1   no effect without an earlier durable record that announced it
+//	I2   no code is entered after a denial
+//	I3   a key has at most one forward effect
+//	I4   what was taken back is as it was before, times of files included
+//	I5   a report of a revert lists exactly what is left
+//	I7   to recover twice comes to the same as once
+//	I8   every journal that a crash can leave recovers
+//	I9   the head of the log that somebody was given is a prefix of the later log
+//	I10  recovery ends, and leaves at most the one call that was in flight unknown
+//
+// and from one more that follows from them and is sharper than each: once nothing is in
+// flight, the world is what the journal says it is, and neither is behind what a client
+// was told. I6, that nothing of somebody else is lost, is asked of the states into
+// which somebody else has written between the crash and the recovery.
+
+// before is what is there before any call, with times.
+var (
+	before     = newWorld().disk.Files()
+	rowsBefore = newWorld().remote.table()
+)
 
 // findings are what is wrong in one state.
 type findings []string
 
 func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// judge holds the world against what the journal says of the plan's transaction and
-// against what its client was told, once nothing is in flight any more.
-func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) (f findings) {
+// situation is what is looked at: the plan, the world, and what the journal says.
+type situation struct {
+	plan
+	w     *world
+	told  told
+	txn   *revert.Txn    // nil: the journal knows of none
+	calls []*revert.Call // those of the plan, nil where the journal does not know them
+	findings
+}
+
+// look reads what the journal says.
+func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
+	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls))}
+	if t.txn == "" {
+		return s
+	}
 	txn, err := revert.Load(ctx, rt.Journal(), t.txn)
-	if t.txn == "" || errors.Is(err, revert.ErrNotFound) {
-		for i, s := range t.calls {
-			if s == tool.StatusDone && p.calls[i].do != nil {
-				f.add("call %d was done, and the journal does not know its transaction", i)
-			}
-		}
-		f.sameFiles(w, nil, true)
-		return f
+	if errors.Is(err, revert.ErrNotFound) {
+		return s
 	}
 	if err != nil {
-		f.add("load: %v", err)
-		return f
+		s.add("the journal cannot be read: %v", err)
+		return s
 	}
-	f.ends(txn, t)
-	var there []kind
-	some := false
-	for i, c := range p.journaled(txn, t) {
-		if c == nil {
-			if i < len(t.calls) && t.calls[i] == tool.StatusDone && p.calls[i].do != nil {
-				f.add("call %d was done, and is not on the journal", i)
-			}
-			continue
-		}
-		if p.calls[i].do == nil {
-			continue
-		}
-		switch {
-		case c.Phase == revert.PhaseDone && !c.Undone():
-			there, some = append(there, p.calls[i]), true
-		case c.Phase == revert.PhaseDone, c.Phase == revert.PhaseFailed:
-		default:
-			f.add("call %d (%s) is %s: versions tell what it did", i, p.calls[i].name, c.Phase)
-		}
-		if i < len(t.calls) && t.calls[i] == tool.StatusDone && c.Phase != revert.PhaseDone {
-			f.add("call %d was done, and the journal says %s", i, c.Phase)
-		}
-	}
-	if (t.stage == undone || t.empty) && some {
-		f.add("it was told that nothing is left, and calls are: %v", t)
-	}
-	f.sameFiles(w, there, !some)
-	return f
-}
-
-// ends compares what the client was told of the end with what the journal says.
-func (f *findings) ends(txn *revert.Txn, t told) {
-	is := txn.State()
-	ok := true
-	switch t.stage {
-	case calling:
-		ok = is == revert.Open
-	case committing:
-		ok = is == revert.Open || is == revert.CommittedState
-	case committed, redone:
-		ok = is == revert.CommittedState
-	case aborting:
-		ok = is == revert.Open || is == revert.RevertedState
-	case undoing, redoing: // what is undone may be open: its process died before it ended
-		ok = true
-	case aborted, undone:
-		ok = is == revert.RevertedState
-	}
-	if !ok {
-		f.add("the transaction is %s at stage %d", is, t.stage)
-	}
-}
-
-// journaled are the calls of the plan as the journal knows them, in their order; nil
-// where it does not.
-func (p plan) journaled(txn *revert.Txn, t told) []*revert.Call {
-	out := make([]*revert.Call, len(p.calls))
+	s.txn = txn
 	var numbered []int // the plan's calls that have a number on the journal
 	for i := range p.calls {
 		if i >= len(t.calls) || t.calls[i] != tool.StatusInvalid {
@@ -103,36 +75,228 @@ func (p plan) journaled(txn *revert.Txn, t told) []*revert.Call {
 		}
 	}
 	for _, c := range txn.Calls {
-		s := c.Started
-		if s == nil && c.Held != nil {
-			s = &c.Held.Started
-		}
-		if s != nil {
-			out[numbered[s.Sequence-1]] = c
+		switch {
+		case c.Started != nil:
+			s.calls[numbered[c.Started.Sequence-1]] = c
+		case c.Held != nil:
+			s.calls[numbered[c.Held.Sequence-1]] = c
 		}
 	}
-	return out
+	return s
 }
 
-// sameFiles requires that the files are those from before, with what these calls did,
-// and nothing else; where none did anything also their times are those from before.
-func (f *findings) sameFiles(w *world, there []kind, exact bool) {
-	found := w.disk.Files()
-	if exact {
-		if !maps.EqualFunc(before, found, sameFile) {
-			f.add("files are not as they were before: %s", difference(before, found))
+// judge holds the world against what the journal says and against what the client was
+// told, once nothing is in flight any more.
+func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) findings {
+	s := p.look(ctx, w, rt, t)
+	if len(s.findings) > 0 {
+		return s.findings
+	}
+	s.ends()
+	unknown := 0
+	for i, c := range s.calls {
+		s.kept(i, c)
+		s.counts(i)
+		if p.calls[i].outside {
+			s.outside(i, c)
 		}
+		if c != nil && c.Phase == revert.PhaseUnknown && (i >= len(t.calls) || t.calls[i] != tool.StatusUnknown) {
+			unknown++
+		}
+	}
+	if unknown > 1 {
+		s.add("%d calls are unknown, and one was in flight", unknown)
+	}
+	s.inHandles()
+	return s.findings
+}
+
+// ends compares what the client was told of the end with what the journal says.
+func (s *situation) ends() {
+	is := revert.TxnState("")
+	if s.txn != nil {
+		is = s.txn.State()
+	}
+	reverted := revert.RevertedState
+	if s.told.partial {
+		reverted = revert.RevertedPartial
+	}
+	ok := true
+	switch s.told.stage {
+	case calling:
+		ok = is == "" || is == revert.Open
+	case committing:
+		ok = is == "" || is == revert.Open || is == revert.CommittedState
+	case committed, redone:
+		ok = is == revert.CommittedState
+	case aborting:
+		ok = is == "" || is == revert.Open || is == revert.RevertedState || is == revert.RevertedPartial
+	case undoing, redoing: // what is undone may be open: its process died before it ended
+	case aborted, undone:
+		ok = is == reverted
+	}
+	if !ok {
+		s.add("the transaction is %q at stage %d", is, s.told.stage)
+	}
+}
+
+// kept requires that what a client was told of a call is on the journal. A call without
+// an effect needs no barrier, and may be missing.
+func (s *situation) kept(i int, c *revert.Call) {
+	if i >= len(s.told.calls) || s.calls[i] == nil && s.plan.calls[i].harmless() {
 		return
 	}
-	want := treeOf(before)
-	for _, k := range there {
-		if !k.do(want) {
-			f.add("%s cannot have been done here", k.name)
+	phase := revert.Phase("")
+	if c != nil {
+		phase = c.Phase
+	}
+	ok := true
+	switch s.told.calls[i] {
+	case tool.StatusDone:
+		ok = phase == revert.PhaseDone
+	case tool.StatusHeld:
+		ok = phase != "" && (phase != revert.PhaseHeld || s.told.stage != committed)
+	case tool.StatusFailed, tool.StatusVerifyFailed:
+		ok = phase == revert.PhaseFailed || phase == ""
+	case tool.StatusUnknown:
+		ok = phase != ""
+	default: // denied and invalid calls have no effect, and counts tells
+	}
+	if !ok {
+		s.add("call %d (%s) was told to be %s, and the journal says %q", i, s.plan.calls[i].name, s.told.calls[i], phase)
+	}
+}
+
+// counts holds what happened outside against what may happen at all.
+func (s *situation) counts(i int) {
+	done, undone, entered := s.w.remote.of(tagOf(i))
+	if done > 1 || undone > done {
+		s.add("call %d (%s) had its effect %d times, and it was taken back %d times", i, s.plan.calls[i].name, done, undone)
+	}
+	if s.plan.calls[i].denied && entered > 0 {
+		s.add("call %d was denied, and entered", i)
+	}
+}
+
+// outside holds the service against what the journal says of a call.
+func (s *situation) outside(i int, c *revert.Call) {
+	done, undone, _ := s.w.remote.of(tagOf(i))
+	there, phase := done-undone, revert.Phase("")
+	if c != nil {
+		phase = c.Phase
+	}
+	ok := true
+	switch phase {
+	case revert.PhaseDone:
+		ok = there == 1 != c.Undone()
+	case revert.PhaseUnknown:
+		told := i < len(s.told.calls) && s.told.calls[i] == tool.StatusUnknown
+		if ok = told || !s.plan.calls[i].verified; !ok {
+			s.add("call %d (%s) is unknown, and can be asked", i, s.plan.calls[i].name)
+		}
+		return
+	case revert.PhaseStarted:
+		ok = false
+	default:
+		ok = there == 0
+	}
+	if !ok {
+		s.add("call %d (%s) is %q (undone %v), and its effect was there %d times and taken back %d times",
+			i, s.plan.calls[i].name, phase, c != nil && c.Undone(), done, undone)
+	}
+}
+
+// inHandles requires that files and rows are those from before, with what the calls did
+// whose effects are there, and nothing else; where there are none the times of the files
+// are those from before, too.
+func (s *situation) inHandles() {
+	files, rows, some := treeOf(before), maps.Clone(rowsBefore), false
+	for i, c := range s.calls {
+		k := s.plan.calls[i]
+		if c == nil || !k.inHandles() {
+			continue
+		}
+		switch {
+		case c.Phase == revert.PhaseDone && !c.Undone():
+			if k.rows {
+				rows = map[string]string{"1": c.Ref.Call, "3": "three"}
+			} else if some = true; !k.do(files) {
+				s.add("%s cannot have been done here", k.name)
+			}
+		case c.Phase != revert.PhaseDone && c.Phase != revert.PhaseFailed:
+			s.add("call %d (%s) is %s: versions tell what it did", i, k.name, c.Phase)
 		}
 	}
-	if got := treeOf(found); !maps.Equal(want, got) {
-		f.add("files are %v, and want %v", list(got), list(want))
+	if got := s.w.remote.table(); !maps.Equal(rows, got) {
+		s.add("rows are %v, and want %v", got, rows)
 	}
+	found := s.w.disk.Files()
+	if !some && !maps.EqualFunc(before, found, sameFile) {
+		s.add("files are not as they were before: %s", strings.Join(difference(before, found), "; "))
+	}
+	if got := treeOf(found); some && !maps.Equal(files, got) {
+		s.add("files are %v, and want %v", list(got), list(files))
+	}
+}
+
+// left requires that a report lists the calls of which something is left, and no other.
+func (s *situation) left(rep revert.Report) {
+	want, got := map[string]bool{}, map[string]bool{}
+	for i, c := range s.calls {
+		if c == nil {
+			continue
+		}
+		done, undone, _ := s.w.remote.of(tagOf(i))
+		if done > undone || c.Phase == revert.PhaseUnknown || s.plan.calls[i].inHandles() && c.Phase == revert.PhaseDone && !c.Undone() {
+			want[c.Ref.Call] = true
+		}
+	}
+	for _, item := range rep.NotUndone() {
+		got[item.Call] = true
+	}
+	if !maps.Equal(want, got) {
+		s.add("the report lists %v, and what is left is of %v: %+v", got, want, rep)
+	}
+	if rep.Complete() != (len(want) == 0) {
+		s.add("the report says complete %v, and %d calls are left", rep.Complete(), len(want))
+	}
+}
+
+// announced requires that what a crash left of effects is on the journal it left.
+func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime, t told) (f findings) {
+	var records strings.Builder
+	for e, err := range rt.Journal().Entries(ctx, revert.Query{}) {
+		if err != nil {
+			f.add("the journal cannot be read: %v", err)
+			return f
+		}
+		switch e.Header.Kind {
+		case revert.KindStarted, revert.KindChanged, revert.KindReverting:
+			_, _ = records.Write(e.Body)
+		default:
+		}
+	}
+	said := records.String()
+	for name, is := range w.disk.Files() {
+		if was, ok := before[name]; ok && sameFile(was, is) {
+			continue
+		}
+		// What is below a directory that was moved is announced with it.
+		base, _, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".new"), ".weak")
+		if !strings.Contains(said, `/`+name+`"`) && !strings.Contains(said, `"`+base+`"`) {
+			f.add("%s is not as before, and no record announces it", name)
+		}
+	}
+	for i := range p.calls {
+		if done, _, _ := w.remote.of(tagOf(i)); done > 0 && !strings.Contains(said, `"input":"`+tagOf(i)+`"`) {
+			f.add("call %d (%s) had an effect, and no record announces it", i, p.calls[i].name)
+		}
+	}
+	if !maps.Equal(w.remote.table(), rowsBefore) && !strings.Contains(said, rowScheme) {
+		f.add("rows were changed, and no record announces it")
+	}
+	_ = t
+	return f
 }
 
 func sameFile(a, b simdisk.File) bool {
@@ -140,22 +304,22 @@ func sameFile(a, b simdisk.File) bool {
 }
 
 func difference(want, got map[string]simdisk.File) (out []string) {
-	for _, path := range slices.Sorted(maps.Keys(want)) {
-		if is, ok := got[path]; !ok || !sameFile(want[path], is) {
-			out = append(out, fmt.Sprintf("%s was %v and is %v", path, want[path], is))
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if is, ok := got[name]; !ok || !sameFile(want[name], is) {
+			out = append(out, fmt.Sprintf("%s was %v and is %v", name, want[name], is))
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := want[path]; !ok {
-			out = append(out, path+" is new")
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			out = append(out, name+" is new")
 		}
 	}
 	return out
 }
 
 func list(f fileTree) (out []string) {
-	for _, path := range slices.Sorted(maps.Keys(f)) {
-		out = append(out, fmt.Sprintf("%s %v %q", path, f[path].perm, f[path].content))
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		out = append(out, fmt.Sprintf("%s %v %q", name, f[name].perm, f[name].content))
 	}
 	return out
 }

@@ -52,10 +52,11 @@ type told struct {
 	txn   string
 	calls []tool.Status // of those that ended
 	stage stage
-	empty bool // that there was nothing to take back
+
+	partial bool // not all was taken back
 }
 
-func (t told) key() string { return fmt.Sprint(t.calls, t.stage, t.empty) }
+func (t told) key() string { return fmt.Sprint(t.calls, t.stage, t.partial) }
 
 func (t told) clone() told {
 	t.calls = slices.Clone(t.calls)
@@ -131,15 +132,16 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told
 	return step(redoing, redone, func() (revert.Report, error) { return rt.Redo(ctx, t.txn, "coder") })
 }
 
-// reported takes a report in: where it says that there was nothing to do, what was so
-// before stays.
+// reported takes a report in. Where it says that there was nothing to do, what was so
+// before stays; what was brought back in part only is neither undone nor redone.
 func (t *told) reported(rep revert.Report, last, then stage) {
-	if (t.stage == undoing || t.stage == redoing) && len(rep.Items) == 0 && rep.State != revert.RevertedState {
+	switch {
+	case t.stage == redoing && len(rep.Items) == 0, t.stage == undoing && rep.State == revert.CommittedState && len(rep.Items) == 0:
 		then = last
+	case t.stage == redoing && rep.State != revert.CommittedState:
+		then = redoing
+	default:
+		t.partial = rep.State == revert.RevertedPartial
 	}
-	if t.stage == redoing && rep.State != revert.CommittedState {
-		then = last
-	}
-	t.empty = t.stage == undoing && then == last
 	t.stage = then
 }

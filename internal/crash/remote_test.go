@@ -9,22 +9,27 @@ import (
 	"sync"
 )
 
-// remote is a service that no crash of ours reaches: it has done what it was asked
-// for, or not.
+// remote is a service, and a database, that no crash of ours reaches: it has done what
+// it was asked for, or not.
 type remote struct {
 	watch func(what string)
 
 	mu      sync.Mutex        // never held across a wait
 	done    map[string]int    // by tag: how often it had its effect
 	undone  map[string]int    // by tag: how often that was taken back
-	keys    map[string]string // operation keys that it knows, and their tags
+	keys    map[string]bool   // operation keys that it knows
 	entered map[string]int    // by tag: how often the code of a tool was entered
+	rows    map[string]string // of the one table
+	ops     map[string]bool   // operation keys whose transactions committed
 }
 
 type remoteKey struct{}
 
 func newRemote() *remote {
-	return &remote{done: map[string]int{}, undone: map[string]int{}, keys: map[string]string{}, entered: map[string]int{}}
+	return &remote{
+		done: map[string]int{}, undone: map[string]int{}, keys: map[string]bool{}, entered: map[string]int{},
+		rows: map[string]string{"1": "one", "2": "two"}, ops: map[string]bool{},
+	}
 }
 
 func remoteOf(ctx context.Context) *remote {
@@ -35,10 +40,17 @@ func remoteOf(ctx context.Context) *remote {
 func (r *remote) clone() *remote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &remote{done: maps.Clone(r.done), undone: maps.Clone(r.undone), keys: maps.Clone(r.keys), entered: maps.Clone(r.entered)}
+	return &remote{
+		done: maps.Clone(r.done), undone: maps.Clone(r.undone), keys: maps.Clone(r.keys), entered: maps.Clone(r.entered),
+		rows: maps.Clone(r.rows), ops: maps.Clone(r.ops),
+	}
 }
 
-func (r *remote) told(what string) {
+// change runs f on the service, and tells the watcher of it.
+func (r *remote) change(what string, f func()) {
+	r.mu.Lock()
+	f()
+	r.mu.Unlock()
 	if r.watch != nil {
 		r.watch(what)
 	}
@@ -52,44 +64,40 @@ func (r *remote) enter(tag string) {
 }
 
 // post is a request that has an effect, once for each key, unless the key is empty.
-func (r *remote) post(key, tag string) {
-	r.mu.Lock()
-	if _, known := r.keys[key]; !known || key == "" {
-		r.done[tag]++
-	}
-	if key != "" {
-		r.keys[key] = tag
-	}
-	r.mu.Unlock()
-	r.told("request " + tag)
-}
+func (r *remote) post(key, tag string) { r.change("post "+tag, func() { r.once(key, tag, r.done) }) }
 
-// cancel takes an effect back, once for each key.
+// cancel takes an effect back, in the same way.
 func (r *remote) cancel(key, tag string) {
-	r.mu.Lock()
-	if _, known := r.keys[key]; !known || key == "" {
-		r.undone[tag]++
+	r.change("cancel "+tag, func() { r.once(key, tag, r.undone) })
+}
+
+func (r *remote) once(key, tag string, counts map[string]int) {
+	if key == "" || !r.keys[key] {
+		counts[tag]++
 	}
 	if key != "" {
-		r.keys[key] = tag
+		r.keys[key] = true
 	}
-	r.mu.Unlock()
-	r.told("cancel " + tag)
 }
 
-// there reports whether an effect is there.
-func (r *remote) there(tag string) bool { return r.count(tag) > 0 }
-
-func (r *remote) count(tag string) int {
+// knows reports whether a request with the key arrived.
+func (r *remote) knows(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done[tag] - r.undone[tag]
+	return r.keys[key]
 }
 
-func (r *remote) times(tag string) (done, entered int) {
+// of is what there was of one call.
+func (r *remote) of(tag string) (done, undone, entered int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done[tag], r.entered[tag]
+	return r.done[tag], r.undone[tag], r.entered[tag]
+}
+
+func (r *remote) table() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.rows)
 }
 
 func (r *remote) describe(w io.Writer) {
@@ -98,4 +106,5 @@ func (r *remote) describe(w io.Writer) {
 	for _, tag := range slices.Sorted(maps.Keys(r.done)) {
 		_, _ = fmt.Fprintln(w, tag, r.done[tag], r.undone[tag])
 	}
+	_, _ = fmt.Fprintln(w, r.rows, len(r.ops))
 }

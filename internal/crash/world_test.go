@@ -60,7 +60,7 @@ func (w *world) process() (*agent.Runtime, context.Context, error) {
 	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
 	rt, err := agent.New(
 		agent.On(h), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
-		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"),
+		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.Scheme(rowsBack{w.remote}),
 	)
 	return rt, context.WithValue(context.Background(), remoteKey{}, w.remote), err
 }

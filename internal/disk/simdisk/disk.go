@@ -51,7 +51,7 @@ func (d *Disk) time() time.Time { return start.Add(time.Duration(d.ops) * time.M
 func (d *Disk) Watch(f func(op string)) { d.watch = f }
 
 // Root opens the root directory.
-func (d *Disk) Root() disk.Root { return &root{disk: d, open: new(opened)} }
+func (d *Disk) Root() disk.Root { return newRoot(d) }
 
 // Clone returns a disk in the same state, which nobody has open.
 func (d *Disk) Clone() *Disk {
@@ -89,16 +89,18 @@ func (p op) before(o op) bool {
 			}
 		}
 	}
+	in := func(edits []edit, ino uint64) bool {
+		return slices.ContainsFunc(edits, func(e edit) bool { return e.dir == ino })
+	}
 	for _, ino := range p.moved() {
-		if slices.Contains(o.moved(), ino) {
+		if slices.Contains(o.moved(), ino) || in(o.edits, ino) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(o.moved(), func(ino uint64) bool { return in(p.edits, ino) })
 }
 
-// moved lists the inodes that gained or lost a name, or an entry that is not there
-// without them: who removes a directory has emptied it before.
+// moved lists the inodes that gained or lost a name.
 func (o op) moved() (inodes []uint64) {
 	for _, e := range o.edits {
 		if e.ino != 0 {

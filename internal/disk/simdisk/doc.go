@@ -13,8 +13,7 @@
 //     its name. So a file that was synced can be without a name after a crash, and a
 //     name can lead to a file without its content.
 //   - SyncDir makes the entries of that directory durable, and its own bits, and
-//     with an entry that there is an inode. It does not make the directory's own name
-//     durable: that stands in the directory above.
+//     with an entry that there is an inode.
 //   - SyncAll makes everything durable.
 //
 // # What a crash does
@@ -29,8 +28,11 @@
 //   - One change of entries is whole or not there: rename, exchange and the like
 //     are atomic, as on every file system with a journal.
 //   - Of changes of entries that have a name or an inode in common a later one is
-//     there only if the earlier one is. Others are there in any combination, also of
-//     one directory, and also where the file systems in use would keep their order.
+//     there only if the earlier one is. So is a change in a directory only with those
+//     that gave the directory its name, and a change of that name only with what was
+//     changed in it before: no file system that logs what it changes brings an entry
+//     back without the way that led to it. Others are there in any combination, also
+//     of one directory, where the file systems in use would keep their order.
 //   - Changes of one inode's bits, time and attributes keep their order. They are
 //     independent of its content, of which any writes may be missing: what was to be
 //     there is then zeros, or nothing at the end of the file. The last of the writes

@@ -15,9 +15,15 @@ import (
 
 // root is one opening of the root directory.
 type root struct {
-	disk   *Disk
-	open   *opened
-	direct bool // its walks follow no link
+	disk     *Disk
+	open     *opened
+	straight *root // the same, whose walks follow no link; nil: this one
+	direct   bool
+}
+
+func newRoot(d *Disk) *root {
+	o := new(opened)
+	return &root{disk: d, open: o, straight: &root{disk: d, open: o, direct: true}}
 }
 
 // opened is what the views of one root share.
@@ -83,7 +89,10 @@ func checkPerm(perm fs.FileMode) error {
 
 // WithoutLinks is the same root, whose walks follow no link.
 func (r *root) WithoutLinks() disk.Root {
-	return &root{disk: r.disk, open: r.open, direct: true}
+	if r.straight == nil {
+		return r
+	}
+	return r.straight
 }
 
 func (r *root) look(name string, f func(ino uint64, n *node) error) error {

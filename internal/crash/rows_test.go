@@ -1,0 +1,154 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// work is the open transaction of a call: what it is to change stands in memory until
+// its call is finished, and then comes with the key of the call, in one step.
+type work struct {
+	remote *remote
+	call   *line.Call
+	will   map[string]string // empty: the row goes
+}
+
+// writeRows is the code of a tool that changes rows.
+func writeRows(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+	call := tc.Line(line.NewKey())
+	w := &work{remote: remoteOf(ctx), call: call, will: map[string]string{"1": call.Config().ID, "2": "", "3": "three"}}
+	return "changed", call.Join(w, true)
+}
+
+const rowScheme = "rows"
+
+func rowToken(value string) revert.Token {
+	if value == "" {
+		return revert.Absent
+	}
+	return revert.Token("v:" + value)
+}
+
+func rowOf(resource string) string { return strings.TrimPrefix(resource, "db://main/stock/") }
+
+func (w *work) Prepare(ctx context.Context) error {
+	key, err := json.Marshal(w.call.Config().Key)
+	if err != nil {
+		return err
+	}
+	now := w.remote.table()
+	var changes []revert.Change
+	for _, row := range []string{"1", "2", "3"} {
+		if now[row] == w.will[row] {
+			continue
+		}
+		changes = append(changes, revert.Change{
+			Scheme: rowScheme, Resource: "db://main/stock/" + row, Kind: "update", Pre: rowToken(now[row]), Post: rowToken(w.will[row]), Inverse: key,
+		})
+	}
+	_, err = w.call.Intend(ctx, changes, nil)
+	return err
+}
+
+func (w *work) Finish(context.Context) error {
+	w.remote.change("commit rows", func() {
+		for row, value := range w.will {
+			w.remote.setRow(row, rowToken(value))
+		}
+		w.remote.ops[w.call.Config().Key] = true
+	})
+	return nil
+}
+
+func (w *work) Abort(context.Context) {}
+
+func (r *remote) setRow(row string, to revert.Token) {
+	delete(r.rows, row)
+	if value, there := strings.CutPrefix(string(to), "v:"); there {
+		r.rows[row] = value
+	}
+}
+
+// rowsBack takes changes of rows back.
+type rowsBack struct{ remote *remote }
+
+var _ revert.Atomic = rowsBack{}
+
+func (rowsBack) Name() string { return rowScheme }
+
+func (s rowsBack) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+	return rowToken(s.remote.table()[rowOf(c.Resource)]), nil
+}
+
+func (s rowsBack) Versions(ctx context.Context, changes []revert.Change) (now []revert.Token, err error) {
+	for _, c := range changes {
+		is, err := s.Settle(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		now = append(now, is)
+	}
+	return now, nil
+}
+
+// Took asks for the key that the transaction of the call wrote.
+func (s rowsBack) Took(_ context.Context, changes []revert.Change) (took, known bool, err error) {
+	var key string
+	if err := json.Unmarshal(changes[0].Inverse, &key); err != nil {
+		return false, false, err
+	}
+	s.remote.mu.Lock()
+	defer s.remote.mu.Unlock()
+	return s.remote.ops[key], true, nil
+}
+
+func (s rowsBack) Plan(ctx context.Context, changes []revert.Change, _ revert.Keeper) (steps []revert.Step, _ []revert.Blob, err error) {
+	now, err := s.Versions(ctx, changes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, c := range slices.Backward(changes) {
+		step := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Change: revert.Change{
+			Scheme: rowScheme, Resource: c.Resource, Kind: "update", Pre: now[i], Post: c.Pre, Inverse: json.RawMessage(`""`),
+		}}
+		switch {
+		case now[i].Same(c.Pre):
+			step.Plan = revert.Already
+		case now[i].Same(c.Post):
+			step.Plan = revert.Restored
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil, nil
+}
+
+func (s rowsBack) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+	return s.ApplyAll(ctx, []revert.Step{step}, keep)[0]
+}
+
+// ApplyAll changes all rows in one step, each only if it is as planned.
+func (s rowsBack) ApplyAll(_ context.Context, steps []revert.Step, _ revert.Keeper) (out []revert.Result) {
+	s.remote.change("put rows back", func() {
+		for _, step := range steps {
+			row := rowOf(step.Change.Resource)
+			res := revert.Result{Resource: step.Change.Resource, Outcome: revert.Conflict, Now: rowToken(s.remote.rows[row])}
+			if res.Now.Same(step.Change.Pre) {
+				s.remote.setRow(row, step.Change.Post)
+				res.Outcome, res.Now = revert.Restored, step.Change.Post
+			}
+			out = append(out, res)
+		}
+	})
+	return out
+}
+
+func rowTool() (tool.Tool, error) {
+	return tool.CreateWith("rows", "Changes, adds and removes rows.", rowNeeds, writeRows, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+}

@@ -1,0 +1,144 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	handle "github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/verify"
+)
+
+var (
+	anyFile  = []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**"), perm.Access(perm.Delete, "file://workspace/**")}
+	rowNeeds = []perm.ResourceAccess{perm.Access(perm.Write, "db://main/stock")}
+)
+
+// tools are what there is for the calls. They find the service through the context, so
+// that one set of them serves all worlds.
+var tools = slices.Concat(files.Tools(), fileTools(), remoteTools())
+
+func made(t tool.Tool, err error) tool.Tool {
+	must(err)
+	return t
+}
+
+// fileTools act through the handle for files in ways that no built-in tool does.
+func fileTools() []tool.Tool {
+	with := func(name string, do func(context.Context, *handle.Files) error) tool.Tool {
+		return made(tool.CreateWith(name, "Changes files.", anyFile, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+			f, err := handle.Open(tc, "workspace")
+			if err != nil {
+				return "", err
+			}
+			return "changed", do(ctx, f)
+		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles)))
+	}
+	return []tool.Tool{
+		with("chmod", func(ctx context.Context, f *handle.Files) error { return f.Chmod(ctx, "a.txt", 0o600) }),
+		with("chmod_dir", func(ctx context.Context, f *handle.Files) error { return f.Chmod(ctx, "dir", 0o700) }),
+		with("symlink", func(ctx context.Context, f *handle.Files) error { return f.Symlink(ctx, "b.txt", "new.txt") }),
+		// Two writes, and an error after the first one if it is not there to be taken back.
+		with("pair", func(ctx context.Context, f *handle.Files) error {
+			if err := f.Write(ctx, "b.txt", []byte("of a pair"), handle.WriteOptions{}); err != nil {
+				return err
+			}
+			return f.Write(ctx, "dir/new.txt", []byte("of a pair"), handle.WriteOptions{})
+		}),
+		with("broken", func(ctx context.Context, f *handle.Files) error {
+			if err := f.Write(ctx, "b.txt", []byte("of a call that fails"), handle.WriteOptions{}); err != nil {
+				return err
+			}
+			return errors.New("and then it fails")
+		}),
+	}
+}
+
+// service is what a tool that acts on the service does.
+type service struct {
+	keyed, failing, lost bool // its key goes with the request; the answer is an error; the request is lost
+}
+
+func (s service) execute(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, error) {
+	r := remoteOf(ctx)
+	r.enter(tag)
+	key := ""
+	if s.keyed {
+		key = tc.Call().Key
+	}
+	if !s.lost {
+		r.post(key, tag)
+	}
+	if s.failing || s.lost {
+		return "", errors.New("the connection broke")
+	}
+	return "sent", nil
+}
+
+// cancels is the Revert of the tools that have one. A key that the service does not
+// know has nothing to be taken back.
+func cancels(ctx context.Context, rc tool.RevertContext) error {
+	var tag string
+	if err := json.Unmarshal(rc.Input, &tag); err != nil {
+		return err
+	}
+	r := remoteOf(ctx)
+	if r.knows(rc.Key) {
+		r.cancel(rc.UndoKey, tag)
+	}
+	return nil
+}
+
+// finds is the Verify of the tools that have one.
+func finds(ctx context.Context, s verify.Subject) verify.Verdict {
+	var tag string
+	if err := json.Unmarshal(s.Input, &tag); err != nil {
+		return verify.Unclear(err.Error())
+	}
+	if done, undone, _ := remoteOf(ctx).of(tag); done > undone {
+		return verify.Applied()
+	}
+	return verify.Absent("the service has no such thing")
+}
+
+func idempotent(s *tool.Spec) { s.Hints.Idempotent = true }
+
+func remoteTools() []tool.Tool {
+	with := func(name string, class revert.EffectClass, s service, opts ...tool.Option) tool.Tool {
+		return made(tool.CreateWith(name, "Asks the service for something.", nil, s.execute, append(opts, tool.Effect(class))...))
+	}
+	found, back := tool.Verified(finds), tool.Undone("1", cancels)
+	return []tool.Tool{
+		made(tool.Create("think", "Does nothing.", func(context.Context, string) (string, error) { return "thought", nil }, tool.Pure())),
+		with("book", revert.Compensable, service{keyed: true}, found, back),
+		with("order", revert.Compensable, service{keyed: true}, back),
+		with("charge", revert.Pivot, service{keyed: true}, found),
+		with("fire", revert.Pivot, service{}),
+		with("book_lost", revert.Compensable, service{keyed: true, lost: true}, found, back),
+		with("book_unheard", revert.Compensable, service{keyed: true, failing: true}, found, back),
+		with("mail", revert.Deferrable, service{}),
+		with("keyed_mail", revert.Deferrable, service{keyed: true}, idempotent),
+		with("seen_mail", revert.Deferrable, service{keyed: true}, found),
+		with("forbidden", revert.Pivot, service{}),
+		made(rowTool()),
+	}
+}
+
+// policy holds what can wait, forbids what is forbidden, and lets everything else
+// through.
+var policy = perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+	effect, why := perm.Allow, "everything"
+	switch {
+	case r.Tool.Name == "forbidden":
+		effect, why = perm.Deny, "never"
+	case r.Call.EffectClass == string(revert.Deferrable):
+		effect, why = perm.Hold, "it can wait"
+	}
+	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: why}}}), nil
+})
