@@ -2,8 +2,12 @@ package crash_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,28 +15,29 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// explorer runs plans and goes on from every state that a crash can leave. It is safe
-// for concurrent use.
+// explorer runs plans and goes on from states that a crash can leave. It is safe for
+// concurrent use.
 type explorer struct {
 	depth int                              // crashes, one after the other
+	share func(by trail) uint64            // one state of so many is gone on from after so many crashes; nil: every one
 	log   func(format string, args ...any) // unless nil, is told the way
+	wrong func(format string, args ...any) // is told the first states that are wrong
+	hops  []hop                            // unless empty, the only ways that are gone
 
 	mu       sync.Mutex // never held across a wait
 	states   map[digest]bool
-	judged   map[judgement]bool
+	judged   map[digest]bool
 	kinds    map[string]int // states by the kind of the last crash
+	crashes  map[int]int    // states by how many crashes led to them
 	runs     int
-	problems []string
+	problems int
 }
 
-// judgement is a state, and what its client knew.
-type judgement struct {
-	state digest
-	told  string
-}
+// shown is how many states that are wrong are shown.
+const shown = 8
 
-func newExplorer(depth int) *explorer {
-	return &explorer{depth: depth, states: map[digest]bool{}, judged: map[judgement]bool{}, kinds: map[string]int{}}
+func newExplorer(wrong func(string, ...any)) *explorer {
+	return &explorer{wrong: wrong, states: map[digest]bool{}, judged: map[digest]bool{}, kinds: map[string]int{}, crashes: map[int]int{}}
 }
 
 // moment is a state of the world in a running process.
@@ -48,25 +53,48 @@ type trail []string
 func (x *explorer) problem(p plan, by trail, f findings) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.problems = append(x.problems, fmt.Sprintf("go test ./internal/crash -run TestCrashMatrix -matrix '%s/%s'\n\t%s", p, strings.Join(by, "/"), strings.Join(f, "\n\t")))
+	if x.problems++; x.problems <= shown {
+		x.wrong("go test ./internal/crash -run TestCrashMatrix -matrix '%s/%s'\n\t%s", p, strings.Join(by, "/"), strings.Join(f, "\n\t"))
+	}
 }
 
-// fresh counts a state, and reports whether nothing was known of it yet.
-func (x *explorer) fresh(w *world, t told, c cut) bool {
+// fresh counts a state, and reports whether nothing was known of it yet: of itself with
+// what its client knows.
+func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
 	d := w.digest()
+	sum := sha256.New()
+	_, _ = sum.Write(d[:])
+	_, _ = io.WriteString(sum, t.key())
+	var j digest
+	copy(j[:], sum.Sum(nil))
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.judged[j] {
+		return j, false
+	}
+	x.judged[j] = true
 	if !x.states[d] {
 		x.states[d] = true
 		x.kinds[c.kind()]++
+		x.crashes[crashes]++
 	}
-	j := judgement{d, t.key()}
-	if x.judged[j] {
-		return false
-	}
-	x.judged[j] = true
 	x.runs++
-	return true
+	return j, true
+}
+
+// chosen reports whether a state is among those that are gone on from. It follows from
+// the way there alone.
+func (x *explorer) chosen(p plan, by trail) bool {
+	if x.share == nil {
+		return true
+	}
+	of := x.share(by)
+	if of <= 1 {
+		return true
+	}
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, seed, p, by)
+	return h.Sum64()%of == 0
 }
 
 // run explores a plan; steps, unless nil, are the only way that is followed.
@@ -88,8 +116,12 @@ func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 			continue
 		}
 		for _, c := range cutsOf(m.w) {
+			if len(by) < len(x.hops) && !x.hops[len(by)].is(m, c) {
+				continue
+			}
 			step := fmt.Sprint(n, "-", c)
-			if len(steps) > 0 && steps[0] != step {
+			way := append(by[:len(by):len(by)], step)
+			if len(steps) > 0 && steps[0] != step || len(steps) == 0 && !x.chosen(p, way) {
 				continue
 			}
 			if len(steps) > 0 && x.log != nil {
@@ -97,17 +129,21 @@ func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 			}
 			w := m.w.clone()
 			c.happen(w)
-			if !x.fresh(w, m.told, c) && len(steps) == 0 {
+			j, fresh := x.fresh(w, m.told, c, len(way))
+			if !fresh && len(steps) == 0 {
 				continue
 			}
-			x.recover(p, w, m.told, append(by[:len(by):len(by)], step), steps[min(1, len(steps)):])
+			if of := j[0] % 8; of < 2 {
+				x.intrude(p, w.clone(), m.told, way, of == 0)
+			}
+			x.recover(p, w, m.told, way, steps[min(1, len(steps)):], j[1]%8 == 0)
 		}
 	}
 }
 
 // recover starts a process in what a crash left, which puts it in order, and then takes
 // everything back; it may go down itself.
-func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string) {
+func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string, thorough bool) {
 	var moments []moment
 	note := func(what string, t told) {
 		if len(by) < x.depth {
@@ -120,7 +156,7 @@ func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string) {
 		return
 	}
 	w.watch(func(what string) { note(what, t) })
-	f := p.restore(ctx, w, rt, &t, note)
+	f := p.restore(ctx, w, rt, &t, note, thorough)
 	w.watch(nil)
 	if err := rt.Close(); err != nil {
 		f.add("close: %v", err)
@@ -128,12 +164,11 @@ func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string) {
 	if len(f) > 0 {
 		x.problem(p, by, f)
 	}
-	if len(by) > 0 && len(steps) == 0 && x.log != nil {
+	if x.log != nil && len(steps) == 0 {
 		x.show(moments, "the end")
+		return
 	}
-	if steps == nil || len(steps) > 0 || x.log == nil {
-		x.crash(p, moments, by, steps)
-	}
+	x.crash(p, moments, by, steps)
 }
 
 // show tells what a process did up to some moment.
@@ -151,34 +186,79 @@ func (x *explorer) show(moments []moment, then string) {
 }
 
 // restore is what a process does that comes after a crash, and what is looked at.
-func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told)) (f findings) {
-	f = p.announced(ctx, w, rt, *t)
+func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told), thorough bool) (f findings) {
+	f = p.announced(ctx, w, rt)
 	if _, err := rt.Recover(ctx); err != nil {
 		f.add("recover: %v", err)
 		return f
 	}
 	note("recovered", *t)
-	f = append(f, p.judge(ctx, w, rt, *t)...)
-	if again, err := rt.Recover(ctx); err != nil || len(again.Settled) > 0 {
-		f.add("recovering again settles %v: %v", again.Settled, err)
+	s := p.judge(ctx, w, rt, *t)
+	f = append(f, s.findings...)
+	if thorough {
+		again, err := rt.Recover(ctx)
+		if err != nil || len(again.Settled) > 0 {
+			f.add("recovering again settles %v: %v", again.Settled, err)
+		}
 	}
-	if len(f) > 0 || t.txn == "" {
+	if s.txn == nil || len(f) > 0 {
 		return f
 	}
+	head, err := rt.Journal().Head(ctx)
+	if err != nil {
+		f.add("head: %v", err)
+	}
+	if p.holds() && s.txn.End == "" && s.txn.Committing && !s.txn.Aborting {
+		f = append(f, p.goOn(ctx, w, rt, t)...)
+		note("went on", *t)
+	}
+	f = append(f, p.takeBack(ctx, w, rt, t, note)...)
+	if thorough {
+		_, err := revert.Fsck(ctx, rt.Journal(), revert.FsckOptions{Kept: head, Found: func(p revert.Problem) { f.add("fsck: %+v", p) }})
+		if err != nil {
+			f.add("fsck: %v", err)
+		}
+	}
+	return f
+}
+
+// takeBack takes everything back, and looks.
+func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told)) (f findings) {
 	last := t.stage
 	t.stage = undoing
 	rep, err := rt.Revert(ctx, t.txn)
-	switch {
-	case errors.Is(err, revert.ErrNotFound):
-		return nil
-	case err != nil && !errors.Is(err, agent.ErrPartial):
+	if err != nil && !errors.Is(err, agent.ErrPartial) {
 		f.add("revert: %v", err)
 		return f
 	}
 	t.reported(rep, last, undone)
 	note("told", *t)
-	f = append(f, p.judge(ctx, w, rt, *t)...)
-	s := p.look(ctx, w, rt, *t)
+	s := p.judge(ctx, w, rt, *t)
 	s.left(rep)
-	return append(f, s.findings...)
+	return s.findings
+}
+
+// goOn commits what had begun to commit, as often as it takes where a call stands in the
+// way.
+func (p plan) goOn(ctx context.Context, w *world, rt *agent.Runtime, t *told) (f findings) {
+	t.stage = committing
+	tx, err := rt.Open(ctx, t.txn)
+	if err != nil {
+		f.add("open: %v", err)
+		return f
+	}
+	for range len(p.calls) + 1 {
+		if err = tx.Commit(ctx); err == nil {
+			t.stage = committed
+			break
+		}
+	}
+	if err != nil {
+		f.add("commit: %v", err)
+	}
+	return append(f, p.judge(ctx, w, rt, *t).findings...)
+}
+
+func (p plan) holds() bool {
+	return slices.ContainsFunc(p.calls, func(k kind) bool { return k.waits })
 }

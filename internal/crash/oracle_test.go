@@ -50,6 +50,7 @@ type situation struct {
 	told  told
 	txn   *revert.Txn    // nil: the journal knows of none
 	calls []*revert.Call // those of the plan, nil where the journal does not know them
+	idle  []bool         // those that were done and had nothing to do
 	findings
 }
 
@@ -82,15 +83,29 @@ func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *si
 			s.calls[numbered[c.Held.Sequence-1]] = c
 		}
 	}
+	s.idle = s.without()
 	return s
+}
+
+// without finds the calls that were done when all was already as they wanted it: none
+// of them is taken back.
+func (s *situation) without() []bool {
+	idle, files := make([]bool, len(s.calls)), treeOf(before)
+	for i, c := range s.calls {
+		if c != nil && c.Phase == revert.PhaseDone && s.plan.calls[i].do != nil {
+			was := maps.Clone(files)
+			idle[i] = s.plan.calls[i].do(files) && maps.Equal(was, files)
+		}
+	}
+	return idle
 }
 
 // judge holds the world against what the journal says and against what the client was
 // told, once nothing is in flight any more.
-func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) findings {
+func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
 	s := p.look(ctx, w, rt, t)
 	if len(s.findings) > 0 {
-		return s.findings
+		return s
 	}
 	s.ends()
 	unknown := 0
@@ -108,7 +123,7 @@ func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) fi
 		s.add("%d calls are unknown, and one was in flight", unknown)
 	}
 	s.inHandles()
-	return s.findings
+	return s
 }
 
 // ends compares what the client was told of the end with what the journal says.
@@ -213,7 +228,7 @@ func (s *situation) inHandles() {
 	files, rows, some := treeOf(before), maps.Clone(rowsBefore), false
 	for i, c := range s.calls {
 		k := s.plan.calls[i]
-		if c == nil || !k.inHandles() {
+		if c == nil || !k.inHandles() || s.idle[i] {
 			continue
 		}
 		switch {
@@ -247,7 +262,8 @@ func (s *situation) left(rep revert.Report) {
 			continue
 		}
 		done, undone, _ := s.w.remote.of(tagOf(i))
-		if done > undone || c.Phase == revert.PhaseUnknown || s.plan.calls[i].inHandles() && c.Phase == revert.PhaseDone && !c.Undone() {
+		handled := s.plan.calls[i].inHandles() && !s.idle[i] && c.Phase == revert.PhaseDone && !c.Undone()
+		if done > undone || c.Phase == revert.PhaseUnknown || handled {
 			want[c.Ref.Call] = true
 		}
 	}
@@ -263,7 +279,7 @@ func (s *situation) left(rep revert.Report) {
 }
 
 // announced requires that what a crash left of effects is on the journal it left.
-func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime, t told) (f findings) {
+func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime) (f findings) {
 	var records strings.Builder
 	for e, err := range rt.Journal().Entries(ctx, revert.Query{}) {
 		if err != nil {
@@ -295,7 +311,6 @@ func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime, t told
 	if !maps.Equal(w.remote.table(), rowsBefore) && !strings.Contains(said, rowScheme) {
 		f.add("rows were changed, and no record announces it")
 	}
-	_ = t
 	return f
 }
 
