@@ -25,7 +25,9 @@ import (
 // TestMain makes the command available to scripts as remit, a process of its
 // own: with a clock and ids from a seed, tools that misbehave, and a way to die.
 func TestMain(m *testing.M) {
-	testscript.Main(withServer{m}, map[string]func(){"remit": remitForTests, "sqlite": sqliteForTests})
+	testscript.Main(withServer{m}, map[string]func(){
+		"remit": remitForTests, "sqlite": sqliteForTests, "depot": depotForTests, "expand": expandForTests,
+	})
 }
 
 // withServer stops the database server that tests may have started.
@@ -53,6 +55,7 @@ func TestScripts(t *testing.T) {
 			state := e.WorkDir + ".state" // beside the workspace, never inside
 			e.Setenv("XDG_STATE_HOME", state)
 			e.Defer(func() { _ = os.RemoveAll(state) })
+			startDepot(e)
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
