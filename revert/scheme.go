@@ -16,6 +16,12 @@ import (
 //	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
 //
 // which does them in their order, each by the rules of Apply, with one result for each.
+//
+// One that cannot always keep what a step displaces also has
+//
+//	Keeps(s Step) bool
+//
+// A step that it does not keep is never forced: what somebody else left would be lost.
 type Scheme interface {
 	// Name is the value of Change.Scheme that belongs to this scheme.
 	Name() string

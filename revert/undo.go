@@ -266,10 +266,15 @@ func force(ctx context.Context, s Scheme, changes []Change, steps []Step, blobs 
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(again) == 1 && again[0].Plan == Restored {
-			again[0].Forced = true
-			steps[i], blobs = again[0], append(blobs, kept...)
+		if len(again) != 1 || again[0].Plan != Restored {
+			continue
 		}
+		if k, ok := s.(interface{ Keeps(s Step) bool }); ok && !k.Keeps(again[0]) {
+			steps[i].Why += "; it is not overwritten, since what is there could not be brought back"
+			continue
+		}
+		again[0].Forced = true
+		steps[i], blobs = again[0], append(blobs, kept...)
 	}
 	return steps, blobs, nil
 }

@@ -48,6 +48,18 @@ func (a *app) databaseOptions(p *place) ([]agent.Option, error) {
 	return []agent.Option{agent.Driver(d)}, nil
 }
 
+// databasesAgain are the flags with which another command reaches the same databases.
+// A location that may hold a password is not repeated.
+func (p *place) databasesAgain() (flags []string) {
+	for _, d := range p.databases {
+		if name, at, _ := strings.Cut(d, "="); !strings.HasPrefix(at, "sqlite:") {
+			d = name + "=LOCATION"
+		}
+		flags = append(flags, "--database", d)
+	}
+	return flags
+}
+
 // keepJournal refuses the journal as a database: calls could change their own record.
 func (p *place) keepJournal(name, at string) error {
 	path, ok := strings.CutPrefix(at, "sqlite:")

@@ -41,7 +41,7 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 					newJSON(a.out).write(answered{args[0], said, who, why, grant})
 					return nil
 				}
-				_, _ = fmt.Fprintf(a.out, "%s by %s; it ends by %s, with the --policy that the run had\n", said, printable(who), p.hint("resume", args[0]))
+				_, _ = fmt.Fprintf(a.out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, printable(who), p.hint("resume", args[0]))
 				if grant != "" {
 					_, _ = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, p.hint("grants", "revoke", grant))
 				}

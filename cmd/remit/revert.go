@@ -256,7 +256,9 @@ func (p paint) report(w io.Writer, rep revert.Report, way way) {
 
 // ways says what can be done about what is in the way.
 func (p paint) ways(w io.Writer, rep revert.Report, again string) {
-	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool { return i.Outcome == revert.Conflict })
+	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool {
+		return i.Outcome == revert.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
+	})
 	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool { return strings.HasSuffix(i.Why, "with cascade") })
 	switch {
 	case later:

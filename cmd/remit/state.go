@@ -256,6 +256,9 @@ func (p *place) hint(args ...string) string {
 	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "resume", "recover"}, args[0]) { // which reach what the run reached
 		given = slices.Concat(given, p.services.again())
 	}
+	if len(args) > 0 && args[0] == "resume" { // others find databases on the journal
+		given = slices.Concat(given, p.databasesAgain())
+	}
 	for _, w := range given {
 		words = append(words, quoted(w))
 	}

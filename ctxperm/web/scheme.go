@@ -222,6 +222,9 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 	return steps, nil, nil
 }
 
+// Keeps says that nothing is kept of what an undo displaces at the service.
+func (scheme) Keeps(revert.Step) bool { return false }
+
 func noWay(c revert.Change, inv inverse) (revert.UndoOutcome, string) {
 	if !c.Post.Known() {
 		return revert.UndoUnknown, "nobody knows whether the " + inv.Method + " had an effect, and it has no way back; look at the service"

@@ -324,6 +324,11 @@ func TestChangedByOthers(t *testing.T) {
 				rep, err := rt.Revert(t.Context(), tx.ID())
 				require.ErrorIs(t, err, agent.ErrPartial)
 				require.Equal(t, revert.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
+				// What nobody could bring back is overwritten for nobody.
+				rep, err = rt.Undo(t.Context(), tx.ID(), revert.Undoing{Force: "kim"})
+				require.ErrorIs(t, err, agent.ErrPartial)
+				require.Equal(t, revert.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
+				require.Contains(t, rep.NotUndone()[0].Why, "it is not overwritten")
 				left := s.state()
 				if !slices.Contains([]string{test.left}, left) {
 					require.JSONEq(t, test.left, left)
