@@ -84,7 +84,7 @@ func (s scheme) settleAll(ctx context.Context, changes []revert.Change) map[stri
 			err = d.owe(ctx, w)
 		}
 		if err != nil {
-			failed[c.Resource] = err
+			failed[c.Resource] = fmt.Errorf("settle %s: %w", c.Resource, err)
 		}
 	}
 	unpaid := d.pay(ctx, site{host: s.host})

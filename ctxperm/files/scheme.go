@@ -65,25 +65,33 @@ func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
 // concluded from the version is going to be durable. A version that cannot be known, since its root is not open
 // here or its path leads elsewhere by now, is empty; Plan says why.
 func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
-	w, err := s.settle(ctx, c)
-	if w == nil || err != nil {
-		return "", err
-	}
-	if err := w.harden(ctx); err != nil {
-		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
-	}
-	now, err := w.look(ctx, w.target, hashing)
-	if unreadable(err) {
+	now, err := s.settled(ctx, c)
+	if elsewhere(err) { // somebody replaced its folder by a link meanwhile
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("settle %s: %w", c.Resource, err)
 	}
-	return now.Token(), nil
+	return now, nil
 }
 
-// settle is Settle without making anything durable, and without the version. It returns nothing where there is no way
-// to the file: Plan reports it for this resource, and others must go on.
+func (s scheme) settled(ctx context.Context, c revert.Change) (revert.Token, error) {
+	w, err := s.settle(ctx, c)
+	if w == nil || err != nil {
+		return "", err
+	}
+	if err := w.harden(ctx); err != nil {
+		return "", err
+	}
+	now, err := w.look(ctx, w.target, hashing)
+	if unreadable(err) {
+		return "", nil
+	}
+	return now.Token(), err
+}
+
+// settle is Settle without making anything durable, and without the version. It returns
+// nothing where there is no way to the file: Plan reports it for this resource, and others must go on.
 func (s scheme) settle(ctx context.Context, c revert.Change) (*swap, error) {
 	w, _, err := s.swap(c)
 	if err != nil {
@@ -97,7 +105,7 @@ func (s scheme) settle(ctx context.Context, c revert.Change) (*swap, error) {
 		return nil, err
 	}
 	if err := w.settle(ctx); err != nil {
-		return nil, fmt.Errorf("settle %s: %w", c.Resource, err)
+		return nil, err
 	}
 	return w, nil
 }
