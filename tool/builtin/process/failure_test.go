@@ -1,0 +1,249 @@
+package process_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/process"
+)
+
+// TestNothingRuns: where a run cannot begin it is said why, nothing happens in the
+// workspace, and nothing is left beside it.
+func TestNothingRuns(t *testing.T) {
+	driver := func(c handle.Config) agent.Option {
+		d, err := handle.New(c)
+		require.NoError(t, err)
+		return agent.Driver(d)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	masked := func(mask string) agent.Option {
+		return deciding(func(perm.Request) perm.Decision { return allowed(perm.Details{Masks: []string{mask}}) })
+	}
+	for _, tt := range []struct {
+		name, why string
+		status    tool.Status
+		opts      []agent.Option
+		spoil     func(w world)
+	}{
+		{"a shim that is none", "does the binary call sandbox.Main?", tool.StatusFailed, []agent.Option{driver(handle.Config{Shim: "/bin/true"})}, nil},
+		{"a shim that is not there", "there is no sandbox here", tool.StatusDenied, []agent.Option{driver(handle.Config{Shim: "/none/such"})}, nil},
+		{"no scratch folder", "the scratch folder " + file, tool.StatusFailed, []agent.Option{driver(handle.Config{Scratch: file})}, nil},
+		{"no scratch folder for a copy", "the scratch folder " + file, tool.StatusFailed, []agent.Option{driver(handle.Config{Scratch: file, Copies: true})}, nil},
+		{"no path", "is not in PATH", tool.StatusFailed, []agent.Option{driver(handle.Config{Path: "/none"})}, nil},
+		{"a mask that is none", `nonsense`, tool.StatusDenied, []agent.Option{masked("nonsense")}, nil},
+		{"the workspace is gone", "workspace", tool.StatusFailed, nil, func(w world) { require.NoError(t, os.RemoveAll(w.dir)) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			newWorld(t) // or there is no sandbox at all
+			w := makeWorld(t, append([]agent.Option{allowAll()}, tt.opts...)...)
+			fill(t, w.dir)
+			before := listing(t, w.dir, true)
+			if tt.spoil != nil {
+				tt.spoil(w)
+			}
+			_, o, err := w.invoke(t, "echo x > a")
+			require.Error(t, err)
+			require.Equal(t, tt.status, o.Status, o.Error)
+			require.Contains(t, o.Error.Why, tt.why)
+			if tt.spoil != nil {
+				require.NoDirExists(t, w.dir)
+				return
+			}
+			equal(t, before, listing(t, w.dir, true), "nothing happened")
+		})
+	}
+}
+
+// runner is a tool that runs scripts as it is told.
+func runner(t *testing.T, do func(ctx context.Context, tc ctxperm.ToolContext, script string) (tool.Result, error), needs ...perm.ResourceAccess) tool.Tool {
+	t.Helper()
+	if needs == nil {
+		for _, a := range []perm.Action{perm.Read, perm.Write, perm.Delete} {
+			needs = append(needs, perm.Access(a, "file://*/**"))
+		}
+	}
+	made, err := tool.FromSpec(tool.Spec{
+		Name: "runner", Description: "Runs a script.", Needs: append(needs, perm.Access(perm.Execute, "exec://sh")),
+		EffectClass: "reversible", Destination: tool.NoDestination, Confinement: tool.Handles,
+		Execute: func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+			return do(ctx, tc, text(in))
+		},
+	})
+	require.NoError(t, err)
+	return made
+}
+
+func sh(script string) handle.Cmd { return handle.Cmd{Argv: []string{"sh", "-c", script}} }
+
+// TestToolThatIgnoresAnError: what a program wrote that was killed is not applied, whatever
+// its tool makes of that.
+func TestToolThatIgnoresAnError(t *testing.T) {
+	for _, way := range ways(t) {
+		var got error
+		round := 0
+		w := newWorld(t, allowAll(), agent.Driver(way.driver), agent.Tools(runner(t, func(ctx context.Context, tc ctxperm.ToolContext, script string) (tool.Result, error) {
+			cmd := sh(script)
+			cmd.Timeout = []time.Duration{1, time.Millisecond, 100 * time.Millisecond}[round]
+			_, got = handle.Run(ctx, tc, cmd)
+			return tool.Result{Text: "fine"}, nil
+		})))
+		fill(t, w.dir)
+		before := listing(t, w.dir, true)
+		tx, err := w.s.Begin(t.Context())
+		require.NoError(t, err)
+		for ; round < 3; round++ {
+			o, err := tx.Invoke(t.Context(), "runner", "echo x > a; while :; do :; done")
+			require.NoError(t, err)
+			require.ErrorIs(t, got, handle.ErrTimeout)
+			require.Equal(t, tool.StatusDone, o.Status)
+			require.Empty(t, o.Changes)
+			equal(t, before, listing(t, w.dir, true), "nothing happened")
+		}
+		require.NoError(t, tx.Commit(t.Context()))
+	}
+}
+
+// TestProgramMeetsItsEnd: a program whose caller gives up, or whose sandbox dies under it,
+// has had no effect, and what it left beside the workspace is cleared away.
+func TestProgramMeetsItsEnd(t *testing.T) {
+	enough := errors.New("enough")
+	for name, end := range map[string]func(cancel context.CancelCauseFunc){
+		"cancelled":             func(cancel context.CancelCauseFunc) { cancel(enough) },
+		"its sandbox is killed": func(context.CancelCauseFunc) { killChildren(t) },
+	} {
+		for _, copies := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, copies), func(t *testing.T) {
+				scratch := filepath.Join(t.TempDir(), "scratch")
+				d, err := handle.New(handle.Config{Scratch: scratch, Copies: copies})
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				var once sync.Once
+				own, err := process.Program(tool.Spec{Name: "own", Description: "Runs a script."}, func(in json.RawMessage) (handle.Cmd, error) {
+					cmd := sh(text(in))
+					cmd.Output = func(handle.Stream, []byte) { once.Do(func() { end(cancel) }) }
+					return cmd, nil
+				})
+				require.NoError(t, err)
+				w := newWorld(t, allowAll(), agent.Driver(d), agent.Tools(own))
+				fill(t, w.dir)
+				before := listing(t, w.dir, true)
+				tx, err := w.s.Begin(t.Context())
+				require.NoError(t, err)
+				o, err := tx.Invoke(ctx, "own", "echo x > a; rm b; echo ready; while :; do :; done")
+				require.Error(t, err)
+				require.Contains(t, []tool.Status{tool.StatusFailed, tool.StatusCancelled}, o.Status)
+				equal(t, before, listing(t, w.dir, true), "nothing happened")
+				require.NoError(t, d.Close())
+				left, err := filepath.Glob(scratch + "/remit-run-*")
+				require.NoError(t, err)
+				require.Empty(t, left)
+				_, err = tx.Revert(t.Context())
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+// killChildren kills what this process started and has not waited for.
+func killChildren(t *testing.T) {
+	found, err := filepath.Glob("/proc/self/task/*/children")
+	require.NoError(t, err)
+	killed := 0
+	for _, name := range found {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, pid := range strings.Fields(string(data)) {
+			n, err := strconv.Atoi(pid)
+			require.NoError(t, err)
+			require.NoError(t, syscall.Kill(n, syscall.SIGKILL))
+			killed++
+		}
+	}
+	require.NotZero(t, killed)
+}
+
+// TestNothingToSee: a program is started nowhere but in a folder that its call may read,
+// and without the right to run it not at all.
+func TestNothingToSee(t *testing.T) {
+	var kept ctxperm.ToolContext
+	run := func(ctx context.Context, tc ctxperm.ToolContext, script string) (tool.Result, error) {
+		kept = tc
+		_, err := handle.Run(ctx, tc, sh(script))
+		return tool.Result{}, err
+	}
+	blind := runner(t, run, perm.Access(perm.Read, "file://other/**"))
+	w := newWorld(t, allowAll(), agent.Root("other", t.TempDir()), agent.Tools(blind))
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	o, err := tx.Invoke(t.Context(), "runner", "true")
+	require.ErrorIs(t, err, tool.ErrFailed)
+	require.Contains(t, o.Error.Why, `nothing of root "workspace" may be read by this call`)
+	_, err = handle.Run(t.Context(), kept, sh("true"))
+	require.ErrorIs(t, err, ctxperm.ErrClosed, "the call has ended")
+
+	w = newWorld(t, agent.Tools(runner(t, run)), deciding(func(r perm.Request) perm.Decision {
+		if r.Access.Action == perm.Execute && r.Access.Resource.Program == "sh" {
+			return refusedFor("no shells")
+		}
+		return allowed(perm.Details{})
+	}))
+	tx, err = w.s.Begin(t.Context())
+	require.NoError(t, err)
+	o, err = tx.Invoke(t.Context(), "runner", "true")
+	require.ErrorIs(t, err, tool.ErrDenied)
+	require.Contains(t, o.Error.Why, "no shells")
+}
+
+// TestPipesAndSockets: those that a program leaves are left out, and said so; in the place
+// of a file they are refused with all the rest.
+func TestPipesAndSockets(t *testing.T) {
+	for _, way := range ways(t) {
+		w := newWorld(t, allowAll(), agent.Driver(way.driver))
+		fill(t, w.dir)
+		before := listing(t, w.dir, true)
+		txn, o := w.shell(t, "mkfifo src/p q; echo x > n")
+		var out struct {
+			LeftOut []string `json:"left_out"`
+		}
+		require.NoError(t, json.Unmarshal(o.Output, &out))
+		require.Equal(t, []string{"workspace/q: a socket, a pipe or a device", "workspace/src/p: a socket, a pipe or a device"}, out.LeftOut)
+		require.Len(t, o.Changes, 1)
+		_, err := w.s.Revert(t.Context(), txn)
+		require.NoError(t, err)
+		_, o, err = w.invoke(t, "rm a; mkfifo a; echo x > n")
+		require.ErrorIs(t, err, tool.ErrFailed)
+		require.Contains(t, o.Error.Why, "put a socket, a pipe or a device where a file was")
+		equal(t, before, listing(t, w.dir, true), "nothing happened")
+	}
+}
+
+// TestStrictOrNothing: a policy that demands the sandbox demands all of it.
+func TestStrictOrNothing(t *testing.T) {
+	d, err := handle.New(handle.Config{Require: handle.Partial})
+	require.NoError(t, err)
+	w := newWorld(t, agent.Driver(d), deciding(func(perm.Request) perm.Decision {
+		return allowed(perm.Details{Requires: []perm.Reason{{Text: "sandbox"}}})
+	}))
+	_, o := w.shell(t, "true")
+	require.Contains(t, string(o.Output), `"sandbox":"strict"`)
+}
