@@ -106,6 +106,8 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 		return noProof
 	case s.Confinement == Sandbox && i.tool.Class() != revert.Reversible && i.tool.Class() != revert.Pure:
 		return noProof // it reached further than what is taken back
+	case s.Confinement == Handles && i.class != revert.Pure && i.connects():
+		return noProof // and so may a program that it ran
 	case s.Confinement != Trusted:
 		if len(i.live.Changes()) == 0 {
 			return provenByTool

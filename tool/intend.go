@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -24,7 +25,7 @@ type intended struct {
 // change, since nothing can happen before that.
 func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 	started, err := l.startedRecord(p)
-	if err == nil && (barrierBeforeExecute(p.tool) || p.released != nil) {
+	if err == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
 		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
@@ -57,6 +58,15 @@ func barrierBeforeExecute(t Tool) bool {
 	default:
 		return t.t.spec.Confinement != Handles
 	}
+}
+
+// connects reports whether the call may run a program with the network. What the
+// program sends is announced by nobody.
+func (p permitted) connects() bool {
+	return slices.ContainsFunc(p.bound.Accesses(), func(a perm.ResourceAccess) bool {
+		pattern, err := a.Pattern()
+		return a.Action == perm.Connect && (err != nil || pattern.Kind() == perm.KindExec || pattern.Kind() == perm.KindFile)
+	})
 }
 
 func (l *Line) startedRecord(p permitted) (*revert.Started, error) {

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -264,4 +265,37 @@ func TestWaitUnderAnotherPolicy(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
 	require.Contains(t, out.Error.Why, "the policy or the input has changed since")
 	require.NoFileExists(t, filepath.Join(w.dir, "new"))
+}
+
+// TestWaitWithNetwork: what a program did over the network is real, whatever becomes of
+// its changes. It is on the journal before, and the call cannot wait and do it again.
+func TestWaitWithNetwork(t *testing.T) {
+	needs := []perm.ResourceAccess{
+		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
+		perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
+	}
+	var w world
+	for _, how := range []tool.Confinement{tool.Handles, tool.Trusted} {
+		sends, err := tool.CreateWith("sends", "Runs a program that may send something.", needs, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+			_, c, err := revert.LoadCall(ctx, w.rt.Journal(), tc.Call().ID)
+			if err != nil || c.Started == nil {
+				return "", errors.New("the journal does not know yet")
+			}
+			_, err = handle.Run(ctx, tc, handle.Cmd{Argv: []string{"sh", "-c", "echo sent > new"}, Root: "workspace", Network: true})
+			return "", err
+		}, tool.Effect(revert.Pivot), tool.Confined(how))
+		require.NoError(t, err)
+		w = newWorld(t, agent.Wait(), agent.Tools(sends), deciding(func(r perm.Request) perm.Decision {
+			if r.Purpose == perm.PurposeApply {
+				return asking(r)
+			}
+			return allowed(perm.Details{})
+		}))
+		tx, err := w.s.Begin(t.Context())
+		require.NoError(t, err)
+		out, err := tx.Invoke(t.Context(), "sends", "")
+		require.ErrorIs(t, err, tool.ErrUnknown, "%s: %s", how, out.Text)
+		require.Contains(t, out.Error.Why, "cannot wait")
+		require.NoFileExists(t, filepath.Join(w.dir, "new"))
+	}
 }
