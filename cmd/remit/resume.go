@@ -38,6 +38,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	placeFlags(cmd, &f.place)
 	movedFlag(cmd, &f.place)
 	databaseFlag(cmd, &f.place)
+	sandboxFlag(cmd, &f.place)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -63,7 +64,11 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, append(append(opts, databases...), agent.Policy(engine), agent.Wait())...)
+	programs, err := f.programs(j)
+	if err != nil {
+		return err
+	}
+	rt, err := a.newRuntime(j, append(append(opts, databases...), agent.Driver(programs), agent.Policy(engine), agent.Wait())...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}

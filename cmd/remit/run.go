@@ -31,7 +31,6 @@ type runFlags struct {
 	claimWait              time.Duration
 	session                string // file of its token
 	asGiven                bool
-	sandbox                string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -69,7 +68,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
-	flags.StringVar(&f.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
+	sandboxFlag(cmd, &f.place)
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
@@ -201,9 +200,9 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
-	programs, err := programsOn(journal, process.Level(f.sandbox))
+	programs, err := f.programs(journal)
 	if err != nil {
-		return nil, nil, errors.Join(usage("--sandbox: "+strings.TrimPrefix(err.Error(), "process: ")), journal.Close())
+		return nil, nil, errors.Join(err, journal.Close())
 	}
 	opts := append(slices.Concat(roots, databases, reach), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
 	if f.onAsk == "wait" {
@@ -231,6 +230,19 @@ func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime
 	opts = append(opts, agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
 		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
+}
+
+func sandboxFlag(cmd *cobra.Command, p *place) {
+	cmd.Flags().StringVar(&p.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
+}
+
+// programs runs them at the level that was given.
+func (p *place) programs(j revert.Journal) (*process.Driver, error) {
+	d, err := programsOn(j, process.Level(p.sandbox))
+	if err != nil {
+		return nil, usage("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
+	}
+	return d, nil
 }
 
 // programsOn runs programs whose effects lie beside the journal until they are applied:

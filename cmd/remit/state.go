@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -24,6 +25,7 @@ type place struct {
 	moved            []string // NAME=DIR: where the folders of roots are by now
 	databases        []string // NAME=LOCATION each
 	services         services
+	sandbox          string   // the least level, of commands that run programs
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
 
@@ -256,8 +258,11 @@ func (p *place) hint(args ...string) string {
 	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "resume", "recover"}, args[0]) { // which reach what the run reached
 		given = slices.Concat(given, p.services.again())
 	}
-	if len(args) > 0 && args[0] == "resume" { // others find databases on the journal
+	if len(args) > 0 && args[0] == "resume" { // others find databases on the journal, and run no program
 		given = slices.Concat(given, p.databasesAgain())
+		if p.sandbox != "" && p.sandbox != string(process.Strict) {
+			given = append(given, "--sandbox", p.sandbox)
+		}
 	}
 	for _, w := range given {
 		words = append(words, quoted(w))

@@ -49,5 +49,6 @@ func TestWithoutSandbox(t *testing.T) {
 	}
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "NO PROGRAM RAN")
+	require.Contains(t, string(out), "user.max_user_namespaces allows no more")
 	require.NotContains(t, string(out), "shell_run      reversible  done")
 }

@@ -71,7 +71,7 @@ func Start(ctx context.Context, shim Shim, spec Spec, stdio Stdio) (*Process, er
 	var none namespaceError
 	if errors.As(err, &none) {
 		if spec.Require >= Strict {
-			return nil, fmt.Errorf("%w %s: %w", ErrLevel, spec.Require, none)
+			return nil, fmt.Errorf("%w (%s): %w", ErrLevel, spec.Require, none)
 		}
 		return start(ctx, path, spec, stdio, none.Error())
 	}
@@ -141,7 +141,7 @@ func (p *Process) heard(spec Spec, m shim.Message) error {
 		}
 		return nil
 	case shim.TooLow:
-		return fmt.Errorf("%w %s: %s", ErrLevel, spec.Require, m.Why)
+		return fmt.Errorf("%w (%s): %s", ErrLevel, spec.Require, m.Why)
 	case shim.NoNamespaces:
 		return namespaceError{errors.New("namespaces: " + m.Why)}
 	case shim.NoOverlay:
@@ -256,7 +256,7 @@ func spawn(path string, spec Spec, stdio Stdio, alone bool) (*Process, error) {
 	}
 	_ = mine.Close()
 	if alone && isRefused(err) {
-		return nil, namespaceError{fmt.Errorf("namespaces: %w", err)}
+		return nil, namespaceError{fmt.Errorf("namespaces: %w", refusal(err))}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrNoSandbox, err)
 }
@@ -270,6 +270,17 @@ func isRefused(err error) bool {
 		}
 	}
 	return false
+}
+
+// refusal says in words what the kernel answers with a number that means many things.
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
+		return fmt.Errorf("user.max_user_namespaces allows no more of them: %w", err)
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("this process may make none: %w", err)
+	}
+	return err
 }
 
 // namespaces are what the shim is born into. Every user and group keeps its id:

@@ -69,7 +69,9 @@ func TestNoShim(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, err := range []error{unix.EPERM, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS} {
 		require.True(t, isRefused(&os.PathError{Op: "fork/exec", Err: err}))
+		require.ErrorIs(t, refusal(err), err)
 	}
+	require.ErrorContains(t, refusal(unix.ENOSPC), "user.max_user_namespaces")
 	for _, err := range []error{unix.ENOENT, unix.EACCES, unix.ENOMEM, unix.EAGAIN} {
 		require.False(t, isRefused(err))
 	}
