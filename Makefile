@@ -19,7 +19,7 @@ ARGS      ?=
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format lint vuln tidy arch cross bench fmt cover clean
+.PHONY: help run build test check format lint vuln tidy arch cross bench prove fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ vuln:
 # A module of its own, so that what remit is measured against stays out of go.mod.
 bench: ## Hold remit against its promises of speed (BENCH=pattern to choose, ARGS=-json)
 	cd bench && CGO_ENABLED=0 $(GO) run . -only '$(BENCH)' $(ARGS)
+
+prove: ## Run what shows that undo survives crashes, at its full size; prints one table (ARGS names parts)
+	$(GO) run ./internal/prove $(ARGS)
 
 fmt: ## Format the code
 	$(GOFUMPT) -w .

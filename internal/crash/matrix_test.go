@@ -76,6 +76,7 @@ func TestCrashMatrix(t *testing.T) {
 			t.Logf("%s: %d transactions; so far %d distinct states, %d of them after one crash, %d after two, %d after three; by the last crash: %v; %d runs",
 				p.name, len(p.plans), len(x.states), x.crashes[1], x.crashes[2], x.crashes[3], x.kinds, x.runs)
 		}
+		t.Logf("proved: crash matrix: %d distinct states, %d violations", len(x.states), x.problems)
 		if os.Getenv("REMIT_PROVE") != "" {
 			require.GreaterOrEqual(t, len(x.states), 1_000_000)
 		}

@@ -59,7 +59,7 @@ func TestSeededBugs(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("proved: seeded bugs: %d, %d not noticed", planted, planted-noticed)
+	t.Logf("proved: seeded bugs: %d planted, %d violations", planted, planted-noticed)
 	require.NotZero(t, planted, "no bug has such a name")
 }
 

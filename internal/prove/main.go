@@ -1,0 +1,67 @@
+// Command prove runs everything that shows that undo survives what can happen to a
+// machine, at its full size, and prints one table: what was tried, how often, and what
+// went wrong. It ends with 1 where anything did, and where a test that it counts on
+// says nothing. "make prove" runs it, from the top of the repository; arguments name
+// the parts to run.
+//
+// A test takes part with a line in its log:
+//
+//	proved: WHAT: COUNT, VIOLATIONS violations
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: prove [PART ...]; the parts, and how long each took when its size was chosen:")
+		for _, p := range parts() {
+			fmt.Fprintf(flag.CommandLine.Output(), "  %-12s %s\n", p.name, p.about)
+		}
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, flag.Args()))
+}
+
+func run(ctx context.Context, names []string) int {
+	chosen := parts()
+	if len(names) > 0 {
+		for _, name := range names {
+			if !slices.ContainsFunc(chosen, func(p part) bool { return p.name == name }) {
+				fmt.Fprintf(os.Stderr, "prove: there is no part %q; remit's proof has these:\n", name)
+				flag.Usage()
+				return 2
+			}
+		}
+		chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(names, p.name) })
+	}
+	var all []result
+	for i, p := range chosen {
+		fmt.Fprintf(os.Stderr, "prove: %d of %d, %s\n", i+1, len(chosen), p.name)
+		began := time.Now()
+		found, err := p.run(ctx)
+		took := time.Since(began)
+		for j := range found {
+			found[j].took = took
+		}
+		all = append(all, found...)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "prove: %s: %v\n", p.name, err)
+			all = append(all, result{what: p.name, failed: true, took: took})
+		}
+	}
+	fmt.Print(table(all))
+	if slices.ContainsFunc(all, func(r result) bool { return r.failed || r.violations != "0" }) {
+		return 1
+	}
+	return 0
+}
