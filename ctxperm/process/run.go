@@ -19,7 +19,9 @@ import (
 // When ctx ends first it is killed, and nothing of what it wrote is applied. An error
 // means that there is no result: the program was refused (ctxperm.ErrDenied,
 // ctxperm.ErrInvalid), could not be started, or was killed. What it wrote is decided
-// and applied after the tool has returned without an error. A call runs one program.
+// and applied after the tool has returned without an error. A call runs one program to
+// its end: one that was refused, could not be started or was killed leaves its place to
+// another, one that ended does not, whatever its exit code.
 func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	cmd, accesses, err := cmd.complete()
 	if err != nil {
@@ -44,14 +46,23 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	h := &handle{driver: d, call: call}
 	if err := call.Join(h, true); err != nil {
 		if errors.Is(err, line.ErrSecondCommit) {
-			err = fmt.Errorf("run: %w: one program, or one database, is all that a call can use", ctxperm.ErrInvalid)
+			err = fmt.Errorf("run: %w: this call has run a program or used a database already, and the effects of two cannot be made final together; run both programs from one script of sh, or make a call for each: their transaction takes them back together", ctxperm.ErrInvalid)
 		}
 		return Result{}, err
 	}
-	if h.view, err = d.see(ctx, call); err != nil {
+	r, err := h.begin(ctx, cmd)
+	if err != nil && call.Part(h) {
+		h.close() // nothing of it will be applied, so another program may take its place
+	}
+	return r, err
+}
+
+// begin works out what the program may see, and runs it.
+func (h *handle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
+	if h.view, err = h.driver.see(ctx, h.call); err != nil {
 		return Result{}, err
 	}
-	spec, err := d.spec(h, cmd)
+	spec, err := h.driver.spec(h, cmd)
 	if err != nil {
 		return Result{}, err
 	}

@@ -26,6 +26,20 @@ func (c *Call) Join(h Handle, commits bool) error {
 	return nil
 }
 
+// Part takes back that a handle joined which commits by itself, and which has had no
+// effect and will have none: another may take its place. It reports whether the handle
+// was still there; else the call has come to its end, and drops it by itself.
+func (c *Call) Part(h Handle) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.Index(c.handles, h)
+	if at < 0 {
+		return false
+	}
+	c.handles, c.commits = slices.Delete(c.handles, at, at+1), false
+	return true
+}
+
 // Prepare prepares every handle: what they decide, ask and record happens now. On
 // an error all are aborted, and nothing of them has happened.
 func (c *Call) Prepare(ctx context.Context) error {

@@ -67,6 +67,26 @@ func TestHandlesAreFinishedTogether(t *testing.T) {
 	}
 }
 
+// TestPart: a handle that came to nothing leaves its place to another, and is neither
+// prepared nor aborted with the call. One that the call has dropped is not there any more.
+func TestPart(t *testing.T) {
+	c := newCall(t, hosttest.New(1))
+	var did []string
+	a, b := &step{"a", "", &did}, &step{"b", "", &did}
+	require.False(t, c.Part(a))
+	require.NoError(t, c.Join(step{"first", "", &did}, false))
+	require.NoError(t, c.Join(a, true))
+	require.True(t, c.Part(a))
+	require.False(t, c.Part(a))
+	require.NoError(t, c.Join(b, true))
+	require.ErrorIs(t, c.Join(a, true), line.ErrSecondCommit)
+	require.NoError(t, c.Prepare(t.Context()))
+	c.Abort(t.Context())
+	require.Equal(t, []string{"first prepare", "b prepare", "b abort", "first abort"}, did)
+	require.False(t, c.Part(b))
+	require.ErrorIs(t, c.Join(a, true), line.ErrSecondCommit, "what was dropped had its turn")
+}
+
 // TestReenter: when a call was closed its handles can still act, its tool cannot,
 // and nobody waits for it twice.
 func TestReenter(t *testing.T) {

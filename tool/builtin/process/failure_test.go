@@ -247,3 +247,58 @@ func TestStrictOrNothing(t *testing.T) {
 	_, o := w.shell(t, "true")
 	require.Contains(t, string(o.Output), `"sandbox":"strict"`)
 }
+
+// TestOneProgramPerCall: a program that came to nothing leaves its place to another, of
+// which everything is applied and of the first nothing. One that ended does not, and its
+// changes stay what they are.
+func TestOneProgramPerCall(t *testing.T) {
+	timed := func(script string) handle.Cmd {
+		cmd := sh(script)
+		cmd.Timeout = 50 * time.Millisecond
+		return cmd
+	}
+	for _, tt := range []struct {
+		name   string
+		first  handle.Cmd
+		ended  bool
+		second handle.Cmd
+	}{
+		{"not there", handle.Cmd{Argv: []string{"no-such-program"}}, false, sh("echo second > a")},
+		{"ran out of time", timed("rm a; echo first > b; while :; do :; done"), false, sh("cat a; echo second > a")},
+		{"failed", sh("echo first > b; exit 1"), true, sh("echo second > a")},
+	} {
+		for _, way := range ways(t) {
+			t.Run(tt.name+way.name, func(t *testing.T) {
+				var again error
+				own := runner(t, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (tool.Result, error) {
+					_, err := handle.Run(ctx, tc, tt.first)
+					require.Equal(t, tt.ended, err == nil)
+					_, again = handle.Run(ctx, tc, tt.second)
+					return tool.Result{}, nil
+				}, perm.Access(perm.Execute, "exec://no-such-program"), perm.Access(perm.Read, "file://*/**"), perm.Access(perm.Write, "file://*/**"), perm.Access(perm.Delete, "file://*/**"))
+				w := newWorld(t, allowAll(), agent.Driver(way.driver), agent.Tools(own))
+				fill(t, w.dir)
+				before := listing(t, w.dir, true)
+				tx, err := w.s.Begin(t.Context())
+				require.NoError(t, err)
+				_, err = tx.Invoke(t.Context(), "runner", "")
+				require.NoError(t, err)
+				a, err := os.ReadFile(w.dir + "/a")
+				require.NoError(t, err)
+				b, err := os.ReadFile(w.dir + "/b")
+				require.NoError(t, err)
+				if tt.ended {
+					require.ErrorIs(t, again, ctxperm.ErrInvalid)
+					require.ErrorContains(t, again, "this call has run a program or used a database already")
+					require.Equal(t, []string{"aaa\n", "first\n"}, []string{string(a), string(b)})
+				} else {
+					require.NoError(t, again)
+					require.Equal(t, []string{"second\n", "b\n"}, []string{string(a), string(b)})
+				}
+				_, err = tx.Revert(t.Context())
+				require.NoError(t, err)
+				equal(t, before, listing(t, w.dir, true), "undo")
+			})
+		}
+	}
+}
