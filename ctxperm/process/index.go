@@ -25,6 +25,7 @@ type index struct {
 
 type listing struct {
 	inode  uint64
+	device uint64
 	mtime  time.Time
 	ctime  time.Time
 	hidden []string
@@ -72,7 +73,7 @@ func (i *index) get(dir string, info disk.Info) (listing, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l, ok := i.dirs[dir]
-	return l, ok && l.inode == info.Inode && l.mtime.Equal(info.Mtime) && l.ctime.Equal(info.Ctime)
+	return l, ok && l.inode == info.Inode && l.device == info.Device && l.mtime.Equal(info.Mtime) && l.ctime.Equal(info.Ctime)
 }
 
 func (i *index) put(dir string, l listing, now time.Time) {
@@ -131,20 +132,33 @@ func (s *search) visible(name string) bool {
 	return err == nil && s.may(r)
 }
 
+// peek describes a directory in one step where that can be: each one of a tree is looked at
+// before every run.
+func (s *search) peek(dir string) (disk.Info, error) {
+	if r, ok := s.root.(interface {
+		Peek(name string) (disk.Info, error)
+	}); ok {
+		return r.Peek(dir)
+	}
+	return s.root.Lstat(dir)
+}
+
 // list reads one directory, or remembers it.
 func (s *search) list(dir string) (listing, error) {
+	if info, err := s.peek(dir); err == nil {
+		if l, ok := s.index.get(dir, info); ok {
+			return l, nil
+		}
+	}
 	info, err := s.root.Lstat(dir)
 	if err != nil {
 		return listing{}, err
-	}
-	if l, ok := s.index.get(dir, info); ok {
-		return l, nil
 	}
 	found, err := s.root.ReadDir(dir)
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{inode: info.Inode, mtime: info.Mtime, ctime: info.Ctime}
+	l := listing{inode: info.Inode, device: info.Device, mtime: info.Mtime, ctime: info.Ctime}
 	for _, e := range found {
 		name := path.Join(dir, e.Name)
 		r, err := perm.FileResource(s.name, name)
@@ -170,6 +184,13 @@ func (s *search) list(dir string) (listing, error) {
 // masked reports whether a name is masked, in its own spelling or in lower case: masks
 // name files such as .env, and .ENV is no less of a secret.
 func (s *search) masked(r perm.Resource) bool {
-	lower, err := perm.FileResource(s.name, strings.ToLower(r.Path()))
-	return slices.ContainsFunc(s.masks, func(m perm.Pattern) bool { return m.Matches(r) || err == nil && m.Matches(lower) })
+	if slices.ContainsFunc(s.masks, func(m perm.Pattern) bool { return m.Matches(r) }) {
+		return true
+	}
+	small := strings.ToLower(r.Path())
+	if small == r.Path() {
+		return false
+	}
+	lower, err := perm.FileResource(s.name, small)
+	return err == nil && slices.ContainsFunc(s.masks, func(m perm.Pattern) bool { return m.Matches(lower) })
 }

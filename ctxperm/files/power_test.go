@@ -1,0 +1,104 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/disk/simdisk"
+	"github.com/remit-dev/remit/revert"
+)
+
+// simulated is a world on a disk that forgets what was not synced, with many files.
+func simulated(t *testing.T) (*world, *simdisk.Disk) {
+	t.Helper()
+	d := simdisk.New()
+	w := &world{t: t, root: d.Root(), journal: revert.Memory()}
+	w.gate = newWorld(t).gate
+	old := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
+	for i := range many {
+		dir := path.Join("crowd", strings.Repeat("in/", i%3))
+		if i < 3 {
+			require.NoError(t, w.root.Mkdir(dir, 0o755))
+		}
+		name := path.Join(dir, fmt.Sprint("f", i))
+		f, err := w.root.Create(name, 0o640)
+		require.NoError(t, err)
+		_, err = io.WriteString(f, fmt.Sprint("content ", i))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.NoError(t, w.root.SetMtime(name, old))
+	}
+	require.NoError(t, w.root.Symlink("f0", "crowd/link"))
+	require.NoError(t, w.root.SyncAll())
+	return w, d
+}
+
+// powerCut takes the power from a disk: of what was not synced some part is there, also in
+// half. The root is opened again afterwards.
+func (w *world) powerCut(d *simdisk.Disk, rng *rand.Rand) {
+	pending := d.Pending()
+	keep, half := make([]bool, len(pending)), -1
+	odds := rng.IntN(4)
+	for i, op := range pending {
+		keep[i] = rng.IntN(4) < odds
+		for _, n := range op.Needs {
+			keep[i] = keep[i] && keep[n] && n != half
+		}
+		if keep[i] && op.Content && half < 0 && rng.IntN(3) == 0 {
+			half = i
+		}
+	}
+	d.Cut(keep, half)
+	w.root = d.Root()
+}
+
+// TestPowerCutsOfWaves: the power goes at some point of a change of many files, or of its
+// undo, or of both. Whatever part of what was not synced is there afterwards, the next
+// process brings all of it back.
+func TestPowerCutsOfWaves(t *testing.T) {
+	t.Parallel()
+	runs := 40
+	if stride() == 1 {
+		runs = 3_000
+	}
+	cuts := 0
+	for name, do := range crowds() {
+		if name == "copy" { // times of what was there matter, not of what was not
+			continue
+		}
+		for seed := range uint64(runs) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			w, d := simulated(t)
+			before := d.Files()
+			crashing := func(odds int, act func(c *crash)) {
+				c := &crash{left: 1 << 30}
+				if rng.IntN(4) > 0 {
+					c.left = 1 + rng.IntN(odds)
+				}
+				act(c)
+				if c.died || rng.IntN(2) == 0 {
+					w.powerCut(d, rng)
+					cuts++
+				}
+			}
+			crashing(4000, func(c *crash) { _ = w.do(c.on(w.host()), do) })
+			for range 2 {
+				crashing(6000, func(c *crash) { _, _ = w.takeBack(context.Background(), c.on(w.host())) })
+			}
+			rep := w.revert()
+			about := fmt.Sprintf("%s, seed %d", name, seed)
+			require.Empty(t, rep.NotUndone(), about)
+			w.powerCut(d, rng) // what is said to be undone is durable
+			require.Equal(t, before, d.Files(), about)
+		}
+	}
+	t.Logf("%d cuts", cuts)
+}
