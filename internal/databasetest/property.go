@@ -41,7 +41,17 @@ func Property(t *testing.T, checks, long int, open func(t T, schema string) *Wor
 	})
 }
 
+// sound gives up on a seed by which the database itself came to hold rows that lead
+// nowhere, as SQLite does where a key's type is not that of what refers to it. Such a
+// row does not go back, since it would lead nowhere again.
+func (w *World) sound(rt *rapid.T) {
+	if !w.Sound() {
+		rt.Skip("the database does not hold to its own foreign keys")
+	}
+}
+
 func (w *World) trip(rt *rapid.T, statement Draw) {
+	w.sound(rt)
 	states, tx := []string{w.Dump()}, w.Begin()
 	var ran []string
 	for range rapid.IntRange(1, 8).Draw(rt, "statements") {
@@ -53,6 +63,7 @@ func (w *World) trip(rt *rapid.T, statement Draw) {
 			require.Equal(rt, states[len(states)-1], w.Dump(), text)
 			continue
 		}
+		w.sound(rt)
 		ran, states = append(ran, out.Call), append(states, w.Dump())
 	}
 	require.NoError(rt, tx.Commit(context.Background()))

@@ -36,6 +36,8 @@ type Foreign interface {
 	Dump() string
 	// Rows are those of one table, in order, a line each with | between values.
 	Rows(table string) string
+	// Sound says that each foreign key leads somewhere.
+	Sound() bool
 }
 
 // World is a database named main, somebody else who uses it, and a runtime.

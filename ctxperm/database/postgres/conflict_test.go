@@ -13,13 +13,7 @@ import (
 
 // TestConflicts: what somebody else changed after the call, before the undo, stays, row
 // by row, and is said.
-func TestConflicts(t *testing.T) {
-	at := newPlace(t)
-	databasetest.Conflicts(t, func(t databasetest.T, schema string) *databasetest.World {
-		at.clear()
-		return at.world(t, schema).World
-	})
-}
+func TestConflicts(t *testing.T) { databasetest.Conflicts(t, anew(newPlace(t))) }
 
 const family = `CREATE TABLE p (id int PRIMARY KEY, u text UNIQUE, g text GENERATED ALWAYS AS (u || '!') STORED);
 	CREATE TABLE k (a int, b text, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE, n int GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (b, a));

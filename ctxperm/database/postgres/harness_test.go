@@ -81,6 +81,9 @@ func (p *place) Try(text string) {
 // Rows are those of one table.
 func (p *place) Rows(table string) string { return p.query("SELECT * FROM " + table + " ORDER BY 1") }
 
+// Sound is always so.
+func (*place) Sound() bool { return true }
+
 func (p *place) query(text string) string {
 	p.t.Helper()
 	r := p.conn.PgConn().ExecParams(context.Background(), text, nil, nil, nil, nil).Read()
@@ -106,4 +109,12 @@ func (p *place) Dump() string {
 	out.WriteString(p.query("SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, ordinal_position"))
 	out.WriteString(p.query("SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2"))
 	return out.String()
+}
+
+// anew clears a place and makes a world there, for tests that each kind of database has.
+func anew(p *place) func(t databasetest.T, schema string) *databasetest.World {
+	return func(t databasetest.T, schema string) *databasetest.World {
+		p.clear()
+		return p.world(t, schema).World
+	}
 }

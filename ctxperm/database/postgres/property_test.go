@@ -86,9 +86,5 @@ func stmt(t *rapid.T) string {
 
 // TestProperty tries some schemas, one after the other in one database.
 func TestProperty(t *testing.T) {
-	at := newPlace(t)
-	databasetest.Property(t, 40, 4_000, func(t databasetest.T, schema string) *databasetest.World {
-		at.clear()
-		return at.world(t, schema).World
-	}, schema, stmt)
+	databasetest.Property(t, 25, 4_000, anew(newPlace(t)), schema, stmt)
 }

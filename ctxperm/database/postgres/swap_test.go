@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/databasetest"
 )
 
 // TestSameRow: triggers that change the rows for which they were called, and others
@@ -29,5 +31,62 @@ func TestSameRow(t *testing.T) {
 		_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 		require.NoError(t, err)
 		require.Equal(t, last, w.Dump())
+	}
+}
+
+// TestOneCall runs several statements in one call.
+func TestOneCall(t *testing.T) { databasetest.OneCall(t, anew(newPlace(t))) }
+
+// TestSwap: whatever depends on the rows, and whatever the columns take.
+func TestSwap(t *testing.T) {
+	const rows = "; INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');"
+	const children = "; INSERT INTO k VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"
+	databasetest.Swap(t, anew(newPlace(t)),
+		"CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE)"+rows,
+		"CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL UNIQUE)"+rows+"CREATE TABLE k (a int, t int REFERENCES t ON DELETE CASCADE)"+children,
+		"CREATE TABLE t (id int PRIMARY KEY, v text UNIQUE, n int GENERATED ALWAYS AS IDENTITY)"+rows+"CREATE TABLE k (a int, t int REFERENCES t)"+children,
+	)
+}
+
+// TestStays: a column that takes no other value keeps its row where it is.
+func TestStays(t *testing.T) {
+	for _, typ := range []string{"e NOT NULL", "varchar(1) NOT NULL"} {
+		w := newWorld(t, `CREATE TYPE e AS ENUM ('a', 'b', 'c'); CREATE TABLE t (id int PRIMARY KEY, v `+typ+` UNIQUE); INSERT INTO t VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
+			CREATE TABLE k (t int REFERENCES t ON DELETE CASCADE); INSERT INTO k VALUES (1), (2);
+			CREATE FUNCTION turn() RETURNS void LANGUAGE sql AS $$ UPDATE t SET v = 'c' WHERE id = 1; UPDATE t SET v = 'a' WHERE id = 2; UPDATE t SET v = 'b' WHERE id = 1 $$`)
+		tx := w.Committed("SELECT turn()")
+		was := w.Rows("t")
+		require.Equal(t, "1|b\n2|a\n", was)
+		rep, err := w.Session.Revert(t.Context(), tx.ID())
+		require.Error(t, err)
+		require.Len(t, rep.NotUndone(), 2)
+		require.Equal(t, was, w.Rows("t"))
+	}
+}
+
+// TestGiven: values that the server gives always go back as well.
+func TestGiven(t *testing.T) {
+	w := newWorld(t, `CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS IDENTITY, v text); INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
+		CREATE FUNCTION anew() RETURNS void LANGUAGE sql AS $$ DELETE FROM t WHERE id = 1; INSERT INTO t (id, v) VALUES (1, 'new') $$`)
+	before := w.Dump()
+	tx := w.Committed("SELECT anew()")
+	after := w.Dump()
+	require.NotEqual(t, before, after)
+	w.Reverted(tx.ID())
+	require.Equal(t, before, w.Dump())
+	w.Redone(tx.ID())
+	require.Equal(t, after, w.Dump())
+}
+
+// TestWhole: what is done to a table as a whole is refused where it is found out.
+func TestWhole(t *testing.T) {
+	w := newWorld(t, users+`CREATE TABLE mine (a int PRIMARY KEY); ALTER TABLE mine OWNER TO agent;
+		CREATE FUNCTION hold() RETURNS int LANGUAGE plpgsql AS 'BEGIN LOCK TABLE users IN SHARE MODE; RETURN 1; END';
+		CREATE FUNCTION share() RETURNS int LANGUAGE plpgsql AS 'BEGIN LOCK TABLE mine IN SHARE ROW EXCLUSIVE MODE; RETURN 1; END'; GRANT ALL ON users TO agent`)
+	before, tx := w.Dump(), w.Begin()
+	for _, text := range []string{"UPDATE users SET age = hold()", "UPDATE users SET age = share()"} {
+		out := w.Execute(tx, text)
+		require.Contains(t, out.Error.Why, "as a whole", text)
+		require.Equal(t, before, w.Dump())
 	}
 }

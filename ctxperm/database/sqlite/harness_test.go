@@ -107,6 +107,9 @@ func (f file) Rows(table string) string {
 	return out.String()
 }
 
+// Sound asks the database.
+func (f file) Sound() bool { return len(f.query("SELECT * FROM pragma_foreign_key_check")) == 0 }
+
 func (f file) query(text string, args ...any) (out [][]any) {
 	f.t.Helper()
 	rows, err := f.db.Query(text, args...)

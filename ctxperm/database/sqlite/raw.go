@@ -108,6 +108,9 @@ func (h handle) set(op int32, on int32) error {
 // triggers and foreign keys as well.
 func (h handle) changes() int64 { return lib.Xsqlite3_total_changes64(h.tls, h.db) }
 
+// computed stands for a value that is not stored; no cell has it.
+type computed struct{}
+
 // values reads the row that a pre-update hook is called about: the old or the new
 // one.
 func values(d *driver.SQLitePreUpdateData, newRow bool) ([]any, error) {
@@ -126,10 +129,14 @@ func values(d *driver.SQLitePreUpdateData, newRow bool) ([]any, error) {
 	defer libc.Xfree(tls, p)
 	out := make([]any, lib.Xsqlite3_preupdate_count(tls, db))
 	for i := range out {
-		if rc := read(tls, db, int32(i), p); rc != lib.SQLITE_OK {
+		switch rc := read(tls, db, int32(i), p); rc {
+		case lib.SQLITE_OK:
+			out[i] = valueAt(tls, libc.AtomicLoadPUintptr(p))
+		case lib.SQLITE_RANGE: // a column that is computed when it is read
+			out[i] = computed{}
+		default:
 			return nil, errors.New("SQLite did not give the row that was changed")
 		}
-		out[i] = valueAt(tls, libc.AtomicLoadPUintptr(p))
 	}
 	return out, nil
 }

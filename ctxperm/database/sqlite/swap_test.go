@@ -4,40 +4,64 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/databasetest"
+	"github.com/remit-dev/remit/tool"
 )
 
-// TestSwap: rows that exchanged values which have to be unique, within one statement,
-// exchange them again, whatever depends on them and whatever the columns take.
-func TestSwap(t *testing.T) {
-	for _, schema := range []string{
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE);",
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT NOT NULL UNIQUE) STRICT; CREATE TABLE k (a, t REFERENCES t ON DELETE CASCADE); INSERT INTO k VALUES (1, 1), (2, 2), (3, 3);",
-		"CREATE TABLE t (id PRIMARY KEY, u BLOB NOT NULL, UNIQUE (u COLLATE NOCASE)) WITHOUT ROWID; CREATE TABLE k (a, t REFERENCES t ON DELETE SET NULL); INSERT INTO k VALUES (1, 1), (2, 2), (3, 3);",
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE); CREATE TABLE k (a, t REFERENCES t); INSERT INTO k VALUES (1, 1), (2, 2), (3, 3);",
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE); CREATE TABLE k (a, t REFERENCES t ON DELETE RESTRICT); INSERT INTO k VALUES (1, 1), (2, 2), (3, 3);",
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT UNIQUE); CREATE TABLE k (a, u REFERENCES t(u) ON UPDATE CASCADE); INSERT INTO k VALUES (1, 'a'), (2, 'b'), (3, 'c');",
-	} {
-		w := newWorld(t, schema)
-		w.Exec(`PRAGMA foreign_keys=0; INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e'); CREATE TABLE turn (a, b, c); CREATE TRIGGER s AFTER INSERT ON turn BEGIN
-			UPDATE t SET u = 'x' WHERE id = 1; UPDATE t SET u = 'a' WHERE id = 2; UPDATE t SET u = 'b' WHERE id = 3; UPDATE t SET u = 'c' WHERE id = 1;
-			UPDATE t SET u = 'x' WHERE id = 4; UPDATE t SET u = 'd' WHERE id = 5; UPDATE t SET u = 'e' WHERE id = 4; END`)
-		before, tx := w.Dump(), w.Begin()
-		w.Done(tx, "INSERT INTO turn VALUES (1, 2, 3)")
-		after := w.Dump()
-		require.NotEqual(t, before, after)
-		require.NoError(t, tx.Commit(t.Context()))
-		rep, err := w.Session.Revert(t.Context(), tx.ID())
-		require.NoError(t, err, "%s: %+v", schema, rep.NotUndone())
-		require.Equal(t, before, w.Dump(), schema)
-		_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
-		require.NoError(t, err)
-		require.Equal(t, after, w.Dump(), schema)
+// TestOneCall runs several statements in one call.
+func TestOneCall(t *testing.T) { databasetest.OneCall(t, open) }
 
-		// Somebody has a value of one ring: those rows stay, and the others go back.
-		w.Exec("UPDATE t SET u = 'mine' WHERE id = 2; INSERT INTO t VALUES (9, 'a')")
-		rep, err = w.Session.Revert(t.Context(), tx.ID())
-		require.Error(t, err)
-		require.Equal(t, [][]any{{int64(4), "d"}, {int64(5), "e"}}, w.file.query("SELECT id, u FROM t WHERE id IN (4, 5) ORDER BY id"), "%s: %+v", schema, rep.NotUndone())
-		require.Equal(t, [][]any{{int64(1), "c"}, {int64(2), "mine"}, {int64(3), "b"}, {int64(9), "a"}}, w.file.query("SELECT id, u FROM t WHERE id NOT IN (4, 5) ORDER BY id"), schema)
-	}
+// TestSwap: whatever depends on the rows, and whatever the columns take.
+func TestSwap(t *testing.T) {
+	const rows = "; INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');"
+	const children = "; INSERT INTO k VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"
+	databasetest.Swap(t, open,
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE)"+rows,
+		"CREATE TABLE t (id PRIMARY KEY, v BLOB NOT NULL, UNIQUE (v COLLATE NOCASE)) WITHOUT ROWID"+rows+"CREATE TABLE k (a, t REFERENCES t ON DELETE SET NULL)"+children,
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL UNIQUE) STRICT"+rows+"CREATE TABLE k (a, t REFERENCES t ON DELETE CASCADE)"+children,
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE)"+rows+"CREATE TABLE k (a, t REFERENCES t)"+children,
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE)"+rows+"CREATE TABLE k (a, t REFERENCES t ON DELETE RESTRICT)"+children,
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n AS (upper(v)) UNIQUE)"+rows,
+	)
+}
+
+// TestSwapOfReferred: others refer to what is exchanged, and follow it.
+func TestSwapOfReferred(t *testing.T) {
+	w := newWorld(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE NOT NULL, r REAL UNIQUE NOT NULL, b BLOB UNIQUE NOT NULL);
+		INSERT INTO t VALUES (1, 1, 1.5, x'01'), (2, 2, 2.5, x'02'); CREATE TABLE k (a, u REFERENCES t(u) ON UPDATE CASCADE); INSERT INTO k VALUES (1, 1), (2, 2);
+		CREATE TABLE hold (t REFERENCES t ON DELETE CASCADE); INSERT INTO hold VALUES (1), (2);
+		CREATE TABLE turn (a, b, c); CREATE TRIGGER s AFTER INSERT ON turn BEGIN
+		UPDATE t SET u = 9, r = 9.5, b = x'09' WHERE id = 1; UPDATE t SET u = 1, r = 1.5, b = x'01' WHERE id = 2; UPDATE t SET u = 2, r = 2.5, b = x'02' WHERE id = 1; END`)
+	before := w.Dump()
+	tx := w.Committed("INSERT INTO turn VALUES (1, 2, 3)")
+	after := w.Dump()
+	require.NotEqual(t, before, after)
+	w.Reverted(tx.ID())
+	require.Equal(t, before, w.Dump())
+	w.Redone(tx.ID())
+	require.Equal(t, after, w.Dump())
+}
+
+// TestStays: an index that takes no other value keeps its row where it is, and nothing
+// is done by halves.
+func TestStays(t *testing.T) {
+	w := newWorld(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL); CREATE UNIQUE INDEX i ON t(json_extract(v, '$.a')); INSERT INTO t VALUES (1, '{"a":1}'), (2, '{"a":2}');
+		CREATE TABLE hold (t REFERENCES t ON DELETE CASCADE); INSERT INTO hold VALUES (1), (2); CREATE TABLE turn (a, b, c); CREATE TRIGGER s AFTER INSERT ON turn BEGIN
+		UPDATE t SET v = '{"a":9}' WHERE id = 1; UPDATE t SET v = '{"a":1}' WHERE id = 2; UPDATE t SET v = '{"a":2}' WHERE id = 1; END`)
+	tx := w.Committed("INSERT INTO turn VALUES (1, 2, 3)")
+	was := w.Rows("t")
+	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	require.Error(t, err)
+	require.Len(t, rep.NotUndone(), 2)
+	require.Equal(t, was, w.Rows("t"))
+	require.Empty(t, w.Rows("turn"))
+}
+
+// TestOddNames: a table whose name no grant can have is refused.
+func TestOddNames(t *testing.T) {
+	w := newWorld(t, `CREATE TABLE ".." (a)`)
+	out := w.Execute(w.Begin(), `INSERT INTO ".." VALUES (1)`)
+	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
+	require.Contains(t, out.Error.Why, "none that can be granted")
 }
