@@ -1,0 +1,225 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+)
+
+var errBroken = errors.New("broken")
+
+// broken is a database of one row that fails where it is told to.
+type broken struct {
+	engine.Engine
+
+	identity, fate, read, restore error
+
+	is   engine.Fate
+	now  engine.Image
+	done engine.Outcome
+}
+
+func (b *broken) Scheme() string { return "broken" }
+
+func (b *broken) Open(at string) (engine.Engine, string, error) {
+	if at == "broken:no" {
+		return nil, "", errBroken
+	}
+	return b, at, nil
+}
+
+func (b *broken) Close() error { return nil }
+
+func (b *broken) Identity(context.Context) (string, error) { return "d_1", b.identity }
+
+func (b *broken) Fate(context.Context, engine.Mark) (engine.Fate, error) { return b.is, b.fate }
+
+func (b *broken) Read(_ context.Context, rows []engine.Ref) ([]engine.Outcome, error) {
+	out := make([]engine.Outcome, len(rows))
+	for i := range out {
+		out[i].Now = b.now
+	}
+	return out, b.read
+}
+
+func (b *broken) Restore(_ context.Context, repairs []engine.Repair) ([]engine.Outcome, error) {
+	out := make([]engine.Outcome, len(repairs))
+	for i := range out {
+		out[i] = b.done
+	}
+	return out, b.restore
+}
+
+// brokenRow is a change of its row, from 1 to 2.
+func brokenRow(at string) revert.Change {
+	t := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
+	i := inverse{At: at, Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: t, Was: engine.Image{"i1", "i1"}, Will: engine.Image{"i1", "i2"}}
+	c, _, err := i.change(context.Background(), "main", t.Ref(i.Was), nil)
+	if err != nil {
+		panic(err)
+	}
+	c.N = 1
+	return c
+}
+
+func brokenScheme(t *testing.T, b *broken) scheme {
+	t.Helper()
+	d, err := New([]Kind{{}, NewKind(b)}, map[string]string{"main": "broken:a"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return scheme{d}
+}
+
+// TestBrokenPlan: a database that does not answer is no reason to touch a row, or to
+// take one for what it is not.
+func TestBrokenPlan(t *testing.T) {
+	for _, b := range []*broken{{identity: errBroken}, {fate: errBroken}, {read: errBroken}} {
+		b.is, b.now = engine.Committed, engine.Image{"i1", "i2"}
+		s := brokenScheme(t, b)
+		steps, _, err := s.Plan(t.Context(), []revert.Change{brokenRow("broken:a")}, revert.Memory())
+		require.NoError(t, err)
+		require.Equal(t, revert.UndoFailed, steps[0].Plan)
+		require.Contains(t, steps[0].Why, "broken")
+		_, known, err := s.Took(t.Context(), []revert.Change{brokenRow("broken:a")})
+		require.Equal(t, b.read == nil, err != nil)
+		require.Equal(t, b.read != nil, known)
+	}
+	s := brokenScheme(t, &broken{read: errBroken})
+	_, err := s.Versions(t.Context(), []revert.Change{brokenRow("broken:a")})
+	require.ErrorIs(t, err, errBroken)
+	_, err = s.Settle(t.Context(), brokenRow("broken:a"))
+	require.ErrorIs(t, err, errBroken)
+	_, err = s.Versions(t.Context(), []revert.Change{{Inverse: []byte("x")}})
+	require.Error(t, err)
+}
+
+// TestBrokenFate: only what is known to have committed took, and only what is known to
+// have been rolled back did not.
+func TestBrokenFate(t *testing.T) {
+	for is, want := range map[engine.Fate]struct{ took, known, err bool }{
+		engine.Committed: {true, true, false}, engine.Aborted: {false, true, false}, engine.Running: {false, false, true}, engine.Lost: {false, false, false},
+	} {
+		took, known, err := brokenScheme(t, &broken{is: is}).Took(t.Context(), []revert.Change{brokenRow("broken:a")})
+		require.Equal(t, want, struct{ took, known, err bool }{took, known, err != nil}, "%d", is)
+	}
+}
+
+// TestBrokenRestore: what a database says of putting rows back is what is reported.
+func TestBrokenRestore(t *testing.T) {
+	for _, tt := range []struct {
+		b    broken
+		want revert.UndoOutcome
+		why  string
+	}{
+		{broken{}, revert.Restored, ""},
+		{broken{restore: errBroken}, revert.UndoFailed, "broken"},
+		{broken{restore: engine.ErrUndetermined}, revert.UndoUnknown, "cannot be told"},
+		{broken{done: engine.Outcome{Why: "in the way"}}, revert.Conflict, "in the way"},
+		{broken{done: engine.Outcome{Why: "disk full", Bad: true}}, revert.UndoFailed, "disk full"},
+		{broken{identity: errBroken}, revert.UndoFailed, "not at hand"},
+	} {
+		res := brokenScheme(t, &tt.b).Apply(t.Context(), revert.Step{Change: brokenRow("broken:a")}, revert.Memory())
+		require.Equal(t, tt.want, res.Outcome, tt.why)
+		require.Contains(t, res.Why, tt.why)
+	}
+}
+
+// TestElsewhere: a database that nobody named is opened where it was, once.
+func TestElsewhere(t *testing.T) {
+	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i2"}}
+	d, err := New([]Kind{NewKind(b)}, nil)
+	require.NoError(t, err)
+	s := scheme{d}
+	for range 2 {
+		steps, _, err := s.Plan(t.Context(), []revert.Change{brokenRow("broken:a")}, revert.Memory())
+		require.NoError(t, err)
+		require.Equal(t, revert.Restored, steps[0].Plan, steps[0].Why)
+	}
+	require.Len(t, d.others, 1)
+	steps, _, err := s.Plan(t.Context(), []revert.Change{brokenRow("broken:no")}, revert.Memory())
+	require.NoError(t, err)
+	require.Contains(t, steps[0].Why, "--database main=LOCATION")
+	require.NoError(t, d.Close())
+	_, err = New([]Kind{NewKind(b)}, map[string]string{"main": "broken:no"})
+	require.ErrorIs(t, err, errBroken)
+}
+
+// TestTwice: of two changes of one row the last says what is left, and the first what
+// it goes back to.
+func TestTwice(t *testing.T) {
+	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i3"}}
+	first, second := brokenRow("broken:a"), brokenRow("broken:a")
+	i := inverse{At: "broken:a", Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}, Was: engine.Image{"i1", "i2"}, Will: engine.Image{"i1", "i3"}}
+	second, _, err := i.change(t.Context(), "main", i.Table.Ref(i.Was), nil)
+	require.NoError(t, err)
+	second.N = 2
+	steps, _, err := brokenScheme(t, b).Plan(t.Context(), []revert.Change{second, first}, revert.Memory())
+	require.NoError(t, err)
+	require.Len(t, steps, 1)
+	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, []int{1, 2}, steps[0].Of)
+	require.Equal(t, first.Pre, steps[0].Change.Post)
+}
+
+// noKeeper keeps nothing, or gives back what it should not.
+type noKeeper struct{ text string }
+
+func (noKeeper) Keep(context.Context, io.Reader) (revert.Blob, error) {
+	return revert.Blob{}, errBroken
+}
+
+func (k noKeeper) Open(context.Context, revert.BlobRef) (io.ReadCloser, error) {
+	if k.text == "" {
+		return nil, errBroken
+	}
+	return io.NopCloser(io.MultiReader(strings.NewReader(k.text), failing{k.text == "cut"})), nil
+}
+
+type failing struct{ fails bool }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.fails {
+		return 0, errBroken
+	}
+	return 0, io.EOF
+}
+
+// TestNotKept: large rows that cannot be kept stop a call before it commits, and an
+// undo that cannot read them.
+func TestNotKept(t *testing.T) {
+	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
+	i := inverse{At: "broken:a", Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: table, Was: engine.Image{"t" + strings.Repeat("x", inlineMax)}}
+	_, _, err := i.change(t.Context(), "main", table.Ref(i.Was), noKeeper{})
+	require.ErrorIs(t, err, errBroken)
+	c, blob, err := i.change(t.Context(), "main", table.Ref(i.Was), revert.Memory())
+	require.NoError(t, err)
+	require.NotNil(t, blob)
+	s := brokenScheme(t, &broken{is: engine.Committed})
+	for _, text := range []string{"", "cut", "nonsense"} {
+		_, _, err := s.Plan(t.Context(), []revert.Change{c}, noKeeper{text})
+		require.Error(t, err, text)
+	}
+	text, err := canon.Marshal(images{i.Was, i.Will})
+	require.NoError(t, err)
+	_, _, err = s.Plan(t.Context(), []revert.Change{c}, noKeeper{string(text)})
+	require.ErrorIs(t, err, errBroken)
+	before, _, err := s.View(c)
+	require.NoError(t, err)
+	require.Contains(t, before.Lines[0], "too large")
+}
+
+// TestCellWords: a value is shown as SQL would write it, and no longer than a line.
+func TestCellWords(t *testing.T) {
+	for cell, want := range map[string]string{"": "NULL", "i1": "1", "ta": `"a"`, "bAP8=": "base64 AP8=", "x/w==": "base64 /w=="} {
+		require.Equal(t, want, cellWords(cell))
+	}
+	require.Contains(t, cellWords("t"+strings.Repeat("y", 300)), "… (300 bytes)")
+}
