@@ -121,8 +121,8 @@ func (v Vault) read() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the vault %s is damaged: %w", v.path, err)
 	}
-	var c contents
-	if canon.Decode(data, &c) != nil || c.V != 1 { // an error would repeat what was decrypted
+	c := contents{Secrets: map[string]string{}}
+	if canon.Decode(data, &c) != nil || c.V != 1 || c.Secrets == nil { // an error would repeat what was decrypted
 		return nil, fmt.Errorf("the vault %s holds something else than secrets of version 1", v.path)
 	}
 	return c.Secrets, nil
@@ -221,7 +221,12 @@ func recipients(ids []age.Identity) (to []age.Recipient, err error) {
 
 func replace(path string, data []byte) error {
 	draft := path + ".new"
-	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	// What somebody who was killed left is removed, and never written through: it may be
+	// a link by now, or readable for others.
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

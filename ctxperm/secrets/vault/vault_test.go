@@ -80,21 +80,9 @@ func TestVaultThatCannotBeRead(t *testing.T) {
 		}, "is damaged"},
 		"cut": {func(t *testing.T, path, _ string) { require.NoError(t, os.Truncate(path, 30)) }, "is damaged"},
 		"other contents": {func(t *testing.T, path, key string) {
-			data, err := os.ReadFile(key)
-			require.NoError(t, err)
-			ids, err := age.ParseIdentities(bytes.NewReader(data))
-			require.NoError(t, err)
-			id, ok := ids[0].(*age.X25519Identity)
-			require.True(t, ok)
-			f, err := os.Create(path)
-			require.NoError(t, err)
-			w, err := age.Encrypt(f, id.Recipient())
-			require.NoError(t, err)
-			_, err = w.Write([]byte(`{"v":2,"secrets":{"a":"the value of a"}}`))
-			require.NoError(t, err)
-			require.NoError(t, w.Close())
-			require.NoError(t, f.Close())
+			seal(t, path, key, `{"v":2,"secrets":{"a":"the value of a"}}`)
 		}, "holds something else"},
+		"no list":       {func(t *testing.T, path, key string) { seal(t, path, key, `{"v":1,"secrets":null}`) }, "holds something else"},
 		"being changed": {func(t *testing.T, path, _ string) { require.NoError(t, os.WriteFile(path+".lock", nil, 0o600)) }, "somebody else is changing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +105,52 @@ func TestVaultThatCannotBeRead(t *testing.T) {
 			require.Equal(t, before, after)
 		})
 	}
+}
+
+// TestVaultAfterAKill: what was left of a change that was killed is not written
+// through, whatever lies there by now.
+func TestVaultAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	path, key := filepath.Join(dir, "v.age"), filepath.Join(dir, "key.txt")
+	v := vault.At(path, key)
+	require.NoError(t, vault.NewIdentity(key))
+	require.NoError(t, v.Set("a", "the value of a"))
+	victim := filepath.Join(dir, "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("mine"), 0o600))
+	require.NoError(t, os.Symlink(victim, path+".new"))
+	require.NoError(t, v.Set("b", "the value of b"))
+	data, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(data))
+	require.NoError(t, os.WriteFile(path+".new", []byte("half"), 0o600))
+	require.NoError(t, os.Chmod(path+".new", 0o666))
+	require.NoError(t, v.Set("c", "the value of c"))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	require.Zero(t, info.Mode().Perm()&0o077)
+	require.NoError(t, os.MkdirAll(filepath.Join(path+".new", "x"), 0o700))
+	require.Error(t, v.Set("d", "the value of d"))
+	names, err := v.Names()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, names)
+}
+
+func seal(t *testing.T, path, key, contents string) {
+	data, err := os.ReadFile(key)
+	require.NoError(t, err)
+	ids, err := age.ParseIdentities(bytes.NewReader(data))
+	require.NoError(t, err)
+	id, ok := ids[0].(*age.X25519Identity)
+	require.True(t, ok)
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w, err := age.Encrypt(f, id.Recipient())
+	require.NoError(t, err)
+	_, err = w.Write([]byte(contents))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, f.Close())
 }
 
 // TestIdentities: keys against quantum computers work; those that name no public
