@@ -25,7 +25,7 @@ import (
 //	I7   to recover twice comes to the same as once
 //	I8   every journal that a crash can leave recovers
 //	I9   the head of the log that somebody was given is a prefix of the later log
-//	I10  recovery ends, and leaves at most the one call that was in flight unknown
+//	I10  recovery ends, and leaves at most the one call unknown that was in flight
 //
 // and from one more that follows from them and is sharper than each: once nothing is in
 // flight, the world is what the journal says it is, and neither is behind what a client
@@ -56,7 +56,7 @@ type situation struct {
 
 // look reads what the journal says.
 func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
-	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls))}
+	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls)), idle: make([]bool, len(p.calls))}
 	if t.txn == "" {
 		return s
 	}
@@ -92,7 +92,8 @@ func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *si
 func (s *situation) without() []bool {
 	idle, files := make([]bool, len(s.calls)), treeOf(before)
 	for i, c := range s.calls {
-		if c != nil && c.Phase == revert.PhaseDone && s.plan.calls[i].do != nil {
+		done := c != nil && c.Phase == revert.PhaseDone || i < len(s.told.calls) && s.told.calls[i] == tool.StatusDone
+		if done && s.plan.calls[i].do != nil {
 			was := maps.Clone(files)
 			idle[i] = s.plan.calls[i].do(files) && maps.Equal(was, files)
 		}
@@ -119,8 +120,8 @@ func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *s
 			unknown++
 		}
 	}
-	if unknown > 1 {
-		s.add("%d calls are unknown, and one was in flight", unknown)
+	if crashes := int(w.lives) - 1; unknown > crashes {
+		s.add("%d calls are unknown, and there were %d crashes with at most one in flight", unknown, crashes)
 	}
 	s.inHandles()
 	return s
@@ -158,7 +159,7 @@ func (s *situation) ends() {
 // kept requires that what a client was told of a call is on the journal. A call without
 // an effect needs no barrier, and may be missing.
 func (s *situation) kept(i int, c *revert.Call) {
-	if i >= len(s.told.calls) || s.calls[i] == nil && s.plan.calls[i].harmless() {
+	if i >= len(s.told.calls) || s.idle[i] || s.calls[i] == nil && s.plan.calls[i].harmless() {
 		return
 	}
 	phase := revert.Phase("")
