@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
 )
 
 // hop is where a process ends: after an operation that begins with after, by the death
@@ -50,4 +54,24 @@ func TestFound(t *testing.T) {
 // is reports whether the way goes on from a moment in this manner.
 func (h hop) is(m moment, c cut) bool {
 	return strings.HasPrefix(m.what, h.after) && (h.power || !c.power)
+}
+
+// TestToldAgain: who asks for a call that ran before, by its id, is told of nothing that
+// a power cut could take back: its record may be that of a process that died before its
+// barrier.
+func TestToldAgain(t *testing.T) {
+	w := newWorld()
+	rt, ctx, err := w.process()
+	require.NoError(t, err)
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	tx, err := s.Begin(ctx)
+	require.NoError(t, err)
+	for range 2 {
+		out, err := tx.Invoke(ctx, "think", "x", agent.WithCallID("one"))
+		require.NoError(t, err)
+		require.Equal(t, tool.StatusDone, out.Status)
+	}
+	require.Zero(t, w.journal.Pending())
+	require.NoError(t, rt.Close())
 }

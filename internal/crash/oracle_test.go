@@ -201,7 +201,7 @@ func (s *situation) outside(i int, c *revert.Call) {
 	if c != nil {
 		phase = c.Phase
 	}
-	ok := true
+	var ok bool
 	switch phase {
 	case revert.PhaseDone:
 		ok = there == 1 != c.Undone()

@@ -26,8 +26,10 @@ func Example() {
 		fmt.Println(err)
 	}
 	count := func() (n int) {
-		for range store.Open().Entries(ctx, revert.Query{}) {
-			n++
+		for _, err := range store.Open().Entries(ctx, revert.Query{}) {
+			if err == nil {
+				n++
+			}
 		}
 		return n
 	}
