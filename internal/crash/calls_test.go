@@ -183,6 +183,7 @@ var kinds = []kind{
 	{name: "rows", tool: "rows", rows: true},
 
 	{name: "book", tool: "book", outside: true, verified: true},
+	{name: "noted", tool: "noted", outside: true, verified: true},
 	{name: "order", tool: "order", outside: true},
 	{name: "charge", tool: "charge", outside: true, verified: true, stays: true},
 	{name: "fire", tool: "fire", outside: true, stays: true},

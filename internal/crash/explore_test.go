@@ -187,11 +187,13 @@ func (x *explorer) show(moments []moment, then string) {
 
 // restore is what a process does that comes after a crash, and what is looked at.
 func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told), thorough bool) (f findings) {
-	f = p.announced(ctx, w, rt)
-	if _, err := rt.Recover(ctx); err != nil {
+	f = append(p.announced(ctx, w, rt), p.remembered(ctx, rt, *t)...)
+	found, err := rt.Recover(ctx)
+	if err != nil {
 		f.add("recover: %v", err)
 		return f
 	}
+	t.settled = append(t.settled, found.Settled...)
 	note("recovered", *t)
 	s := p.judge(ctx, w, rt, *t)
 	f = append(f, s.findings...)

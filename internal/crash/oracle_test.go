@@ -109,6 +109,7 @@ func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *s
 		return s
 	}
 	s.ends()
+	s.over(ctx, rt)
 	unknown := 0
 	for i, c := range s.calls {
 		s.kept(i, c)
@@ -156,6 +157,32 @@ func (s *situation) ends() {
 	}
 }
 
+// over requires that nothing is unfinished after an end that the client was told of.
+func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
+	switch s.told.stage {
+	case committed, aborted, undone, redone:
+		open, err := rt.Journal().Unfinished(ctx)
+		if err != nil || len(open) > 0 {
+			s.add("the client was told of an end, and unfinished are %v: %v", open, err)
+		}
+	default:
+	}
+}
+
+// remembered requires that what a recovery found out is on the journal after the crash
+// that followed: somebody was told of it.
+func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f findings) {
+	for _, found := range t.settled {
+		_, c, err := revert.LoadCall(ctx, rt.Journal(), found.Call)
+		if err != nil {
+			f.add("recovery settled call %s as %s, and now: %v", found.Call, found.As, err)
+		} else if c.Phase != found.As {
+			f.add("recovery settled call %s as %s, and the journal says %s", found.Call, found.As, c.Phase)
+		}
+	}
+	return f
+}
+
 // kept requires that what a client was told of a call is on the journal. A call without
 // an effect needs no barrier, and may be missing.
 func (s *situation) kept(i int, c *revert.Call) {
@@ -175,7 +202,7 @@ func (s *situation) kept(i int, c *revert.Call) {
 	case tool.StatusFailed, tool.StatusVerifyFailed:
 		ok = phase == revert.PhaseFailed || phase == ""
 	case tool.StatusUnknown:
-		ok = phase != ""
+		ok = phase == revert.PhaseUnknown
 	default: // denied and invalid calls have no effect, and counts tells
 	}
 	if !ok {

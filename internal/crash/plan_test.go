@@ -54,12 +54,20 @@ type told struct {
 	stage stage
 
 	partial bool // not all was taken back
+
+	settled []revert.Settled // what recoveries said
 }
 
-func (t told) key() string { return fmt.Sprint(t.calls, t.stage, t.partial) }
+func (t told) key() string {
+	key := fmt.Sprint(t.calls, t.stage, t.partial)
+	for _, s := range t.settled {
+		key += s.Call + string(s.As)
+	}
+	return key
+}
 
 func (t told) clone() told {
-	t.calls = slices.Clone(t.calls)
+	t.calls, t.settled = slices.Clone(t.calls), slices.Clone(t.settled)
 	return t
 }
 

@@ -107,6 +107,22 @@ func finds(ctx context.Context, s verify.Subject) verify.Verdict {
 	return verify.Absent("the service has no such thing")
 }
 
+// notes is code that writes down what its Revert wants to know before it asks the service.
+func notes(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, error) {
+	if err := tc.Note(ctx, "id", tag); err != nil {
+		return "", tool.NoEffect(err)
+	}
+	return service{keyed: true}.execute(ctx, tc, tag)
+}
+
+// cancelsNoted is cancels for a service that wants to be told what to cancel.
+func cancelsNoted(ctx context.Context, rc tool.RevertContext) error {
+	if _, ok := rc.Notes["id"]; !ok && remoteOf(ctx).knows(rc.Key) {
+		return errors.New("it was not noted what to cancel")
+	}
+	return cancels(ctx, rc)
+}
+
 func idempotent(s *tool.Spec) { s.Hints.Idempotent = true }
 
 func remoteTools() []tool.Tool {
@@ -127,6 +143,7 @@ func remoteTools() []tool.Tool {
 		with("seen_mail", revert.Deferrable, service{keyed: true}, found),
 		with("forbidden", revert.Pivot, service{}),
 		made(rowTool()),
+		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.Undone("1", cancelsNoted), tool.Effect(revert.Compensable))),
 	}
 }
 
