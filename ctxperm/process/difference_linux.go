@@ -21,6 +21,7 @@ type difference struct {
 	*snapshot
 
 	folder *os.File // the copy
+	top    stamp    // of it, as the program left it
 	known  map[uint64]bool
 	shut   map[uint64]bool
 	added  map[uint64]fs.FileMode // bits that files and directories got here, so that they can be read
@@ -33,21 +34,21 @@ type difference struct {
 // it took the right to read away from gets it back, here and not in what is told.
 func (s *snapshot) changes() ([]sandbox.Written, error) {
 	top, _, err := stampOf(s.dir)
-	if err == nil {
-		err = unlock(s.dir, top.mode)
-	}
 	if err != nil {
 		return nil, err
 	}
 	d := difference{
-		snapshot: s, known: map[uint64]bool{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
+		snapshot: s, top: top, known: map[uint64]bool{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
 		there: map[string]bool{}, gone: map[string]bool{},
 	}
 	for _, t := range s.seen {
 		d.known[t.copy.ino] = true
 		d.shut[t.copy.ino] = d.shut[t.copy.ino] || t.shut
 	}
-	if d.folder, err = os.Open(s.dir); err != nil {
+	if err = d.unlock(s.dir, top); err == nil {
+		d.folder, err = os.Open(s.dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = d.folder.Close() }()
@@ -71,6 +72,9 @@ func (d *difference) visit(at, name string) error {
 	is, raw, err := stampOf(at)
 	if err != nil {
 		return err
+	}
+	if name == "." {
+		is = d.top
 	}
 	old, ok := d.seen[name]
 	same := ok && old.copy == is

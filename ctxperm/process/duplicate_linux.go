@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // make copies one name, but for the bits of a directory. What this user may not read is
@@ -31,7 +33,7 @@ func (r *renewal) make(from, to string, is unix.Stat_t, name string) (shut bool,
 			return r.next[other].shut, os.Link(filepath.Join(r.dir, other), to)
 		}
 		r.first[is.Ino] = name
-		if shut, err = copyFile(from, to); err != nil {
+		if shut, err = copyFile(from, to, is); err != nil {
 			return shut, err
 		}
 	default:
@@ -44,8 +46,9 @@ func (r *renewal) make(from, to string, is unix.Stat_t, name string) (shut bool,
 	return shut, err
 }
 
-// copyFile shares the content of a file where the file system can.
-func copyFile(from, to string) (shut bool, err error) {
+// copyFile shares the content of a file where the file system can, and leaves out what a
+// sparse one leaves out.
+func copyFile(from, to string, is unix.Stat_t) (shut bool, err error) {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return false, err
@@ -59,8 +62,16 @@ func copyFile(from, to string) (shut bool, err error) {
 		return false, err
 	}
 	defer func() { _ = in.Close() }()
-	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil {
+	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
+		return false, nil
+	}
+	if is.Blocks*512 >= is.Size {
 		_, err = io.Copy(out, in)
+		return false, err
+	}
+	w := sparse.NewWriter(sparse.File{File: out})
+	if _, err = io.Copy(w, in); err == nil {
+		err = w.End()
 	}
 	return false, err
 }

@@ -333,3 +333,44 @@ func each(dir string, do func(name string) error) error {
 	}
 	return err
 }
+
+// TestSparseFilesStaySparse in a copy, which would take their whole size else.
+func TestSparseFilesStaySparse(t *testing.T) {
+	s := newSnapshot(t)
+	write(t, s.root+"/f", "begin")
+	require.NoError(t, os.Truncate(s.root+"/f", 4<<20))
+	require.NoError(t, s.refreshed(t))
+	is, raw, err := stampOf(s.dir + "/f")
+	require.NoError(t, err)
+	require.EqualValues(t, 4<<20, is.size)
+	require.Less(t, raw.Blocks*512, int64(1<<20))
+	data, err := os.ReadFile(s.dir + "/f")
+	require.NoError(t, err)
+	require.Equal(t, "begin", strings.TrimRight(string(data), "\x00"))
+}
+
+// TestRootItself: the bits that a program gives the root are told as it left them, and a
+// root that is read-only is not taken for one that a program shut.
+func TestRootItself(t *testing.T) {
+	for name, tt := range map[string]struct {
+		was, left os.FileMode
+		want      string
+	}{"read-only": {0o500, 0o500, ""}, "shut": {0o755, 0, ". 0"}, "opened": {0o500, 0o777, ". 777"}} {
+		s := newSnapshot(t)
+		write(t, s.root+"/f", "x")
+		asUser(t, func() { require.NoError(t, os.Chmod(s.root, tt.was)) })
+		require.NoError(t, s.refreshed(t))
+		asUser(t, func() {
+			if tt.was != tt.left {
+				require.NoError(t, os.Chmod(s.dir, tt.left))
+			}
+			all, err := s.changes()
+			require.NoError(t, err)
+			var got []string
+			for _, w := range all {
+				got = append(got, fmt.Sprintf("%s %o", w.Name, w.Mode))
+			}
+			require.Equal(t, tt.want, strings.Join(got, ", "), name)
+		})
+	}
+}
