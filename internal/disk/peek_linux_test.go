@@ -21,9 +21,11 @@ func TestPeek(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(outside, "b"), 0o755))
 		require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
 		r := open(t, dir)
-		peek := r.(interface {
+		peeks, ok := r.(interface {
 			Peek(name string) (disk.Info, error)
-		}).Peek
+		})
+		require.True(t, ok)
+		peek := peeks.Peek
 		for _, name := range []string{".", "a", "a/b", "link"} {
 			want, err := r.Lstat(name)
 			require.NoError(t, err)
