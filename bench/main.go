@@ -30,6 +30,7 @@ func suites() []suite {
 		{"durable", durables},
 		{"recover", recoveries},
 		{"spawn", spawns},
+		{"rows", changedRows},
 		{"trees", trees},
 	}
 }
