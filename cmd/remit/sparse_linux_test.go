@@ -70,7 +70,7 @@ func peak(t *testing.T, argv ...string) int64 {
 	t.Helper()
 	args, err := json.Marshal(argv)
 	require.NoError(t, err)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
+	cmd := exec.Command(self(), "-test.run=^TestKilledChild$")
 	cmd.Env = append(os.Environ(), killArgsEnv+"="+string(args), killPointEnv+"=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
