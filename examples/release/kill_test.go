@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -110,16 +111,21 @@ func TestKilledAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		before, err := w.snapshot(t.Context())
 		require.NoError(t, err)
-		var exit *exec.ExitError
-		require.ErrorAs(t, w.doom(t, at, ""), &exit, "at point %d, %s", at, points[at-1])
-		status, ok := exit.Sys().(syscall.WaitStatus)
-		require.True(t, ok && status.Signal() == syscall.SIGKILL, "at point %d, %s: %v", at, points[at-1], exit)
-		killed++
-		for name, outcome := range w.tidied(t) {
+		if err := w.doom(t, at, ""); err != nil {
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit, "at point %d, %s", at, points[at-1])
+			status, ok := exit.Sys().(syscall.WaitStatus)
+			require.True(t, ok && status.Signal() == syscall.SIGKILL, "at point %d, %s: %v", at, points[at-1], exit)
+			killed++
+		} else { // it came to its end: not every run has as many points, since git's objects lie in more folders or fewer
+			require.Greater(t, at, len(points)*8/10)
+		}
+		left := w.tidied(t)
+		for name, outcome := range left {
 			switch {
 			case name == "mail_send" || name == "team_tell":
 				sent++
-			case name == "release_create" && outcome == revert.UndoUnknown: // it is not there, and may still come
+			case slices.Contains(requests, name) && outcome == revert.UndoUnknown: // its answer was lost, and it may still come
 				unknown++
 			default:
 				require.Fail(t, "not undone", "at point %d, %s: %s is %s", at, points[at-1], name, outcome)
@@ -127,12 +133,19 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		now, err := w.snapshot(t.Context())
 		require.NoError(t, err)
+		if left["release_remove"] == revert.UndoUnknown { // it is gone, and who knows by whom
+			delete(before["service"], "/releases/r2")
+			delete(now["service"], "/releases/r2")
+		}
 		require.Equal(t, before, now, "at point %d, %s", at, points[at-1])
 		require.NoError(t, w.site.server.Close())
 	}
 	t.Logf("killed %d times at %d points; %d messages were sent, %d requests may still come", killed, len(points), sent, unknown)
 	require.Positive(t, sent)
 }
+
+// requests are the calls of the site that can be taken back.
+var requests = []string{"release_create", "channel_set", "release_remove"}
 
 // tidied takes back whatever a dead agent left, committed or not, and says what was
 // not undone.
