@@ -91,3 +91,12 @@ func TestFate(t *testing.T) {
 	require.ErrorIs(t, err, errOther)
 	require.Equal(t, "0\n", pgtest.Rows(t, owner, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal"))
 }
+
+// TestArguments: a value that no parameter can be is refused.
+func TestArguments(t *testing.T) {
+	_, err := arguments(engine.Statement{Args: []any{struct{}{}}})
+	require.ErrorIs(t, err, engine.ErrRefused)
+	got, err := arguments(engine.Statement{Args: []any{nil, true, int64(1), 0.5, "x", []byte{255}}})
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{nil, []byte("true"), []byte("1"), []byte("0.5"), []byte("x"), []byte(`\xff`)}, got)
+}

@@ -34,10 +34,12 @@ func TestRights(t *testing.T) {
 // TestColumnRights: rights to columns are enough where the undo needs no more.
 func TestColumnRights(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);
-		GRANT TRIGGER ON users TO agent; GRANT SELECT (id, name, age), UPDATE (age) ON users TO agent`)
+		GRANT TRIGGER ON users TO agent; GRANT SELECT (id, name, age), UPDATE (age) ON users TO agent;
+		CREATE FUNCTION rename() RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ UPDATE users SET name = 'x' $$`)
 	before, tx := w.Dump(), w.Begin()
 	w.Done(tx, "UPDATE users SET age = age + 1")
 	require.Contains(t, w.Call(tx, "sql_execute", "UPDATE users SET name = 'x'").Error.Why, "permission denied")
+	require.Contains(t, w.Execute(tx, "SELECT rename()").Error.Why, `GRANT UPDATE ("name")`)
 	_, err := tx.Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())

@@ -21,6 +21,8 @@ func TestWindow(t *testing.T) {
 	require.Len(t, w.Show(out).Rows, 2)
 	require.Contains(t, string(out.Output), `"has_more":true`)
 	require.Contains(t, w.Call(tx, "sql_query", "SELECT repeat('x', 2000000)").Error.Why, "the limit is")
+	out, _ = tx.Invoke(t.Context(), "sql_query", tool.Args{"database": "main", "sql": "SELECT 1 / (generate_series(1, 200) - 50)", "page": 2})
+	require.Contains(t, out.Error.Why, "division by zero")
 	out, _ = tx.Invoke(t.Context(), "sql_query", tool.Args{"database": "main", "sql": "SELECT 1", "params": map[string]any{"a": 1}})
 	require.Contains(t, out.Error.Why, "by position")
 	out, err = tx.Invoke(t.Context(), "sql_execute", tool.Args{"database": "main", "sql": "UPDATE users SET name = repeat('y', 600000) RETURNING name", "max_rows": 2})
