@@ -109,6 +109,7 @@ func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *s
 		return s
 	}
 	s.ends()
+	s.refusals()
 	s.over(ctx, rt)
 	unknown := 0
 	for i, c := range s.calls {
@@ -154,6 +155,26 @@ func (s *situation) ends() {
 	}
 	if !ok {
 		s.add("the transaction is %q at stage %d", is, s.told.stage)
+	}
+}
+
+// refusals requires that each denial that the client was told of is on the journal.
+func (s *situation) refusals() {
+	told, there := 0, 0
+	for _, is := range s.told.calls {
+		if is == tool.StatusDenied {
+			told++
+		}
+	}
+	if s.txn != nil {
+		for _, c := range s.txn.Calls {
+			if c.Phase == revert.PhaseDenied {
+				there++
+			}
+		}
+	}
+	if there < told {
+		s.add("%d calls were told to be denied, and the journal knows of %d", told, there)
 	}
 }
 
