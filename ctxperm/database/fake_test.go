@@ -156,7 +156,7 @@ func TestElsewhere(t *testing.T) {
 // it goes back to.
 func TestTwice(t *testing.T) {
 	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i3"}}
-	first, second := brokenRow("broken:a"), brokenRow("broken:a")
+	first := brokenRow("broken:a")
 	i := inverse{At: "broken:a", Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}, Was: engine.Image{"i1", "i2"}, Will: engine.Image{"i1", "i3"}}
 	second, _, err := i.change(t.Context(), "main", i.Table.Ref(i.Was), nil)
 	require.NoError(t, err)
