@@ -284,7 +284,7 @@ func TestPendingInsideANest(t *testing.T) {
 	loaded, err := revert.Load(ctx, rt.Journal(), id)
 	require.NoError(t, err)
 	call := loaded.Calls[0].Ref.Call
-	require.NoError(t, rt.Answer(ctx, call, true, "boss", ""))
+	require.NoError(t, rt.Answer(ctx, agent.Reply{Call: call, Approved: true, By: "boss"}))
 	out, err := tx.Resume(ctx, call)
 	require.NoError(t, err)
 	require.Equal(t, tool.StatusDone, out.Status)

@@ -501,7 +501,7 @@ func TestAskAndHoldCompose(t *testing.T) {
 		out, err := tx.Invoke(t.Context(), "mail", "one")
 		if waits {
 			require.ErrorIs(t, err, tool.ErrPending)
-			require.NoError(t, rt.Answer(t.Context(), out.Call, true, "boss", "fine"))
+			require.NoError(t, rt.Answer(t.Context(), agent.Reply{Call: out.Call, Approved: true, By: "boss", Why: "fine"}))
 			out, err = tx.Resume(t.Context(), out.Call)
 		}
 		require.NoError(t, err)

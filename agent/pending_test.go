@@ -86,7 +86,7 @@ func (d *desk) resume(policy, description, txn, call string) (out tool.Outcome) 
 
 func (d *desk) answer(call string, approved bool, by string) (err error) {
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
-		err = rt.Answer(context.Background(), call, approved, by, "because")
+		err = rt.Answer(context.Background(), agent.Reply{Call: call, Approved: approved, By: by, Why: "because"})
 	})
 	return err
 }

@@ -12,44 +12,64 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// Reply is what somebody says to a call that waits. Without Approved it is a
+// refusal.
+type Reply struct {
+	Call     string
+	Approved bool
+	By       string // who says it
+	Why      string // may be empty
+	// Question is the digest of what the call asked (revert.Asked) when By looked at
+	// it, and refused where it asks something else by now. Whoever approves what a
+	// program wants to change must have looked, and name it; else it may be empty.
+	Question string
+}
+
 // Answer approves or refuses a call that waits. Anybody but the principal who
-// asked may answer; by names who. The call goes on by Txn.Resume, which looks at
-// the newest answer once more.
-func (rt *Runtime) Answer(ctx context.Context, call string, approved bool, by, why string) error {
-	t, c, _, err := rt.waiting(ctx, call, by)
+// asked may answer. The call goes on by Txn.Resume, which looks at the newest
+// answer once more.
+func (rt *Runtime) Answer(ctx context.Context, r Reply) error {
+	t, c, _, err := rt.waiting(ctx, r)
 	if err != nil {
 		return err
 	}
-	body := &revert.Answered{Approved: approved, By: by, Why: why, Digest: c.Asked.Digest}
-	return rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: call, Body: body})
+	return rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: r.Call, Body: r.record(c)})
 }
 
-// Remember approves a call that waits, as Answer does, and calls to come as r
-// says. It returns the id of what it granted, which Revoke takes away.
-func (rt *Runtime) Remember(ctx context.Context, call, by, why string, r ctxperm.Remember) (id string, err error) {
-	t, c, who, err := rt.waiting(ctx, call, by)
+func (r Reply) record(c *revert.Call) *revert.Answered {
+	return &revert.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: c.Asked.Digest}
+}
+
+// Remember approves a call that waits, as Answer does, and calls to come as how
+// says. It returns the id of what it granted, which Revoke takes away. A refusal
+// is not remembered: tool.ErrInvalid.
+func (rt *Runtime) Remember(ctx context.Context, r Reply, how ctxperm.Remember) (id string, err error) {
+	if !r.Approved {
+		return "", fmt.Errorf("call %s: only an approval is remembered: %w", r.Call, tool.ErrInvalid)
+	}
+	t, c, who, err := rt.waiting(ctx, r)
 	if err != nil {
 		return "", err
 	}
 	var d perm.DecisionRecord
 	if err := canon.Decode(c.Asked.Decision, &d); err != nil {
-		return "", fmt.Errorf("what call %s was asked about cannot be read: %w", call, err)
+		return "", fmt.Errorf("what call %s was asked about cannot be read: %w", r.Call, err)
 	}
-	ask := ctxperm.Ask{Call: call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
+	ask := ctxperm.Ask{Call: r.Call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
 	for _, a := range c.Asked.Access {
 		ask.Accesses = append(ask.Accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
-	grant, err := rt.remembering(ask, c.Asked.Tool, c.Asked.InputDigest, by, r)
+	grant, err := rt.remembering(ask, c.Asked.Tool, c.Asked.InputDigest, r.By, how)
 	if err != nil {
 		return "", err
 	}
-	grant.Why = why
-	body := &revert.Answered{Approved: true, By: by, Why: why, Digest: c.Asked.Digest}
-	return grant.ID, rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: call, Body: body}, revert.Line{Body: grant})
+	grant.Why = r.Why
+	return grant.ID, rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: r.Call, Body: r.record(c)}, revert.Line{Body: grant})
 }
 
-// waiting finds a call that by may answer.
-func (rt *Runtime) waiting(ctx context.Context, call, by string) (t *revert.Txn, c *revert.Call, who perm.Principal, err error) {
+// waiting finds a call that the reply may be given to.
+func (rt *Runtime) waiting(ctx context.Context, r Reply) (t *revert.Txn, c *revert.Call, who perm.Principal, err error) {
+	call, by := r.Call, r.By
 	if t, c, err = revert.LoadCall(ctx, rt.journal, call); err != nil {
 		return t, c, who, err
 	}
@@ -67,7 +87,21 @@ func (rt *Runtime) waiting(ctx context.Context, call, by string) (t *revert.Txn,
 	case rt.host.Now().After(c.Asked.Expires):
 		err = fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
 	}
+	if err == nil {
+		err = r.fits(c.Asked)
+	}
 	return t, c, who, err
+}
+
+// fits reports whether the reply is given to the question that is asked.
+func (r Reply) fits(asked *revert.Asked) error {
+	switch {
+	case r.Question != "" && r.Question != asked.Digest:
+		return fmt.Errorf("call %s asks something else by now: look at it again: %w", r.Call, tool.ErrInvalid)
+	case r.Question == "" && r.Approved && asked.Purpose != "":
+		return fmt.Errorf("call %s waits with what its program wants to change, and whoever approves that names the question that they looked at: %w", r.Call, tool.ErrInvalid)
+	}
+	return nil
 }
 
 // answer is not fenced: whoever answers does not own the transaction.

@@ -122,7 +122,7 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 				}
 				h.Advance([]time.Duration{0, time.Second, 25 * time.Second, 11 * time.Minute, 5 * time.Hour}[r.IntN(5)])
 				if len(pending) > 0 && r.IntN(2) == 0 {
-					_ = rt.Answer(ctx, pending[0], r.IntN(2) == 0, "boss", "")
+					_ = rt.Answer(ctx, agent.Reply{Call: pending[0], Approved: r.IntN(2) == 0, By: "boss"})
 					o, _ := tx.Resume(ctx, pending[0])
 					pending = pending[1:]
 					a, _ := rt.AmountOf(ctx, o.Call)

@@ -223,7 +223,7 @@ func pendingProblem(p permitted) *Problem {
 		if p.decision.Effect() == perm.Ask {
 			out.Why += ": " + reasonText(p.decision)
 		}
-		out.Fix = "somebody else looks at it: remit show " + p.id + "; approves it: remit approve " + p.id + "; then the program runs again: remit resume " + p.id
+		out.Fix = "somebody else looks at it: remit show " + p.id + "; approves what it says: remit approve " + p.id + " --question DIGEST; then the program runs again: remit resume " + p.id
 	}
 	return out
 }

@@ -103,6 +103,10 @@ func question(ask ctxperm.Ask) string {
 	for _, access := range ask.Accesses {
 		_, _ = fmt.Fprintf(&b, "  touches  %s\n", printable(access.String()))
 	}
+	if ask.Preview != "" {
+		_, _ = fmt.Fprintf(&b, "  wants    to change:\n")
+		paint(false).patch(&b, ask.Preview)
+	}
 	_, _ = fmt.Fprintf(&b, "  with     %s\nallow it once? [y/N] ", printable(string(ask.Input)))
 	return b.String()
 }

@@ -46,9 +46,9 @@ func (r *remembering) check() error {
 }
 
 // answer writes an answer down, and what is remembered of it.
-func (r *remembering) answer(ctx context.Context, rt *agent.Runtime, call string, approved bool, who, why string) (grant string, err error) {
+func (r *remembering) answer(ctx context.Context, rt *agent.Runtime, reply agent.Reply) (grant string, err error) {
 	if r.scope == "" {
-		return "", rt.Answer(ctx, call, approved, who, why)
+		return "", rt.Answer(ctx, reply)
 	}
 	how := ctxperm.Remember{Always: r.scope == "always", For: r.span, SameInput: r.sameInput}
 	for _, text := range r.accesses {
@@ -58,7 +58,7 @@ func (r *remembering) answer(ctx context.Context, rt *agent.Runtime, call string
 		}
 		how.Accesses = append(how.Accesses, access)
 	}
-	return rt.Remember(ctx, call, who, why, how)
+	return rt.Remember(ctx, reply, how)
 }
 
 func (a *app) grantsCommand() *cobra.Command {

@@ -18,6 +18,9 @@ func mended(o tool.Outcome, how *runFlags) tool.Outcome {
 	switch {
 	case o.Status == tool.StatusPending:
 		p.Fix = "somebody else approves it: " + how.hint("approve", o.Call) + "; then it goes on: " + how.again(o.Call)
+		if strings.Contains(o.Error.Fix, "--question") {
+			p.Fix = "somebody else looks at it: " + how.hint("show", o.Call) + ", and approves what it says: " + how.hint("approve", o.Call, "--question", "DIGEST") + "; then it goes on: " + how.again(o.Call)
+		}
 	case p.Fix == "":
 		p.Fix = fixFor(o.Tool, p.Why, &how.place)
 	}

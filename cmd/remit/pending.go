@@ -15,13 +15,14 @@ import (
 // answerCommand makes approve and deny, which differ in one word.
 func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 	var p place
-	var why string
+	var why, question string
 	var asJSON bool
 	var r remembering
 	cmd := &cobra.Command{
 		Use: verb + " CALL", Short: short,
 		Long: short + ", in the name of the user that the operating system says you are.\n" +
-			"It must be somebody else than the one who asked. The call goes on by remit resume.",
+			"It must be somebody else than the one who asked. The call goes on by remit resume. Whoever approves what a call's program\n" +
+			"wants to change names, with --question, what they looked at.",
 		Args: wantIDs(1, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.check(); err != nil {
@@ -32,7 +33,7 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 				return err
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				grant, err := r.answer(cmd.Context(), rt, args[0], approved, who, why)
+				grant, err := r.answer(cmd.Context(), rt, agent.Reply{Call: args[0], Approved: approved, By: who, Why: why, Question: question})
 				if err != nil {
 					return notTaken(err, &p, args[0])
 				}
@@ -52,6 +53,7 @@ func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
 	placeFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	cmd.Flags().StringVar(&question, "question", "", "`DIGEST` of what you looked at, as remit show says it; refused if the call asks something else by now")
 	if approved {
 		r.flags(cmd)
 	}

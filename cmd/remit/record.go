@@ -192,6 +192,7 @@ type callRecord struct {
 	Approval    *revert.Approval           `json:"approval"`
 	Previewed   *revert.Approval           `json:"previewed,omitempty"` // who approved what its program wanted to change
 	Preview     string                     `json:"preview,omitempty"`   // of one that waits with that
+	Question    string                     `json:"question,omitempty"`  // of one that waits: the digest of what it asks
 	Expires     *time.Time                 `json:"expires,omitempty"`   // of one that waits: later answers do not count
 	Answered    *revert.Answered           `json:"answered,omitempty"`  // of one that waits: the newest answer, which counts when it goes on
 	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
@@ -240,6 +241,7 @@ func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Regist
 		}
 	case c.Asked != nil:
 		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
+		r.Question = c.Asked.Digest
 		r.Expires, r.Answered, r.Approval, r.Preview = &c.Asked.Expires, c.Answered, c.Asked.Approval, c.Asked.Preview
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why

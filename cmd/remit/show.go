@@ -174,6 +174,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 		row("waits", "for an answer until "+c.Expires.Local().Format("2006-01-02 15:04:05"))
 	}
 	if c.Preview != "" {
+		row("question", c.Question)
 		row("wants", "to change:")
 		p.patch(w, c.Preview)
 	}

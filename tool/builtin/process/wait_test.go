@@ -57,6 +57,12 @@ func (w world) call(t *testing.T, id string) *revert.Call {
 	return c
 }
 
+// asks is the question that a call waits with.
+func (w world) asks(t *testing.T, id string) string {
+	t.Helper()
+	return w.call(t, id).Asked.Digest
+}
+
 // TestWait: somebody who is not there sees what a program wants to change whenever they
 // look. Nothing of it is real until the program has wanted the same again.
 func TestWait(t *testing.T) {
@@ -78,8 +84,12 @@ func TestWait(t *testing.T) {
 	again, err := tx.Resume(t.Context(), o.Call)
 	require.ErrorIs(t, err, tool.ErrPending)
 	require.Equal(t, tool.StatusPending, again.Status, "nobody has said anything yet")
+	unseen := agent.Reply{Call: o.Call, Approved: true, By: "boss"}
+	require.ErrorIs(t, w.rt.Answer(t.Context(), unseen), tool.ErrInvalid, "they have not said that they looked")
+	_, err = w.rt.Remember(t.Context(), unseen, ctxperm.Remember{})
+	require.ErrorIs(t, err, tool.ErrInvalid)
 
-	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", "looks fine"))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Why: "looks fine", Question: w.asks(t, o.Call)}))
 	done, err := tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, done.Text)
 	require.Len(t, done.Changes, 3)
@@ -100,7 +110,7 @@ func TestWaitTwice(t *testing.T) {
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
 	first := w.call(t, o.Call).Asked
 	require.Empty(t, first.Purpose, "the program has not run")
-	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", ""))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
 	out, err := tx.Resume(t.Context(), o.Call)
 	if out.Status == tool.StatusDenied && strings.Contains(out.Error.Why, "remit doctor") {
 		t.Skip("this machine has no sandbox: " + out.Error.Why)
@@ -108,11 +118,13 @@ func TestWaitTwice(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrPending, out.Text)
 	require.NoFileExists(t, filepath.Join(w.dir, "new"))
 	c := w.call(t, o.Call)
+	late := agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: first.Digest}
+	require.ErrorIs(t, w.rt.Answer(t.Context(), late), tool.ErrInvalid, "it asks something else by now")
 	require.Nil(t, c.Answered, "what was said counts for the question that it answered")
 	require.Equal(t, &revert.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approval)
 	require.Contains(t, c.Asked.Preview, "+x")
 
-	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "chief", ""))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "chief", Question: w.asks(t, o.Call)}))
 	out, err = tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, out.Text)
 	require.FileExists(t, filepath.Join(w.dir, "new"))
@@ -129,20 +141,20 @@ func TestWaitInVain(t *testing.T) {
 		why          string
 	}{
 		{"refused", "echo x > a", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), call, false, "boss", "not like this"))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: false, By: "boss", Why: "not like this", Question: w.asks(t, call)}))
 		}, "not like this"},
 		{"other files", "cat b > a", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), call, true, "boss", ""))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), []byte("hostile\n"), 0o644))
 		}, "what the program would change now is not what was asked about"},
 		{"the same words over other bytes", "head -c 2000000 b > big; echo x > after", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), call, true, "boss", ""))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
 			long := slices.Repeat([]byte("l\x00"), 1_000_000)
 			long[1_999_000] = 'm'
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), long, 0o644))
 		}, "what the program would change now is not what was asked about"},
 		{"nothing any more", "test -f gone && exit; echo x > a", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), call, true, "boss", ""))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "gone"), nil, 0o644))
 		}, ""},
 	} {
@@ -246,7 +258,7 @@ func TestWaitUses(t *testing.T) {
 		t.Skip("this machine has no sandbox: " + o.Error.Why)
 	}
 	require.ErrorIs(t, err, tool.ErrPending, o.Text)
-	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", ""))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
 	o, err = tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, o.Text)
 	_, err = tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "true"})
@@ -259,7 +271,7 @@ func TestWaitUnderAnotherPolicy(t *testing.T) {
 	decide := previewing
 	w := newWorld(t, deciding(func(r perm.Request) perm.Decision { return decide(r) }), agent.Wait())
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
-	require.NoError(t, w.rt.Answer(t.Context(), o.Call, true, "boss", ""))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
 	decide = asking
 	out, err := tx.Resume(t.Context(), o.Call)
 	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
