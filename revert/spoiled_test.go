@@ -70,6 +70,8 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"no start", call, []revert.Body{done()}, nil, "done of call c_1 before it started"},
 		{"two ends", call, []revert.Body{started(), done(), done()}, nil, "done of call c_1, which ended as done"},
 		{"started twice", call, []revert.Body{started(), started()}, nil, "started cannot follow in call c_1"},
+		{"asked twice before it ran", call, []revert.Body{waits(""), waits("")}, nil, "asked of call c_1, which waits for an answer"},
+		{"asked twice of its program", call, []revert.Body{waits("apply"), waits("apply")}, nil, "asked of call c_1, which waits for an answer"},
 		{"an end while it waits", call, []revert.Body{&revert.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}, done()}, nil, "done of call c_1, which waits for an answer"},
 		{"a change too many", call, []revert.Body{started(), change(2)}, nil, "change 2 of call c_1, want 1"},
 		{"a version of no change", call, []revert.Body{started(), &revert.Landed{Posts: posts}}, nil, "version of change 1, but call c_1 has 0"},
@@ -159,4 +161,8 @@ func (l *lab) refuse(txn, words string) {
 		require.ErrorContains(l.t, err, "entry ")
 	}
 	require.Equal(l.t, before, l.shelf.values)
+}
+
+func waits(purpose string) *revert.Asked {
+	return &revert.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`), Purpose: purpose}
 }

@@ -11,8 +11,8 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -20,29 +20,29 @@ import (
 )
 
 func main() {
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: prove [PART ...]; the parts, and how long each took when its size was chosen:")
-		for _, p := range parts() {
-			fmt.Fprintf(flag.CommandLine.Output(), "  %-12s %s\n", p.name, p.about)
-		}
-	}
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	os.Exit(run(ctx, flag.Args()))
+	os.Exit(run(ctx, os.Stdout, parts(), os.Args[1:]))
 }
 
-func run(ctx context.Context, names []string) int {
-	chosen := parts()
-	if len(names) > 0 {
-		for _, name := range names {
-			if !slices.ContainsFunc(chosen, func(p part) bool { return p.name == name }) {
-				fmt.Fprintf(os.Stderr, "prove: there is no part %q; remit's proof has these:\n", name)
-				flag.Usage()
-				return 2
-			}
+func usage(to io.Writer, parts []part) {
+	_, _ = fmt.Fprintln(to, "usage: prove [PART ...]; without a name all of these:")
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(to, "  %-12s %s\n", p.name, p.about)
+	}
+}
+
+// run runs the named parts, or all, and returns the exit code.
+func run(ctx context.Context, out io.Writer, chosen []part, names []string) int {
+	for _, name := range names {
+		if !slices.ContainsFunc(chosen, func(p part) bool { return p.name == name }) {
+			fmt.Fprintf(os.Stderr, "prove: there is no part %q\n", name)
+			usage(os.Stderr, chosen)
+			return 2
 		}
-		chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(names, p.name) })
+	}
+	if len(names) > 0 {
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(p part) bool { return !slices.Contains(names, p.name) })
 	}
 	var all []result
 	for i, p := range chosen {
@@ -59,7 +59,7 @@ func run(ctx context.Context, names []string) int {
 			all = append(all, result{what: p.name, failed: true, took: took})
 		}
 	}
-	fmt.Print(table(all))
+	_, _ = io.WriteString(out, table(all))
 	if slices.ContainsFunc(all, func(r result) bool { return r.failed || r.violations != "0" }) {
 		return 1
 	}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +36,46 @@ func TestTable(t *testing.T) {
 `, table([]result{{what: "cuts", count: "12 states", violations: "0", took: 61 * time.Second}, {what: "kills", failed: true}}))
 }
 
-// TestSilence: a part whose tests say nothing has proved nothing.
-func TestSilence(t *testing.T) {
-	p := part{name: "nothing", args: []string{"-run", "^TestOfThisName$", "."}, lines: 1}
-	_, err := p.run(context.Background())
-	require.ErrorContains(t, err, "0 of its tests say what they proved, want 1")
-	require.Equal(t, 2, run(context.Background(), []string{"unheard-of"}))
+// TestOfItself and TestOfItsFailure are what the parts below run.
+func TestOfItself(t *testing.T) { t.Log("proved: itself: 1 test, 0 violations") }
+
+func TestOfItsFailure(t *testing.T) {
+	if os.Getenv("REMIT_PROVE") != "" {
+		t.Log("proved: failure: 1 test, 1 violations")
+	}
+}
+
+// TestRun: the exit code is 0 only where everything that was named said that nothing
+// went wrong. A part whose tests say nothing has proved nothing.
+func TestRun(t *testing.T) {
+	parts := []part{
+		{"self", "", []string{"-run", "^TestOfItself$", "."}, 1},
+		{"failure", "", []string{"-run", "^TestOfItsFailure$", "."}, 1},
+		{"silence", "", []string{"-run", "^TestOfThisName$", "."}, 1},
+		{"nowhere", "", []string{"./no/such/folder"}, 0},
+	}
+	for _, tt := range []struct {
+		names []string
+		code  int
+		says  string
+	}{
+		{[]string{"self"}, 0, "| itself | 1 test | 0 |"},
+		{[]string{"failure"}, 1, "| failure | 1 test | 1 |"},
+		{[]string{"self", "silence"}, 1, "| silence |  | FAILED |"},
+		{[]string{"nowhere"}, 1, "| nowhere |  | FAILED |"},
+		{[]string{"self", "unheard-of"}, 2, ""},
+		{nil, 1, "| nowhere |"},
+	} {
+		var out bytes.Buffer
+		require.Equal(t, tt.code, run(t.Context(), &out, parts, tt.names), tt.names)
+		require.Contains(t, out.String(), tt.says)
+	}
+	require.NotEmpty(t, partsNamed())
+}
+
+// partsNamed are the parts as the usage lists them.
+func partsNamed() string {
+	var out bytes.Buffer
+	usage(&out, parts())
+	return out.String()
 }
