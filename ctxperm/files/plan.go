@@ -217,6 +217,20 @@ func arrange(plans []*plan) {
 			return a.depth() - b.depth()
 		}
 	})
+	// A name of a file that has another comes after that, to be made as its link.
+	alone := map[place]bool{}
+	for _, p := range plans {
+		alone[p.at] = p.was.twin() == ""
+	}
+	slices.SortStableFunc(plans, func(a, b *plan) int { return a.links(alone) - b.links(alone) })
+}
+
+// links is 1 for a name that becomes a link of what another plan restores, else 0.
+func (p *plan) links(alone map[place]bool) int {
+	if twin := p.was.twin(); twin != "" && alone[place{p.root, twin}] {
+		return 1
+	}
+	return 0
 }
 
 // checkEntries refuses to remove a directory with entries that this undo does
