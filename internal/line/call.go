@@ -71,6 +71,7 @@ type Config struct {
 	ID        string
 	Key       string
 	Tool      string
+	Class     revert.EffectClass // of this call
 	Principal perm.Principal
 	Recorder  revert.Recorder // of the call's transaction, or for an undo of the one that takes it back
 	Gate      Gate

@@ -311,3 +311,25 @@ func TestWaitWithNetwork(t *testing.T) {
 		require.NoFileExists(t, filepath.Join(w.dir, "new"))
 	}
 }
+
+// TestNetworkIsNotReversible: no declaration makes what a program sends go back.
+func TestNetworkIsNotReversible(t *testing.T) {
+	needs := []perm.ResourceAccess{
+		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
+		perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
+	}
+	for _, class := range []revert.EffectClass{revert.Reversible, revert.Pure} {
+		sends, err := tool.CreateWith("sends", "Runs a program that may send something.", needs, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+			_, err := handle.Run(ctx, tc, handle.Cmd{Argv: []string{"sh", "-c", "echo sent > new"}, Root: "workspace", Network: true})
+			return "", err
+		}, tool.Effect(class), tool.Confined(tool.Handles))
+		require.NoError(t, err)
+		w := newWorld(t, allowAll(), agent.Tools(sends))
+		tx, err := w.s.Begin(t.Context())
+		require.NoError(t, err)
+		out, err := tx.Invoke(t.Context(), "sends", "")
+		require.Error(t, err)
+		require.Contains(t, out.Error.Why, "the call is said to be "+string(class))
+		require.NoFileExists(t, filepath.Join(w.dir, "new"))
+	}
+}
