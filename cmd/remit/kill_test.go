@@ -26,9 +26,10 @@ import (
 const kills = 50
 
 const (
-	killPointEnv = "REMIT_TEST_KILL_AT"
-	killTraceEnv = "REMIT_TEST_TRACE"
-	killArgsEnv  = "REMIT_TEST_ARGS"
+	killPointEnv  = "REMIT_TEST_KILL_AT"
+	killTraceEnv  = "REMIT_TEST_TRACE"
+	killStatusEnv = "REMIT_TEST_KILL_STATUS" // where what the kernel says of the process goes when it ends
+	killArgsEnv   = "REMIT_TEST_ARGS"
 )
 
 // killingHost is the real world, in which the process gets a real SIGKILL at its
@@ -71,10 +72,16 @@ func TestKilledChild(t *testing.T) {
 		h.trace, err = os.Create(path)
 		require.NoError(t, err)
 	}
-	os.Exit(run(context.Background(), argv, world{
+	code := run(context.Background(), argv, world{
 		in: strings.NewReader(""), out: os.Stdout, err: os.Stderr, env: func(string) string { return "" }, tools: mailTools(os.Getenv(killMailEnv)),
 		host: h, user: func() (string, error) { return "tester", nil },
-	}))
+	})
+	if path := os.Getenv(killStatusEnv); path != "" {
+		status, err := os.ReadFile("/proc/self/status")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, status, 0o600))
+	}
+	os.Exit(code)
 }
 
 func child(t *testing.T, at int, trace string, argv ...string) error {
