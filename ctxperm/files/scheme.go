@@ -104,7 +104,11 @@ func (s scheme) settle(ctx context.Context, c revert.Change) (*swap, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.settle(ctx); err != nil {
+	err = w.settle(ctx)
+	if elsewhere(err) || errors.Is(err, disk.ErrType) { // its folder is none by now
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return w, nil

@@ -20,7 +20,10 @@ func ordinary(t *testing.T, cmd *exec.Cmd) {
 	data, err := os.ReadFile(cmd.Path)
 	require.NoError(t, err)
 	cmd.Path = filepath.Join(dir, "release")
-	require.NoError(t, os.WriteFile(cmd.Path, data, 0o755))
+	syscall.ForkLock.RLock() // a child that is started meanwhile would have it open for writing
+	err = os.WriteFile(cmd.Path, data, 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
 	require.NoError(t, os.Chown(dir, uid, uid))
 	cmd.Dir = dir
 	cmd.Env = []string{beEnv + "=program", "TMPDIR=" + dir, "HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin"}
