@@ -70,16 +70,41 @@ func sysv(nr uintptr, _ string, size ...uintptr) func() error {
 	}
 }
 
-// parentThread looks for a thread of its parent that it may signal: the one that it
-// was started from had the same rights.
+// parentThread looks for a thread of its parent that it may signal. The one that it
+// was started from has the same rights, and may be there for a moment still: what
+// could be done by that, TestTrapThreadOfStarter does.
 func parentThread() error {
-	shim := os.Getppid()
-	for tid := shim + 1; tid < shim+200; tid++ {
-		if unix.Tgkill(shim, tid, 0) == nil {
-			return nil
+	for range 1000 {
+		if threadOf(os.Getppid()) < 0 {
+			return errors.New("there is none that stays")
+		}
+		_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+	return nil
+}
+
+// threadOf is a thread of a process that this one may signal, or -1.
+func threadOf(pid int) int {
+	for tid := pid + 1; tid < pid+200; tid++ {
+		if unix.Tgkill(pid, tid, 0) == nil {
+			return tid
 		}
 	}
-	return errors.New("there is none")
+	return -1
+}
+
+// killStarter does to every thread of its parent what nobody can ignore.
+func killStarter() int {
+	shim, reached := os.Getppid(), 0
+	for tid := shim; tid < shim+200; tid++ {
+		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
+			if unix.Tgkill(shim, tid, sig) == nil {
+				reached++
+			}
+		}
+	}
+	fmt.Print("reached ", reached > 0)
+	return 0
 }
 
 func parent(what string) string { return filepath.Join("/proc", fmt.Sprint(os.Getppid()), what) }

@@ -64,6 +64,8 @@ func beProbe(name string) int {
 		return startProgram()
 	case "write overlay attributes":
 		return writeOverlayAttributes()
+	case "kill its starter":
+		return killStarter()
 	}
 	code := 1
 	for one := range strings.SplitSeq(name, ",") {

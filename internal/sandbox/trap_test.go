@@ -218,6 +218,21 @@ func TestTrapSignalsToProcess1(t *testing.T) {
 	}
 }
 
+// TestTrapThreadOfStarter: a thread of process 1 that may be signalled, for as long as
+// the one is there that started the program, is no way to stop or end process 1. Where
+// the shim is no process 1, its guard outlives it: TestBareShimDies.
+func TestTrapThreadOfStarter(t *testing.T) {
+	needStrict(t)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	said, exit, sb := finish(t, Spec{
+		Argv: []string{exe}, Env: []string{probeEnv + "=kill its starter"}, System: append(System(), exe), without: []string{"landlock"},
+	})
+	require.NoError(t, sb.Close())
+	require.Equal(t, "reached true", said)
+	require.Zero(t, exit.Code)
+}
+
 // TestTrapEnvironment: a program has the environment that it was given, and
 // nothing of anybody else's.
 func TestTrapEnvironment(t *testing.T) {

@@ -21,6 +21,7 @@ func guard() int {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil || unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
+	spareThreads()
 	// By then this process is in its control group, and the shim will be.
 	await(unix.POLLIN)
 	attr := &syscall.ProcAttr{Dir: "/", Env: Environment(), Files: []uintptr{0, 1, 2, control}}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -70,6 +71,7 @@ func run() int {
 		}
 	}
 	ignoreSignals()
+	spareThreads()
 	began := make(chan started)
 	go s.work(began)
 	child := <-began
@@ -97,6 +99,28 @@ func (s *stage) work(began chan<- started) {
 	}
 	pid, err := s.start()
 	began <- started{pid, err} // and the thread goes with this goroutine, which it is locked to
+}
+
+// spareThreads makes every thread that this process may come to need beside its
+// first: two that run, one that waits for the parent, and the one that starts the
+// program and ends. While the program runs there may be none to be had, since the
+// limit of processes counts threads too, and the Go runtime ends a process that
+// can have none.
+func spareThreads() {
+	const most = 4
+	var made sync.WaitGroup
+	made.Add(most)
+	enough := make(chan struct{})
+	for range most {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread() // the thread stays, for others
+			made.Done()
+			<-enough
+		}()
+	}
+	made.Wait()
+	close(enough)
 }
 
 // prepare parts from what the parent's process had open, which must reach nobody,
