@@ -13,13 +13,15 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 # Of one package's tests, not of all of them.
 TIMEOUT   ?= 30m
 BENCH     ?=
+# Of each fuzz target.
+FUZZ_TIME ?= 20s
 ARGS      ?=
 
 # A workspace file of the person who builds must not change what is built.
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format lint vuln tidy arch cross bench prove fmt cover clean
+.PHONY: help run build test check format lint vuln tidy arch cross bench fuzz prove fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +86,9 @@ vuln:
 # A module of its own, so that what remit is measured against stays out of go.mod.
 bench: ## Hold remit against its promises of speed (BENCH=pattern to choose, ARGS=-json)
 	cd bench && CGO_ENABLED=0 $(GO) run . -only '$(BENCH)' $(ARGS)
+
+fuzz: ## Fuzz every decoder and pattern for FUZZ_TIME each; prints a line a target (ARGS names targets)
+	$(GO) run ./internal/fuzz -for $(FUZZ_TIME) $(ARGS)
 
 prove: ## Run what shows that undo survives crashes, at its full size; prints one table (ARGS names parts)
 	$(GO) run ./internal/prove $(ARGS)

@@ -29,7 +29,7 @@ type vector struct {
 	Leaf            string          `json:"leaf"`
 }
 
-func vectors(t *testing.T) []vector {
+func vectors(t testing.TB) []vector {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "journal", "records.json"))
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func ParseHead(text string) (Head, error) {
 	if err == nil {
 		_, err = h.hash()
 	}
-	if err != nil {
+	if err != nil || h.String() != text { // one spelling, so that comparing texts compares heads
 		return Head{}, fmt.Errorf("%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do", text)
 	}
 	return h, nil
@@ -50,7 +50,9 @@ func (h Head) hash() (sum tlog.Hash, err error) {
 	if !ok || len(digits) != 2*len(sum) {
 		return sum, fmt.Errorf("%q is not the root of a tree", h.Root)
 	}
-	_, err = hex.Decode(sum[:], []byte(digits))
+	if _, err = hex.Decode(sum[:], []byte(digits)); err == nil && hex.EncodeToString(sum[:]) != digits {
+		err = fmt.Errorf("%q is not the root of a tree: its digits are lower-case", h.Root)
+	}
 	return sum, err
 }
 

@@ -89,6 +89,9 @@ func readInverse(ctx context.Context, c revert.Change, keep revert.Keeper) (i in
 	if err := canon.Decode(c.Inverse, &i); err != nil {
 		return i, fmt.Errorf("%s: its change cannot be read: %w", c.Resource, err)
 	}
+	if err := i.check(); err != nil {
+		return inverse{}, fmt.Errorf("%s: its change cannot be read: %w", c.Resource, err)
+	}
 	if i.Kept == nil || keep == nil {
 		return i, nil
 	}
@@ -105,7 +108,26 @@ func readInverse(ctx context.Context, c revert.Change, keep revert.Keeper) (i in
 		return i, err
 	}
 	i.Was, i.Will = both.Was, both.Will
+	if err := i.check(); err != nil {
+		return inverse{}, fmt.Errorf("%s: its rows cannot be read: %w", c.Resource, err)
+	}
 	return i, nil
+}
+
+// check refuses images that are not rows of the table: every place of the code takes
+// one to have a cell for each column.
+func (i inverse) check() error {
+	for _, image := range []engine.Image{i.Was, i.Will} {
+		if image != nil && len(image) != len(i.Table.Cols) {
+			return fmt.Errorf("a row of %d cells in a table of %d columns", len(image), len(i.Table.Cols))
+		}
+	}
+	for _, at := range i.Table.Key {
+		if at < 0 || at >= len(i.Table.Cols) {
+			return fmt.Errorf("a key at column %d in a table of %d columns", at, len(i.Table.Cols))
+		}
+	}
+	return nil
 }
 
 func kindOf(was, will engine.Image) string {

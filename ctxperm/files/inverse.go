@@ -172,7 +172,7 @@ func readInverse(c revert.Change) (inverse, error) {
 		return v, fmt.Errorf("inverse of change %d: %w", c.N, err)
 	}
 	id, ok := strings.CutPrefix(v.Stage, StagePrefix)
-	if raw, err := hex.DecodeString(id); !ok || err != nil || len(raw) != 16 {
+	if raw, err := hex.DecodeString(id); !ok || err != nil || len(raw) != 16 || hex.EncodeToString(raw) != id {
 		return v, fmt.Errorf("inverse of change %d: %q is not a stage name", c.N, v.Stage)
 	}
 	return v, nil

@@ -2,6 +2,7 @@ package files
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -96,6 +97,9 @@ func unpair(in [][2]string) (map[string][]byte, error) {
 		if out[string(name)], err = base64.StdEncoding.DecodeString(p[1]); err != nil {
 			return nil, fmt.Errorf("attribute value: %w", err)
 		}
+	}
+	if !slices.Equal(pairs(out), in) {
+		return nil, errors.New("attributes that are not written as they are: each once, in order, in base64")
 	}
 	return out, nil
 }

@@ -32,8 +32,20 @@ func Cell(v any) string {
 	}
 }
 
-// Value reads a cell.
+// Value reads a cell as Cell writes it. Another spelling of a value is refused: rows
+// are compared by their cells.
 func Value(cell string) (any, error) {
+	v, err := parse(cell)
+	if err != nil {
+		return nil, err
+	}
+	if Cell(v) != cell {
+		return nil, fmt.Errorf("a cell of the type %q that is not written as one", cell[:1])
+	}
+	return v, nil
+}
+
+func parse(cell string) (any, error) {
 	if cell == "" {
 		return nil, nil
 	}

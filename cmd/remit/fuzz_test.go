@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// FuzzScriptLine: a line that is taken does one thing, says the same when it is written
+// anew, whatever the order of its keys, and every refusal says how to mend it.
+func FuzzScriptLine(f *testing.F) {
+	for _, seed := range []string{
+		`{"tool":"file_write","args":{"path":"a.txt","content":"hi"}}`, `{"args":"text","tool":"x"}`, `{"parallel":[{"tool":"a"},{"tool":"b","args":null}]}`,
+		`{"savepoint":"a"}`, `{"revert_to":"a"}`, `{"commit":true}`, `{"revert":true}`, `{"commit":false}`, `{"tool":"a","tool":"b"}`, `{"Tool":"a"}`,
+		`{"tool":"a","commit":true}`, `{"parallel":[]}`, `{"tool":"a"} {"tool":"b"}`, `{"tool":"a"`, `{"tool":"\ud800"}`, `{"savepoint":""}`, `[]`, `{"parallel":null}`,
+		`{"tool":"a\u0000"}`, "\xef\xbb\xbf{}", `{"tool":"a","args":{"x":1,"x":2}}`, `{"commit": true }`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := parseStep(text)
+		if err != nil {
+			var bad *stepError
+			require.ErrorAs(t, err, &bad)
+			require.NotEmpty(t, bad.fix)
+			return
+		}
+		parts := 0
+		for _, there := range []bool{len(s.calls) > 0, s.savepoint != "", s.revertTo != "", s.end != ""} {
+			if there {
+				parts++
+			}
+		}
+		require.Equal(t, 1, parts)
+		for _, c := range s.calls {
+			require.NotEmpty(t, c.tool)
+			require.True(t, c.args == nil || json.Valid(c.args))
+		}
+		for _, argsFirst := range []bool{false, true} {
+			again, err := parseStep(written(t, s, argsFirst))
+			require.NoError(t, err, "%s", written(t, s, argsFirst))
+			require.Equal(t, s, again)
+		}
+		_, err = parseStep(append(bytes.Clone(text), text...))
+		require.Error(t, err, "two steps in one line")
+	})
+}
+
+// written is a step as a script says it.
+func written(t *testing.T, s step, argsFirst bool) []byte {
+	t.Helper()
+	quoted := func(text string) string {
+		out, err := canon.Marshal(text)
+		require.NoError(t, err)
+		return string(out)
+	}
+	one := func(c call) string {
+		tool := `"tool":` + quoted(c.tool)
+		switch {
+		case c.args == nil:
+			return "{" + tool + "}"
+		case argsFirst:
+			return `{"args":` + string(c.args) + "," + tool + "}"
+		default:
+			return "{" + tool + `,"args":` + string(c.args) + "}"
+		}
+	}
+	switch {
+	case s.end != "":
+		return []byte(`{"` + s.end + `":true}`)
+	case s.savepoint != "":
+		return []byte(`{"savepoint":` + quoted(s.savepoint) + "}")
+	case s.revertTo != "":
+		return []byte(`{"revert_to":` + quoted(s.revertTo) + "}")
+	case len(s.calls) == 1:
+		return []byte(one(s.calls[0]))
+	}
+	var all []string
+	for _, c := range s.calls {
+		all = append(all, one(c))
+	}
+	return []byte(`{"parallel":[` + strings.Join(all, ",") + "]}")
+}
+
+// FuzzScript: the lines of a script are those that are not blank, each under its own
+// number, however the bytes come in.
+func FuzzScript(f *testing.F) {
+	f.Add([]byte("a\n\n b \r\nc"), uint8(1))
+	f.Add([]byte("\n\n\n"), uint8(3))
+	f.Add([]byte{}, uint8(0))
+	f.Add(bytes.Repeat([]byte("x"), 5000), uint8(255))
+	f.Fuzz(func(t *testing.T, text []byte, piece uint8) {
+		done := make(chan struct{})
+		defer close(done)
+		var got []line
+		for l := range readLines(&pieces{rest: text, size: int(piece) + 1}, done) {
+			got = append(got, l)
+		}
+		var want []line
+		for i, l := range bytes.Split(text, []byte("\n")) {
+			if l = bytes.TrimSpace(l); len(l) > 0 {
+				want = append(want, line{n: i + 1, text: l})
+			}
+		}
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.Equal(t, want[i].n, got[i].n)
+			require.Equal(t, string(want[i].text), string(got[i].text))
+		}
+	})
+}
+
+// pieces is read a few bytes at a time.
+type pieces struct {
+	rest []byte
+	size int
+}
+
+func (p *pieces) Read(to []byte) (int, error) {
+	n := min(p.size, len(p.rest), len(to))
+	copy(to, p.rest[:n])
+	p.rest = p.rest[n:]
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// FuzzPolicyInput: an input of a policy that is taken is one that remit itself would
+// give: written and read again it is the same, and it names what is to be decided.
+func FuzzPolicyInput(f *testing.F) {
+	_, sample, _ := strings.Cut(sampleInput, "<<'END'\n")
+	sample = strings.TrimSuffix(sample, "END")
+	f.Add([]byte(sample))
+	for _, change := range [][2]string{
+		{`"run"`, `"delete"`},
+		{`"write"`, `"Write"`},
+		{`"id": "c_1"`, `"ID": "c_1"`},
+		{`"index": 0`, `"index": 1e400`},
+		{`"roles": []`, `"roles": [], "roles": []`},
+		{`"2026-01-02T03:04:05Z"`, `"2026-02-30T03:04:05Z"`},
+		{`"calls": 0`, `"calls": 99999999999999999999`},
+		{`"dynamic": false`, `"dynamic": 0`},
+	} {
+		f.Add([]byte(strings.Replace(sample, change[0], change[1], 1)))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := parseRequest(text)
+		if err != nil {
+			require.NotContains(t, err.Error(), "perm.", "no Go type is shown to people")
+			return
+		}
+		require.NotEmpty(t, r.Access.Action)
+		require.NotEmpty(t, r.Tool.Name)
+		first, err := json.Marshal(r)
+		require.NoError(t, err)
+		again, err := parseRequest(first)
+		if err != nil {
+			return // what was left out may not be there empty
+		}
+		second, err := json.Marshal(again)
+		require.NoError(t, err)
+		require.JSONEq(t, string(first), string(second))
+	})
+}
+
+// FuzzServices: a file of services says what it says in one way: with other order and
+// spaces it is the same, and a member that is not known is refused.
+func FuzzServices(f *testing.F) {
+	for _, seed := range []string{
+		`{"allow":["127.0.0.1:8080"],"secrets":{"token":"env:TOKEN"},"credentials":[{"secret":"token","origin":"https://api.example.com","header":"Authorization","prefix":"Bearer "}]}`,
+		`{"calls":[{"name":"make","description":"Make one.","method":"POST","url":"https://a.b/v1"}],"media":["application/json"]}`,
+		`{"ca":"ca.pem","identity":"id.txt"}`, `{"Allow":[]}`, `{"allow":["x"],"allow":[]}`, `{"allow":null}`, `[]`, `{}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var s servicesFile
+		if canon.Decode(text, &s) != nil {
+			return
+		}
+		sorted, err := canon.Canonicalize(text, canon.DefaultLimits())
+		require.NoError(t, err)
+		var again servicesFile
+		require.NoError(t, canon.Decode(sorted, &again))
+		require.Equal(t, s, again)
+		more := bytes.Replace(sorted, []byte("{"), []byte(`{"aaa":1,`), 1)
+		require.Error(t, canon.Decode(bytes.Replace(more, []byte(",}"), []byte("}"), 1), &again), "%s", more)
+	})
+}

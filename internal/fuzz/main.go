@@ -1,0 +1,71 @@
+// Command fuzz runs every fuzz target of the module for a while, one after the other,
+// and prints a line for each: how many inputs were tried, and how many of them led
+// somewhere new. It finds the targets itself. It ends with 1 where one of them found
+// something; the input is then below testdata/fuzz of its package, and "go test" tries
+// it from then on. "make fuzz" runs it, from the top of the repository; arguments name
+// the targets to run.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	long := flag.Duration("for", 20*time.Second, "how long each target runs")
+	flag.Parse()
+	if *long < time.Second {
+		fmt.Fprintf(os.Stderr, "fuzz: -for %s: want a second or more\n", *long)
+		os.Exit(2)
+	}
+	os.Exit(run(ctx, os.Stdout, goCommand, *long, flag.Args()))
+}
+
+// command runs the go command and returns what it prints.
+type command func(ctx context.Context, args ...string) ([]byte, error)
+
+func goCommand(ctx context.Context, args ...string) ([]byte, error) {
+	return exec.CommandContext(ctx, "go", args...).CombinedOutput()
+}
+
+// run fuzzes the named targets, or all, and returns the exit code.
+func run(ctx context.Context, out io.Writer, do command, long time.Duration, names []string) int {
+	all, err := find(ctx, do)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "fuzz: %v\n", err)
+		return 1
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(t target) bool { return t.name == name }) {
+			fmt.Fprintf(os.Stderr, "fuzz: there is no target %q; there are:\n", name)
+			for _, t := range all {
+				fmt.Fprintf(os.Stderr, "  %-24s %s\n", t.name, t.pkg)
+			}
+			return 2
+		}
+	}
+	code, ran, tried := 0, 0, 0
+	for _, t := range all {
+		if len(names) > 0 && !slices.Contains(names, t.name) {
+			continue
+		}
+		r := t.fuzz(ctx, do, long)
+		ran, tried = ran+1, tried+r.executions
+		_, _ = fmt.Fprintf(out, "%-24s %-48s %s\n", t.name, t.pkg, r)
+		if r.failed {
+			code = 1
+			_, _ = fmt.Fprintf(out, "%s\n", r.said)
+		}
+	}
+	_, _ = fmt.Fprintf(out, "%d targets, %d executions\n", ran, tried)
+	return code
+}
