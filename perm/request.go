@@ -81,7 +81,7 @@ type ToolFacts struct {
 	CanRevert   bool     `json:"can_revert"`
 	Confinement string   `json:"confinement"` // sandbox, handles, trusted
 	Destination string   `json:"destination"` // none, configured, third_party, model_chosen
-	Grade       string   `json:"grade"`       // "" when nobody graded this digest
+	Grade       string   `json:"grade"`       // ungraded, not_undoable, compensable, crash_undoable, read_only
 }
 
 // CallFacts is the call as asked for. Args is the canonical input after schema

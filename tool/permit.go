@@ -185,13 +185,13 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 // Facts is what a policy sees of the tool.
 func (t Tool) Facts() perm.ToolFacts {
 	if t.t == nil {
-		return perm.ToolFacts{}
+		return perm.ToolFacts{Grade: string(Ungraded)}
 	}
 	s := t.t.spec
 	return perm.ToolFacts{
 		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
 		Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: t.CanRevert(),
-		Confinement: string(s.Confinement), Destination: string(s.Destination),
+		Confinement: string(s.Confinement), Destination: string(s.Destination), Grade: string(t.Grade()),
 	}
 }
 

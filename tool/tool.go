@@ -18,7 +18,7 @@ import (
 
 // Tool is a frozen tool. It cannot be changed, may be copied and used by any
 // number of goroutines, and is refused everywhere when zero. Two tools are ==
-// when they come from the same FromSpec; the same Digest means the same
+// when they come from the same FromSpec or Graded; the same Digest means the same
 // declaration.
 type Tool struct{ t *tool }
 
@@ -29,6 +29,7 @@ type tool struct {
 	bound  perm.Set       // needs with each parameter standing for anything
 	needs  []need
 	digest string
+	grade  *GradeRecord // nil: ungraded
 }
 
 // need is one declared access, parsed.

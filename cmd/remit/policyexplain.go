@@ -273,7 +273,7 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 		}
 	}
 	if ask.gone {
-		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest}
+		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest, Grade: string(tool.Ungraded)}
 	}
 	if ask.request.Call.EffectClass == "" {
 		ask.request.Call.EffectClass = string(revert.Pivot)

@@ -15,7 +15,7 @@ const module = "github.com/remit-dev/remit"
 var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
-	{"internal/databasetest"}, // tries what stands below agent through agent
+	{"internal/databasetest", "revert/reverttest"}, // try what stands below agent through agent
 	{"console/...", "mcp/..."},
 	{"console", "mcp"},
 	{"agent/..."},

@@ -21,7 +21,7 @@ func request() perm.Request {
 		Principal: perm.Principal{ID: "coder", Kind: "agent", Roles: []string{"dev"}},
 		Session:   perm.SessionFacts{ID: "s", Tools: map[string]perm.ToolTally{"file_read": {Tally: perm.Tally{Run: 2}}}},
 		Txn:       perm.TxnFacts{ID: "t"},
-		Tool:      perm.ToolFacts{Name: "file_read", Confinement: "handles", Destination: "none"},
+		Tool:      perm.ToolFacts{Name: "file_read", Confinement: "handles", Destination: "none", Grade: "ungraded"},
 		Call: perm.CallFacts{
 			ID: "c", Args: json.RawMessage(`{"path":"src/a.go","n":7}`), EffectClass: "pure", Declared: true,
 			Batch: perm.BatchFacts{Count: 1},

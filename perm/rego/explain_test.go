@@ -37,7 +37,7 @@ deny contains "late" if {
 
 ask contains sprintf("%s asks", [role]) if some role in input.principal.roles
 
-hot if input.tool.grade == "x"
+hot if input.tool.grade == "read_only"
 
 allow contains "absent" if input.call.args.no
 
@@ -53,7 +53,7 @@ hide contains "never seen outside list"
 				{Path: "input.call.args", Value: json.RawMessage(`{"n":7,"path":"src/a.go"}`)},
 				{Path: "input.call.args.n", Value: json.RawMessage("7")},
 				{Path: "input.call.declared", Value: json.RawMessage("true")},
-				{Path: "input.tool.grade", Value: json.RawMessage(`""`)},
+				{Path: "input.tool.grade", Value: json.RawMessage(`"ungraded"`)},
 			},
 		},
 		{

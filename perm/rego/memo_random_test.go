@@ -37,7 +37,7 @@ by_tool["a"] if input.access.dynamic
 
 by_tool["b"] if access.action == "write"
 
-level := 1 if input.tool.grade == "a"
+level := 1 if input.tool.grade == "compensable"
 
 else := 2 if input.tool.version == "a"
 
@@ -115,7 +115,7 @@ func randomRequest(rnd *rand.Rand) perm.Request {
 	r.Session.Tools = map[string]perm.ToolTally{"a": {Tally: perm.Tally{Run: rnd.IntN(3)}}}
 	r.Session.Recent = [][]perm.RecentCall{nil, {{Tool: "a"}}}[rnd.IntN(2)]
 	r.Txn.Calls = rnd.IntN(3)
-	r.Tool.Name, r.Tool.Version, r.Tool.Grade, r.Tool.Tags = pick("a", "b", "n"), pick("a", "b"), pick("", "a"), some()
+	r.Tool.Name, r.Tool.Version, r.Tool.Grade, r.Tool.Tags = pick("a", "b", "n"), pick("a", "b"), pick("ungraded", "compensable"), some()
 	r.Call.ID, r.Call.EffectClass, r.Call.Declared = pick("a", "b"), pick("pure", "pivot"), rnd.IntN(2) == 0
 	r.Call.Batch = perm.BatchFacts{Index: rnd.IntN(2), Count: 1 + rnd.IntN(2)}
 	r.Call.Args = json.RawMessage(pick(`{}`, `{"n":1}`, `{"n":1.0}`, `{"n":2,"a":1}`, `{"n":null}`, ``, `null`, `"n"`, `{"n":2,"n":1}`, `{"deep":{"x":1}}`,

@@ -1,0 +1,327 @@
+package reverttest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Kit is the version of the rules by which grades are given.
+const Kit = 1
+
+// Config is what a tool is graded with.
+type Config struct {
+	// World makes a fresh world, the same each time. It is called for every run.
+	World func(*Wire) (World, error)
+	// Inputs are calls to try: each a tool.Args, raw JSON, or a string for a free-form
+	// tool. Every one must work in a fresh world.
+	Inputs []any
+	// Seed chooses what is tried where not all can be.
+	Seed uint64
+	// Runs is how many ways of going wrong are tried of each input at most; 0 is 500. Single
+	// faults come first, then those with another one in what comes after.
+	Runs int
+	// Only is the name of one run, as a story tells it: nothing else is tried.
+	Only string
+}
+
+// Finding is a run in which something was not as it should be.
+type Finding struct {
+	Run   string   // its name, for Config.Only
+	What  string   // what was wrong
+	Story []string // what happened, in order
+}
+
+// String is the story for people.
+func (f *Finding) String() string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s\n    %s\n  so: %s", f.Run, strings.Join(f.Story, "\n    "), f.What)
+}
+
+// Result is what the kit found out about a tool.
+type Result struct {
+	Tool   string
+	Digest string // of the declaration that was graded
+	Grade  tool.Grade
+	// Against is the first thing that speaks against the next better grade; nil where there
+	// is none. Without a name of a run it is what the tool declares.
+	Against *Finding
+	Seed    uint64
+	Runs    int // in which something went wrong
+
+	last *Finding // of Config.Only: its story
+}
+
+// Grade runs a tool into every fault that it knows, over fresh worlds, and says what can
+// be relied on when a call of it is taken back. An error is about the configuration: the
+// tool has no grade then.
+func Grade(t tool.Tool, c Config) (Result, error) {
+	res := Result{Tool: t.Name(), Digest: t.Digest(), Grade: tool.Ungraded, Seed: c.Seed}
+	if c.Runs <= 0 {
+		c.Runs = 500
+	}
+	switch {
+	case t.IsZero():
+		return res, errors.New("reverttest: the zero Tool cannot be graded")
+	case c.World == nil:
+		return res, errors.New("reverttest: Config.World is missing: it makes what the tool acts on")
+	case len(c.Inputs) == 0:
+		return res, errors.New("reverttest: Config.Inputs is empty: nothing would be tried")
+	}
+	g := &grading{config: c, result: &res, class: t.Class()}
+	var err error
+	if g.tool, err = wrapped(t); err != nil {
+		return res, err
+	}
+	if err := g.all(); err != nil {
+		return Result{Tool: res.Tool, Digest: res.Digest, Grade: tool.Ungraded, Seed: c.Seed}, err
+	}
+	g.decide()
+	return res, nil
+}
+
+// grading is one tool on its way to a grade.
+type grading struct {
+	config  Config
+	tool    tool.Tool
+	class   revert.EffectClass
+	result  *Result
+	effects int      // inputs that had one
+	damage  *Finding // nothing may be like this
+	left    *Finding // somebody was told that it could not be taken back
+	traces  *Finding
+}
+
+func (g *grading) all() error {
+	for i, args := range g.config.Inputs {
+		c := &course{
+			tool: g.tool, input: i, args: args, make: g.config.World, seed: g.config.Seed,
+			verifies: g.tool.CanVerify(), idempotent: g.tool.Spec().Hints.Idempotent,
+		}
+		if err := g.input(c); err != nil {
+			return fmt.Errorf("reverttest: input %d of tool %s: %w", i, g.tool.Name(), err)
+		}
+	}
+	if g.effects == 0 && g.class != revert.Pure {
+		return fmt.Errorf("reverttest: no input of tool %s changes anything in the world's snapshot, so nothing can be said of its undo", g.tool.Name())
+	}
+	return nil
+}
+
+// input learns what a call does when all goes well, and then has it go wrong.
+func (g *grading) input(c *course) error {
+	traces, err := g.learn(c)
+	if err != nil {
+		return err
+	}
+	if g.config.Only != "" {
+		return g.only(c)
+	}
+	if g.class != revert.Pure && !g.tool.CanRevert() {
+		return nil // its declaration says it all
+	}
+	if err := g.faults(c, traces); err != nil {
+		return err
+	}
+	return nil
+}
+
+// learn runs the call twice without a fault, and once brings it back too.
+func (g *grading) learn(c *course) ([]noted, error) {
+	first, err := c.start(nil, false)
+	if err != nil {
+		return nil, err
+	}
+	before, err := first.look()
+	if err != nil {
+		return nil, errors.Join(err, first.finish())
+	}
+	if err := first.finish(); err != nil {
+		return nil, err
+	}
+	if first.outcome.Status != tool.StatusDone || first.seen == nil {
+		return nil, fmt.Errorf("the call should work in a fresh world, and ended %s%s %s", first.outcome.Status, why(first.outcome), strings.Join(first.wrong, "; "))
+	}
+	c.before, c.after = before, first.seen
+	if len(differ(before.is, first.seen.is)) > 0 {
+		g.effects++
+	}
+	c.people(first)
+	var traces []noted
+	for _, redone := range []bool{false, g.tool.Spec().Revert == nil} {
+		r, err := c.start(nil, redone)
+		if err == nil {
+			err = r.finish()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.seen != nil {
+			c.steady = len(differ(c.after.is, r.seen.is)) == 0
+		}
+		g.judge(r)
+		traces = r.traces[0]
+	}
+	return traces, nil
+}
+
+// people says who may come between a call and its undo.
+func (c *course) people(r *run) {
+	c.foreigners = sorted(r.world.Foreign)
+	dirs := false
+	for _, name := range differ(c.before.is, c.after.is) {
+		if file, ok := strings.CutPrefix(name, "file "); ok {
+			c.touched = append(c.touched, file)
+			dirs = dirs || strings.HasPrefix(c.after.is[name], "dir ")
+		}
+	}
+	if len(c.touched) > 0 {
+		c.foreigners = append(c.foreigners, writes, removes)
+	}
+	if dirs {
+		c.foreigners = append(c.foreigners, adds)
+	}
+}
+
+// only runs the one way that the configuration names.
+func (g *grading) only(c *course) error {
+	input, w, err := parseName(g.config.Only)
+	if err != nil || input != c.input {
+		return err
+	}
+	r, err := g.try(c, w)
+	if err == nil {
+		g.result.last = r.finding(strings.Join(r.wrong, "; "))
+	}
+	return err
+}
+
+// faults tries single faults, and then those with another one after a crash.
+func (g *grading) faults(c *course, moments []noted) error {
+	ways := c.after1(nil, moments, true)
+	random := rand.New(rand.NewPCG(c.seed, uint64(c.input)))
+	var second []way
+	for _, w := range sample(random, ways, g.config.Runs) {
+		r, err := g.try(c, w)
+		if err != nil {
+			return err
+		}
+		if w[0].how.crash() && len(r.traces) > 1 {
+			second = append(second, c.after1(w, r.traces[1], false)...)
+		}
+		if g.damage != nil {
+			return nil
+		}
+	}
+	for _, w := range sample(random, second, g.config.Runs-len(ways)) {
+		if _, err := g.try(c, w); err != nil || g.damage != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after1 lists the ways that go on from one by one more fault.
+func (c *course) after1(w way, moments []noted, first bool) (all []way) {
+	for i, n := range moments {
+		for _, h := range c.hows(i, n, first) {
+			all = append(all, append(w[:len(w):len(w)], fault{i, h}))
+		}
+	}
+	return all
+}
+
+// sample is all of them, or as many as are wanted, in their order.
+func sample(random *rand.Rand, all []way, most int) []way {
+	if len(all) <= most {
+		return all
+	}
+	chosen := random.Perm(len(all))[:max(most, 0)]
+	slices.Sort(chosen)
+	out := make([]way, len(chosen))
+	for i, n := range chosen {
+		out[i] = all[n]
+	}
+	return out
+}
+
+func (g *grading) try(c *course, w way) (*run, error) {
+	r, err := c.start(w, false)
+	if err == nil {
+		err = r.finish()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", name(c.input, w), err)
+	}
+	g.result.Runs++
+	g.judge(r)
+	return r, nil
+}
+
+func (g *grading) judge(r *run) {
+	if len(r.wrong) > 0 && g.damage == nil {
+		g.damage = r.finding(r.wrong[0])
+	}
+	undone := r.report == nil || r.report.Complete()
+	// Of a call that its caller gave up nobody can tell while its code still runs, whatever
+	// the tool does: that says nothing of it.
+	givenUp := len(r.way) > 0 && r.way[0].how == cancel
+	if !undone && !givenUp && len(r.theirs)+len(r.gone) == 0 {
+		text := "what is left is said, and is left to a person"
+		if len(r.way) == 0 {
+			text = "it is not taken back although nothing went wrong"
+			if g.damage == nil {
+				g.damage = r.finding(text)
+			}
+		}
+		if g.left == nil {
+			g.left = r.finding(text)
+		}
+	}
+	if len(r.way) > 0 || !undone || g.traces != nil {
+		return
+	}
+	if r.end != nil && len(differ(r.c.before.traces, r.end.traces)) > 0 {
+		g.traces = r.finding("traces remain: " + told(r.c.before.traces, r.end.traces))
+	}
+}
+
+func (r *run) finding(what string) *Finding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Finding{Run: name(r.c.input, r.way), What: what, Story: slices.Clone(r.story)}
+}
+
+// decide gives the grade.
+func (g *grading) decide() {
+	res := g.result
+	declared := func(what string) *Finding { return &Finding{What: what} }
+	switch {
+	case g.class == revert.Pure && g.effects == 0 && g.damage == nil:
+		res.Grade = tool.ReadOnly
+	case g.class == revert.Pure:
+		res.Grade, res.Against = tool.NotUndoable, g.damage
+		if res.Against == nil {
+			res.Against = declared("it is declared as pure, and changes something")
+		}
+	case !g.tool.CanRevert():
+		res.Grade, res.Against = tool.NotUndoable, declared(fmt.Sprintf("it is declared as %s: once it ran there is no way back", g.class))
+	case g.damage != nil:
+		res.Grade, res.Against = tool.NotUndoable, g.damage
+	case g.left != nil:
+		res.Grade, res.Against = tool.Compensable, g.left
+	case g.traces != nil:
+		res.Grade, res.Against = tool.Compensable, g.traces
+	case g.class != revert.Reversible:
+		res.Grade, res.Against = tool.Compensable, declared(fmt.Sprintf("it is declared as %s: traces remain", g.class))
+	default:
+		res.Grade = tool.CrashUndoable
+	}
+}

@@ -1,0 +1,187 @@
+package reverttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+)
+
+// snapshot is what is there, by name.
+type snapshot struct {
+	is     map[string]string
+	exact  map[string]string // with what changes without anybody's wish, and must come back all the same
+	traces map[string]string
+}
+
+func (r *run) look() (*snapshot, error) {
+	s := &snapshot{is: map[string]string{}, exact: map[string]string{}}
+	r.disk.into(s)
+	if r.world.Snapshot != nil {
+		more, err := r.world.Snapshot()
+		if err != nil {
+			return s, fmt.Errorf("snapshot: %w", err)
+		}
+		maps.Copy(s.is, more)
+		maps.Copy(s.exact, more)
+	}
+	var err error
+	if r.world.Traces != nil {
+		s.traces, err = r.world.Traces()
+	}
+	return s, err
+}
+
+// differ lists the names of what is not the same.
+func differ(a, b map[string]string) (names []string) {
+	for _, name := range sorted(a) {
+		if is, ok := b[name]; !ok || is != a[name] {
+			names = append(names, name)
+		}
+	}
+	for _, name := range sorted(b) {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// told says how things differ.
+func told(want, got map[string]string) string {
+	var all []string
+	for _, name := range differ(want, got) {
+		all = append(all, fmt.Sprintf("%s was %s and is %s", name, orAbsent(want, name), orAbsent(got, name)))
+	}
+	if len(all) > 4 {
+		all = append(all[:4], fmt.Sprintf("and %d more", len(all)-4))
+	}
+	return strings.Join(all, "; ")
+}
+
+func orAbsent(m map[string]string, name string) string {
+	is, ok := m[name]
+	if !ok {
+		return "absent"
+	}
+	if len(is) > 120 {
+		is = is[:120] + "…"
+	}
+	return is
+}
+
+// consider holds the world against what the journal says of the call, before it is taken
+// back: what is done is there, once and whole, and what failed has left nothing.
+func (r *run) consider(ctx context.Context, rt *agent.Runtime) {
+	if r.c.before == nil || len(r.aside) > 0 || r.txn == "" {
+		return
+	}
+	now, err := r.look()
+	if err != nil {
+		r.broke("%v", err)
+		return
+	}
+	txn, err := revert.Load(ctx, rt.Journal(), r.txn)
+	switch {
+	case errors.Is(err, revert.ErrNotFound), err == nil && len(txn.Calls) == 0:
+		if len(differ(r.c.before.is, now.is)) > 0 {
+			r.broke("nothing is recorded of the call, and %s", told(r.c.before.is, now.is))
+		}
+	case err != nil:
+		if p := r.latest(); !p.ended() {
+			r.broke("the journal cannot be read: %v", err)
+		}
+	default:
+		r.phase(txn.Calls[0], now)
+	}
+}
+
+func (r *run) phase(c *revert.Call, now *snapshot) {
+	if v, ok := c.Verdict(); ok && v.Verdict != string(revert.Applied) || c.Undo != nil {
+		return // half of it is there, and that is said, or it is being taken back
+	}
+	switch {
+	case c.Phase == revert.PhaseDone:
+		if r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
+			r.broke("the call is recorded as done, and is not there once and whole: %s", told(r.c.after.is, now.is))
+		}
+		if len(differ(r.c.before.is, r.c.after.is)) > 0 && len(differ(r.c.before.is, now.is)) == 0 {
+			r.broke("the call is recorded as done, and nothing of it is there")
+		}
+	case c.Phase == revert.PhaseFailed && !c.Left():
+		if len(differ(r.c.before.is, now.is)) > 0 {
+			r.broke("the call is recorded as without effect, and %s", told(r.c.before.is, now.is))
+		}
+	default: // nothing is claimed
+	}
+}
+
+// judgeEnd holds the world against what the last report says.
+func (r *run) judgeEnd(when string) {
+	now, err := r.look()
+	if err != nil {
+		r.broke("%v", err)
+		return
+	}
+	for _, name := range sorted(r.theirs) {
+		if now.is[name] != r.theirs[name] {
+			r.broke("%s%s was left by somebody else as %s, and is %s", when, name, orAbsent(r.theirs, name), orAbsent(now.is, name))
+		}
+	}
+	if r.c.before == nil || !r.claims() {
+		return
+	}
+	exact := len(r.aside) == 0
+	for _, name := range differ(r.c.before.exact, now.exact) {
+		changed := r.c.after == nil || slices.Contains(differ(r.c.before.exact, r.c.after.exact), name)
+		_, theirs := r.theirs[name]
+		theirs = theirs || r.gone[name]
+		if exact || theirs && changed && !r.aside[name] || !theirs {
+			r.broke("%severything is said to be taken back, and %s", when, told(pick(r.c.before.exact, name), pick(now.exact, name)))
+			return
+		}
+	}
+}
+
+func pick(m map[string]string, name string) map[string]string {
+	if is, ok := m[name]; ok {
+		return map[string]string{name: is}
+	}
+	return nil
+}
+
+// claims reports whether somebody was told that nothing of the call is left.
+func (r *run) claims() bool {
+	return r.report == nil && r.txn == "" || r.report == nil && r.outcome.Status == "" || r.report != nil && r.report.Complete()
+}
+
+// thereAndBack brings the call back and takes it back again.
+func (r *run) thereAndBack(ctx context.Context, rt *agent.Runtime) {
+	rep, err := rt.Redo(ctx, r.txn, "grader")
+	if err != nil && !errors.Is(err, agent.ErrPartial) {
+		r.broke("redo failed: %v", err)
+		return
+	}
+	r.tell("it is brought back: %s%s", rep.State, items(rep))
+	now, err := r.look()
+	if err != nil {
+		r.broke("%v", err)
+		return
+	}
+	if rep.Complete() && len(rep.Items) > 0 && r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
+		r.broke("it is said to be brought back, and %s", told(r.c.after.is, now.is))
+	}
+	again, err := rt.Revert(ctx, r.txn)
+	if err != nil && !errors.Is(err, agent.ErrPartial) {
+		r.broke("reverting again failed: %v", err)
+		return
+	}
+	r.tell("it is taken back again: %s%s", again.State, items(again))
+	r.report = &again
+	r.judgeEnd("after it was brought back, ")
+}

@@ -1,0 +1,296 @@
+package reverttest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/reverttest"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+// shelf is a store of texts that tools act on.
+type shelf struct {
+	wire *reverttest.Wire
+
+	mu   sync.Mutex // never held across a wait
+	now  map[string]string
+	keys map[string]bool // requests that it knows
+	log  map[string]string
+}
+
+func (s *shelf) get(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now[name]
+}
+
+func (s *shelf) set(name, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now[name] = to; to == "" {
+		delete(s.now, name)
+	}
+}
+
+// put changes a text, as the process's own doing.
+func (s *shelf) put(ctx context.Context, name, to string) error {
+	return s.wire.Do(ctx, "put "+name, func() { s.set(name, to) })
+}
+
+// ask has the store change a text once for each key.
+func (s *shelf) ask(ctx context.Context, key, name, to string) error {
+	return s.wire.Send(ctx, "put "+name, func() {
+		s.mu.Lock()
+		known := s.keys[key]
+		s.keys[key] = true
+		s.mu.Unlock()
+		if !known {
+			s.set(name, to)
+			s.mu.Lock()
+			s.log[key] = name
+			s.mu.Unlock()
+		}
+	})
+}
+
+func (s *shelf) shown() (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.now), nil
+}
+
+func (s *shelf) traces() (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.log), nil
+}
+
+type shelfKey struct{}
+
+func shelfOf(ctx context.Context) *shelf {
+	s, _ := ctx.Value(shelfKey{}).(*shelf)
+	return s
+}
+
+func shelves(traced, foreign bool) func(*reverttest.Wire) (reverttest.World, error) {
+	return func(w *reverttest.Wire) (reverttest.World, error) {
+		s := &shelf{wire: w, now: map[string]string{"a": "old a", "b": "old b"}, keys: map[string]bool{}, log: map[string]string{}}
+		world := reverttest.World{
+			Snapshot: s.shown,
+			Context:  func(ctx context.Context) context.Context { return context.WithValue(ctx, shelfKey{}, s) },
+		}
+		if foreign {
+			world.Foreign = map[string]func() error{"rewrites a": func() error { s.set("a", "theirs"); return nil }}
+		}
+		if traced {
+			world.Traces = s.traces
+		}
+		return world, nil
+	}
+}
+
+// both is Execute of an honest tool: it notes what was there, and changes two texts.
+func both(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error) {
+	s := shelfOf(ctx)
+	for _, name := range []string{"a", "b"} {
+		if err := tc.Note(ctx, name, s.get(name)); err != nil {
+			return "", tool.NoEffect(err)
+		}
+	}
+	return "put", errors.Join(s.put(ctx, "a", to), s.put(ctx, "b", to))
+}
+
+// back puts each of the texts back that is as the call left it.
+func back(names ...string) tool.Revert {
+	return func(ctx context.Context, rc tool.RevertContext) error {
+		s, to := shelfOf(ctx), input(rc.Input)
+		var wrong error
+		for _, name := range names {
+			var was string
+			if err := json.Unmarshal(rc.Notes[name], &was); err != nil {
+				continue // it had not come so far
+			}
+			switch s.get(name) {
+			case was:
+			case to:
+				wrong = errors.Join(wrong, s.put(ctx, name, was))
+			default:
+				wrong = errors.Join(wrong, fmt.Errorf("%s was changed by somebody else", name))
+			}
+		}
+		return wrong
+	}
+}
+
+func input(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+// sees looks whether the texts are there.
+func sees(ctx context.Context, s verify.Subject) verify.Verdict {
+	to, shelf := input(s.Input), shelfOf(ctx)
+	a, b := shelf.get("a") == to, shelf.get("b") == to
+	switch {
+	case a && b:
+		return verify.Applied()
+	case a || b:
+		return verify.Partial("one of the two")
+	default:
+		return verify.Absent()
+	}
+}
+
+func made(t *testing.T, name string, run func(context.Context, ctxperm.ToolContext, string) (string, error), class revert.EffectClass, opts ...tool.Option) tool.Tool {
+	made, err := tool.CreateWith(name, "Puts texts on a shelf.", nil, run, append(opts, tool.Effect(class))...)
+	require.NoError(t, err)
+	return made
+}
+
+// blind finds what it would like to find.
+func blind(_ context.Context, s verify.Subject) verify.Verdict {
+	if s.Phase == verify.AfterUndo {
+		return verify.Absent()
+	}
+	return verify.Applied("the call says so")
+}
+
+// TestGrades: what a tool claims, and what is found out about it.
+func TestGrades(t *testing.T) {
+	looked := tool.Verified(sees)
+	one := func(ctx context.Context, _ ctxperm.ToolContext, to string) (string, error) {
+		s := shelfOf(ctx)
+		return "put", s.put(ctx, "a", s.get("a")+to)
+	}
+	asks := func(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error) {
+		return "asked", shelfOf(ctx).ask(ctx, tc.Call().Key, "c", to)
+	}
+	asked := func(ctx context.Context, s verify.Subject) verify.Verdict {
+		if shelfOf(ctx).get("c") == input(s.Input) {
+			return verify.Applied()
+		}
+		return verify.Absent()
+	}
+	patient := func(ctx context.Context, s verify.Subject) verify.Verdict {
+		if v := asked(ctx, s); v.Is() == verify.IsApplied || s.Phase != verify.Recovery {
+			return v
+		}
+		return verify.Unclear("it may still be on its way")
+	}
+	takes := func(ctx context.Context, rc tool.RevertContext) error {
+		if s := shelfOf(ctx); s.get("c") == input(rc.Input) {
+			return s.ask(ctx, rc.UndoKey, "c", "")
+		}
+		return nil
+	}
+	for name, tt := range map[string]struct {
+		tool tool.Tool
+		want tool.Grade
+		why  string
+	}{
+		"honest": {made(t, "both", both, revert.Reversible, looked, tool.Undone("1", back("a", "b"))), tool.CrashUndoable, ""},
+		"its Revert forgets something": {
+			made(t, "forgets", both, revert.Reversible, tool.Undone("1", back("a"))), tool.NotUndoable,
+			"everything is said to be taken back, and b was old b and is new",
+		},
+		"its Verify looks at its own words": {
+			made(t, "blind", both, revert.Reversible, tool.Verified(blind), tool.Undone("1", back("a", "b"))), tool.NotUndoable,
+			"the call is recorded as done, and is not there",
+		},
+		"its Verify sees no undo": {
+			made(t, "stubborn", both, revert.Reversible, tool.Verified(func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }), tool.Undone("1", back("a", "b"))),
+			tool.NotUndoable, "",
+		},
+		"its Revert is not idempotent": {
+			made(t, "twice", one, revert.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+				s := shelfOf(ctx)
+				now := s.get("a")
+				return s.put(ctx, "a", now[:max(len(now)-len(input(rc.Input)), 0)])
+			})), tool.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
+		},
+		"its Revert destroys foreign bytes": {
+			made(t, "tramples", both, revert.Reversible, looked, tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
+				s := shelfOf(ctx)
+				return errors.Join(s.put(ctx, "a", "old a"), s.put(ctx, "b", "old b"))
+			})), tool.NotUndoable, "a was left by somebody else as theirs, and is old a",
+		},
+		"its Revert does not mind what failed": {
+			made(t, "careless", asks, revert.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+				_ = takes(ctx, rc)
+				return nil
+			})), tool.NotUndoable, "everything is said to be taken back, and c was absent",
+		},
+		"it says pure": {made(t, "sly", both, revert.Pure), tool.NotUndoable, "a was old a and is new"},
+		"it is pure": {
+			made(t, "idle", func(context.Context, ctxperm.ToolContext, string) (string, error) { return "", nil }, revert.Pure), tool.ReadOnly, "",
+		},
+		"it has no way back": {made(t, "pivot", both, revert.Pivot), tool.NotUndoable, "declared as pivot"},
+		"it declares nothing": {
+			made(t, "nothing", both, ""), tool.NotUndoable, "declared as pivot",
+		},
+		"what it asks for may come late": {
+			made(t, "hasty", asks, revert.Compensable, tool.Verified(asked), tool.Undone("1", takes)), tool.NotUndoable, "once what was late has arrived",
+		},
+		"it knows that what it asks for may come late": {
+			made(t, "patient", asks, revert.Compensable, tool.Verified(patient), tool.Undone("1", takes)), tool.Compensable, "left to a person",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := reverttest.Config{World: shelves(strings.Contains(name, "late"), !strings.Contains(name, "idempotent")), Inputs: []any{"new"}, Seed: 1, Runs: 300}
+			r, err := reverttest.Grade(tt.tool, c)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, r.Grade, "%v", r.Against)
+			if tt.why != "" {
+				require.NotNil(t, r.Against)
+				require.Contains(t, r.Against.What, tt.why, "%v", r.Against)
+			}
+			t.Log(r.Runs, r.Against)
+		})
+	}
+}
+
+// TestMemory: what a tool keeps in its process is gone with it.
+func TestMemory(t *testing.T) {
+	forgetful := func() (tool.Tool, error) {
+		var mu sync.Mutex // never held across a wait
+		was := ""
+		return tool.CreateWith("keeps", "Puts a text.", nil, func(ctx context.Context, _ ctxperm.ToolContext, to string) (string, error) {
+			s := shelfOf(ctx)
+			mu.Lock()
+			was = s.get("a")
+			mu.Unlock()
+			return "put", s.put(ctx, "a", to)
+		}, tool.Effect(revert.Reversible), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if s := shelfOf(ctx); was != "" && s.get("a") == input(rc.Input) {
+				return s.put(ctx, "a", was)
+			}
+			return nil
+		}))
+	}
+	one, err := forgetful()
+	require.NoError(t, err)
+	world := shelves(false, true)
+	r, err := reverttest.Grade(one, reverttest.Config{Inputs: []any{"new"}, World: func(w *reverttest.Wire) (reverttest.World, error) {
+		made, err := world(w)
+		made.Tool = forgetful
+		made.Process = func() ([]agent.Option, error) { return nil, nil }
+		return made, err
+	}})
+	require.NoError(t, err)
+	require.Equal(t, tool.NotUndoable, r.Grade)
+	require.Contains(t, r.Against.What, "a was old a and is new")
+}

@@ -1,0 +1,166 @@
+package reverttest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/simjournal"
+)
+
+// process is one life of a program on a world: the tool, the runtime and the journal,
+// until it ends by itself or by a fault.
+type process struct {
+	run   *run
+	first bool
+	fault *fault // nil: nothing goes wrong
+	real  bool   // part of the world is not simulated: what the runtime does there is looked at, too
+	store *simjournal.Store
+
+	cancel context.CancelFunc // of the caller's context
+
+	mu      sync.Mutex // never held across a wait
+	stage   stage
+	moments []noted
+	dead    bool
+	left    remains       // once it is dead
+	parked  chan struct{} // closed when code of it stands still
+	halted  bool
+}
+
+// remains is what a process that died leaves.
+type remains struct {
+	store *simjournal.Store
+	disk  *workspace
+}
+
+type processKey struct{}
+
+var errDead = errors.New("reverttest: the process is dead")
+
+// at is a moment. It returns what the one who is at it has to do about it; where the
+// process ends there, ended says so from then on.
+func (p *process) at(m moment, what string) how {
+	p.mu.Lock()
+	if p.dead || p.stage == over {
+		p.mu.Unlock()
+		return ""
+	}
+	n := len(p.moments)
+	p.moments = append(p.moments, noted{m, what, p.stage, p.store.Pending() > 0 || p.run.weak()})
+	hit := p.fault != nil && p.fault.at == n
+	p.mu.Unlock()
+	if !hit {
+		return ""
+	}
+	h := p.fault.how
+	p.run.tell("%s: %s", describe(h), what)
+	switch {
+	case h.crash():
+		p.die(h)
+	case h == cancel:
+		p.cancel()
+	case h.kind() == foreign:
+		p.run.intrude(h.foreigner(), true)
+	}
+	return h
+}
+
+// die ends the process: what it left is kept as it is now, whatever its code still does.
+func (p *process) die(h how) {
+	left := remains{store: p.store.Clone(), disk: p.run.disk.clone()}
+	if h.kind() == power {
+		p.run.cut(left, h.variant())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead, p.left = true, left
+}
+
+func (p *process) ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+// stopped says that code of the process stands still for good.
+func (p *process) stopped() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.halted {
+		p.halted = true
+		close(p.parked)
+	}
+}
+
+func (p *process) enter(s stage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stage = s
+}
+
+// host is that of the process: its time and randomness follow from the seed and from
+// how many there were before.
+func (p *process) host(life int) *hosttest.Host {
+	h := hosttest.New(p.run.c.seed<<8 + uint64(life))
+	h.Advance(time.Duration(life) * time.Hour)
+	h.Disk = p.run.disk.open
+	h.OnPoint = func(id string) error {
+		if p.ended() {
+			return errDead
+		}
+		if p.real && !looksOnly(id) || id == "tool.execute" || id == "revert.tool" {
+			p.at(point, "before "+id)
+		}
+		if p.ended() {
+			return errDead
+		}
+		return nil
+	}
+	return h
+}
+
+// looks are points after which nothing is changed, or only something in memory.
+var looks = []string{
+	"txn.", "line.", "session.", "database.operation", "tool.decide", "tool.approve", "files.lstat", "files.look", "files.open", "files.readdir", "files.quiet", "web.read",
+}
+
+func looksOnly(id string) bool {
+	return slices.ContainsFunc(looks, func(prefix string) bool { return strings.HasPrefix(id, prefix) })
+}
+
+// grip is the journal as a process holds it: once that is dead it gets nothing more.
+type grip struct {
+	revert.Journal
+	p *process
+}
+
+func (g grip) Append(ctx context.Context, b revert.Batch) error {
+	if g.p.ended() {
+		return errDead
+	}
+	if err := g.Journal.Append(ctx, b); err != nil {
+		return err
+	}
+	if g.p.ended() {
+		return errDead
+	}
+	return nil
+}
+
+func (g grip) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+	if g.p.ended() {
+		return revert.Blob{}, errDead
+	}
+	b, err := g.Journal.Keep(ctx, r)
+	if err == nil && g.p.ended() {
+		err = errDead
+	}
+	return b, err
+}

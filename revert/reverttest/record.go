@@ -1,0 +1,155 @@
+package reverttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// Record is the grade as it is kept, with the build that gave it.
+func (r Result) Record() (tool.GradeRecord, error) {
+	rec := tool.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: Kit, Seed: r.Seed, Runs: r.Runs, Build: build()}
+	if r.Against != nil {
+		rec.Against = r.Against.What
+	}
+	return rec.Sealed()
+}
+
+// build reads what this program's build wrote into it. Tests know their revision if
+// they are built with -buildvcs=true.
+func build() tool.GradeBuild {
+	b := tool.GradeBuild{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Module = info.Main.Path
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// The variables of the environment that [Test] and [Keep] read.
+const (
+	OnlyEnv   = "REVERTTEST_ONLY"   // the name of one run: Test tries that alone, and tells its story
+	UpdateEnv = "REVERTTEST_UPDATE" // not empty: Keep writes the file
+)
+
+// Test grades a tool, and fails the test where the grade is worse than the wanted one,
+// with the story that speaks against it and the line that runs it again.
+func Test(t testing.TB, of tool.Tool, want tool.Grade, c Config) Result {
+	t.Helper()
+	if only := os.Getenv(OnlyEnv); only != "" {
+		c.Only = only
+	}
+	r, err := Grade(of, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Only != "" {
+		t.Logf("%v", r.last)
+		return r
+	}
+	switch {
+	case !r.Grade.AtLeast(want):
+		t.Errorf("tool %s is %s, and should be %s; seed %d\n%v%s", r.Tool, r.Grade, want, r.Seed, r.Against, reproduce(t, r))
+	case r.Against != nil:
+		t.Logf("tool %s is %s, after %d runs; against a better grade speaks:\n%v", r.Tool, r.Grade, r.Runs, r.Against)
+	default:
+		t.Logf("tool %s is %s, after %d runs", r.Tool, r.Grade, r.Runs)
+	}
+	return r
+}
+
+func reproduce(t testing.TB, r Result) string {
+	if r.Against == nil || r.Against.Run == "" {
+		return ""
+	}
+	names := strings.Split(t.Name(), "/")
+	for i, name := range names {
+		names[i] = "^" + name + "$"
+	}
+	return fmt.Sprintf("\nagain: %s='%s' go test -v -run '%s' .", OnlyEnv, r.Against.Run, strings.Join(names, "/"))
+}
+
+// Keep holds a file of grades against what was found, and fails the test where they
+// differ: where a grade is missing, is another one, or is of a tool that is no more.
+// With REVERTTEST_UPDATE set it writes the file; grades that stand are left as they are.
+func Keep(t testing.TB, file string, results ...Result) {
+	t.Helper()
+	if os.Getenv(OnlyEnv) != "" {
+		return
+	}
+	var was []tool.GradeRecord
+	data, err := os.ReadFile(file)
+	if err == nil {
+		was, err = tool.ReadGrades(data)
+	}
+	update := os.Getenv(UpdateEnv) != ""
+	if err != nil && !update {
+		t.Errorf("%v%s", err, mend(t))
+		return
+	}
+	var now []tool.GradeRecord
+	for _, r := range results {
+		rec, err := r.Record()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(was, func(w tool.GradeRecord) bool {
+			return w.Digest == rec.Digest && w.Tool == rec.Tool && w.Grade == rec.Grade && w.Kit == rec.Kit
+		})
+		switch {
+		case i >= 0:
+			rec = was[i]
+		case !update:
+			t.Errorf("%s does not hold that tool %s with digest %s is %s%s", file, r.Tool, r.Digest, r.Grade, mend(t))
+		}
+		now = append(now, rec)
+	}
+	if !update {
+		for _, w := range was {
+			if !slices.ContainsFunc(now, func(n tool.GradeRecord) bool { return n.Digest == w.Digest }) {
+				t.Errorf("%s holds a grade of tool %s with digest %s, which nobody graded here%s", file, w.Tool, w.Digest, mend(t))
+			}
+		}
+		return
+	}
+	if err := save(file, now); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mend(t testing.TB) string {
+	return fmt.Sprintf("; to write what was found: %s=1 go test -buildvcs=true -run '^%s$' .", UpdateEnv, strings.Split(t.Name(), "/")[0])
+}
+
+func save(file string, records []tool.GradeRecord) error {
+	var b strings.Builder
+	b.WriteString("[")
+	for i, r := range records {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		b.WriteString(map[bool]string{true: "\n  ", false: ",\n  "}[i == 0] + string(line))
+	}
+	b.WriteString("\n]\n")
+	return os.WriteFile(file, []byte(b.String()), 0o600)
+}

@@ -1,0 +1,452 @@
+package reverttest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/simjournal"
+	"github.com/remit-dev/remit/tool"
+)
+
+// course is all that the runs of one input have in common.
+type course struct {
+	tool       tool.Tool
+	input      int
+	args       any
+	make       func(*Wire) (World, error)
+	seed       uint64
+	verifies   bool // the tool has a Verify
+	idempotent bool // it says that twice is once
+	foreigners []string
+
+	before, after *snapshot // without any fault; nil as long as nobody knows
+	steady        bool      // after is the same each time
+	touched       []string  // files that the call changes
+}
+
+// run is one run: a world, and the processes that act on it.
+type run struct {
+	c     *course
+	way   way
+	world World
+	store *simjournal.Store
+	disk  *workspace
+	over  chan struct{} // closed when nothing counts any more
+
+	txn     string
+	outcome tool.Outcome
+	report  *revert.Report    // of the last revert
+	theirs  map[string]string // what somebody else left
+	gone    map[string]bool   // and what they took away
+	aside   map[string]bool   // what of that had nothing of the call in it
+	seen    *snapshot         // after the call, before its undo
+	end     *snapshot         // when all was over
+	traces  [][]noted
+	latests []func()
+	redone  bool // brought back and taken back again, too
+
+	mu      sync.Mutex // never held across a wait
+	current *process
+	story   []string
+	wrong   []string
+}
+
+func (r *run) tell(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.story = append(r.story, fmt.Sprintf(format, args...))
+}
+
+// broke notes what must not be.
+func (r *run) broke(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
+}
+
+func (r *run) latest() *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current
+}
+
+// later keeps an effect for the end.
+func (r *run) later(what string, effect func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latests = append(r.latests, func() {
+		r.tell("the request %s arrives, late", what)
+		effect()
+	})
+}
+
+func (r *run) weak() bool { return r.world.Power != nil || r.disk.pending() }
+
+func (r *run) cut(left remains, variant uint64) {
+	random := rand.New(rand.NewPCG(r.c.seed, variant))
+	gone := left.store.Pending()
+	if variant > 0 && gone > 0 {
+		gone = random.IntN(gone + 1)
+	}
+	left.store.Cut(gone)
+	if left.disk != nil {
+		left.disk.cut(variant, r.c.seed)
+	}
+}
+
+// intrude lets somebody else change something, and remembers how they left it.
+//
+// Of what somebody took the place of while nobody knew yet what the call had done, it is
+// true that nothing of the call is left.
+func (r *run) intrude(who string, known bool) {
+	was, err := r.look()
+	if err == nil {
+		if f := r.world.Foreign[who]; f != nil {
+			err = f()
+		} else if r.disk != nil {
+			r.disk.disk.Watch(nil) // this is no doing of the process
+			err = r.disk.intrude(who, r.c.touched)
+			r.latest().watch()
+		}
+	}
+	now, looked := r.look()
+	if err = errors.Join(err, looked); err != nil {
+		r.broke("somebody else could not change the world: %v", err)
+		return
+	}
+	for _, name := range differ(was.is, now.is) {
+		had, before := was.is[name], r.c.before.is[name]
+		r.aside[name] = had == before || !known
+		if is, ok := now.is[name]; ok {
+			r.theirs[name] = is
+		} else {
+			r.gone[name] = true
+		}
+	}
+}
+
+// drive lets the processes run, each until it ends.
+func (r *run) drive() {
+	var dones []chan struct{}
+	defer func() {
+		close(r.over)
+		for _, done := range dones {
+			<-done
+		}
+	}()
+	for life := 0; ; life++ {
+		p := &process{run: r, first: life == 0, store: r.store, parked: make(chan struct{}), real: r.world.Process != nil || r.c.tool.Spec().Confinement != tool.Handles}
+		if life < len(r.way) {
+			p.fault = &r.way[life]
+		}
+		r.mu.Lock()
+		r.current = p
+		r.mu.Unlock()
+		done := make(chan struct{})
+		dones = append(dones, done)
+		go func() {
+			defer close(done)
+			p.live(life)
+		}()
+		select {
+		case <-done:
+		case <-p.parked:
+		}
+		p.mu.Lock()
+		dead, left := p.dead, p.left
+		r.traces = append(r.traces, slices.Clone(p.moments))
+		p.mu.Unlock()
+		if !dead {
+			break
+		}
+		r.store, r.disk = left.store, left.disk
+		if p.fault.how.kind() == power && r.world.Power != nil {
+			r.world.Power()
+		}
+		if who := p.fault.how.foreigner(); who != "" {
+			r.tell("meanwhile somebody else %s", who)
+			r.intrude(who, false)
+		}
+	}
+	if len(r.latests) > 0 {
+		for _, effect := range r.latests {
+			effect()
+		}
+		r.judgeEnd("once what was late has arrived, ")
+	}
+}
+
+// live is a process from its beginning to its end.
+func (p *process) live(life int) {
+	r := p.run
+	base := context.WithValue(context.Background(), processKey{}, p)
+	if r.world.Context != nil {
+		base = r.world.Context(base)
+	}
+	call, cancel := context.WithCancel(base)
+	defer cancel()
+	p.cancel = cancel
+	rt, err := p.runtime(life)
+	if err != nil {
+		r.broke("a process could not be started: %v", err)
+		return
+	}
+	defer func() { _ = rt.Close() }()
+	p.watch()
+	if p.first {
+		p.act(base, call, rt)
+	} else {
+		p.recover(base, rt)
+	}
+	if p.ended() {
+		return
+	}
+	p.enter(over)
+	if p.first && r.outcome.Status == "" {
+		return
+	}
+	r.judgeEnd("")
+	if r.redone && len(r.wrong) == 0 {
+		r.thereAndBack(base, rt)
+	}
+}
+
+func (p *process) watch() {
+	wrote := func(what string) { p.at(wrote, what) }
+	p.store.Watch(func(op string) { wrote("journal: " + op) })
+	if p.run.disk != nil {
+		p.run.disk.disk.Watch(func(op string) { wrote("disk: " + op) })
+	}
+}
+
+func (p *process) runtime(life int) (*agent.Runtime, error) {
+	r := p.run
+	of := r.c.tool
+	if r.world.Tool != nil {
+		made, err := r.world.Tool()
+		if err != nil {
+			return nil, err
+		}
+		if made.Digest() != of.Digest() {
+			return nil, errors.New("World.Tool makes another tool than the one that is graded")
+		}
+		if of, err = wrapped(made); err != nil {
+			return nil, err
+		}
+	}
+	opts := []agent.Option{
+		agent.On(p.host(life)), agent.Journal(grip{p.store.Open(), p}), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Policy(everything), agent.Tools(of),
+	}
+	if r.disk != nil {
+		opts = append(opts, agent.Root("workspace", folder))
+	}
+	if r.world.Process != nil {
+		more, err := r.world.Process()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, more...)
+	}
+	return agent.New(opts...)
+}
+
+// everything is allowed: what a grade says is about undo.
+var everything = perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+	return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "the tool is graded"}}}), nil
+})
+
+// act is the first process: it calls the tool, commits, and takes the call back.
+func (p *process) act(base, call context.Context, rt *agent.Runtime) {
+	r := p.run
+	s, err := rt.Session(base, perm.Principal{ID: "grader"})
+	var tx *agent.Txn
+	if err == nil {
+		tx, err = s.Begin(base)
+	}
+	if err != nil {
+		if !p.ended() {
+			r.broke("no transaction could be begun: %v", err)
+		}
+		return
+	}
+	r.txn = tx.ID()
+	p.enter(calling)
+	out, _ := tx.Invoke(call, r.c.tool.Name(), r.c.args)
+	if p.ended() {
+		return
+	}
+	r.outcome = out
+	r.tell("the call ended %s%s", out.Status, why(out))
+	p.enter(waiting)
+	if err := tx.Commit(base); err != nil && !p.ended() {
+		r.tell("the transaction does not commit: %v", err)
+	}
+	if seen, err := r.look(); err == nil {
+		r.seen = seen
+	}
+	r.consider(base, rt)
+	p.at(pause, "between the call and its undo")
+	if p.ended() {
+		return
+	}
+	p.enter(undoing)
+	p.takeBack(base, rt)
+}
+
+func why(out tool.Outcome) string {
+	if out.Error == nil {
+		return ""
+	}
+	return " (" + out.Error.Why + ")"
+}
+
+// recover is each later process: it puts in order what the one before left, and takes
+// everything back.
+func (p *process) recover(base context.Context, rt *agent.Runtime) {
+	r := p.run
+	r.tell("a new process recovers")
+	p.enter(recovering)
+	found, err := rt.Recover(base)
+	if p.ended() {
+		return
+	}
+	if err != nil {
+		r.broke("recovery failed: %v", err)
+	}
+	for _, s := range found.Settled {
+		r.tell("it finds the call %s: %s", s.As, s.Why)
+	}
+	r.consider(base, rt)
+	if r.txn == "" {
+		return
+	}
+	p.enter(undoing)
+	p.takeBack(base, rt)
+}
+
+// takeBack reverts, again where it failed, and once more where it did not.
+func (p *process) takeBack(base context.Context, rt *agent.Runtime) {
+	r := p.run
+	for range 3 {
+		rep, err := rt.Revert(base, r.txn)
+		if p.ended() {
+			return
+		}
+		if errors.Is(err, revert.ErrNotFound) {
+			r.tell("the journal knows of no such transaction")
+			return
+		}
+		if err != nil && !errors.Is(err, agent.ErrPartial) {
+			r.broke("reverting failed: %v", err)
+			return
+		}
+		first := r.report == nil
+		if first || len(rep.Items) > 0 || !r.report.Complete() {
+			r.report = &rep
+		}
+		if rep.Complete() && !first {
+			return
+		}
+		r.tell("it reverts: %s%s", rep.State, items(rep))
+	}
+}
+
+func items(rep revert.Report) string {
+	var all []string
+	for _, i := range rep.Items {
+		text := i.Resource + " " + string(i.Outcome)
+		if i.Why != "" {
+			text += " (" + i.Why + ")"
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return ", nothing to do"
+	}
+	return ", " + strings.Join(all, "; ")
+}
+
+// wrapped is the tool with places for faults around its code. Its declaration, and so
+// its digest, is the same.
+func wrapped(t tool.Tool) (tool.Tool, error) {
+	return t.With(func(s *tool.Spec) {
+		execute, back := s.Execute, s.Revert
+		s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+			out, err := execute(ctx, tc, slices.Clone(in))
+			p, ok := ctx.Value(processKey{}).(*process)
+			if !ok {
+				return out, err
+			}
+			if p.at(leaves, "the tool's Execute has returned") == again && err == nil {
+				out, err = execute(ctx, tc, in)
+			}
+			if p.ended() {
+				return tool.Result{}, errDead
+			}
+			return out, err
+		}
+		if back == nil {
+			return
+		}
+		s.Revert = func(ctx context.Context, rc tool.RevertContext) error {
+			p, ok := ctx.Value(processKey{}).(*process)
+			if !ok {
+				return back(ctx, rc)
+			}
+			if p.at(reverts, "the tool's Revert is about to begin") == fails {
+				return errors.New("it is made to fail before it began")
+			}
+			if p.ended() {
+				return errDead
+			}
+			err := back(ctx, rc)
+			if p.at(reverted, "the tool's Revert has returned") == fails && err == nil {
+				return errors.New("it is made to fail after it was done")
+			}
+			if p.ended() {
+				return errDead
+			}
+			return err
+		}
+	})
+}
+
+// start makes a run.
+func (c *course) start(w way, redone bool) (*run, error) {
+	r := &run{c: c, way: w, store: simjournal.NewStore(), over: make(chan struct{}), theirs: map[string]string{}, gone: map[string]bool{}, aside: map[string]bool{}, redone: redone}
+	var err error
+	if r.world, err = c.make(&Wire{r}); err != nil {
+		return nil, fmt.Errorf("reverttest: the world: %w", err)
+	}
+	if r.disk, err = newWorkspace(r.world.Files); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// finish runs it to its end.
+func (r *run) finish() error {
+	r.drive()
+	if end, err := r.look(); err == nil {
+		r.end = end
+	}
+	if r.world.Close != nil {
+		return r.world.Close()
+	}
+	return nil
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
