@@ -26,6 +26,9 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"matrix", "crash matrix on a simulated disk and journal", []string{"-run", "^TestCrashMatrix$", "./internal/crash"}, 1},
+		{"corruption", "each bit flipped and each length of a small journal's files", []string{"-run", "^TestCorruption$", "./revert/sqlite"}, 1},
+		{"faults", "each system call of a process fails, in each way", []string{"-run", "^TestFaults$", "./internal/kill"}, 1},
+		{"kills", "real processes killed at work, in recovery and while they take back", []string{"-run", "^TestKills$", "./internal/kill"}, 1},
 		{"mutants", "seeded bugs, each shown to the tests", []string{"-run", "^TestSeededBugs$", "./internal/mutant"}, 1},
 	}
 }

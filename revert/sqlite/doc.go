@@ -32,13 +32,13 @@
 //
 // # What is checked
 //
-// Open looks at the format only, so that it is cheap beside a live writer. Each
-// entry is checked against its leaf and its index columns when it is read, each
-// blob against its digest. The suffix rule above has a price: SQLite cannot tell
-// damage in the write-ahead log from the place where a crash cut it, and drops
-// what follows without a word. Fsck reads the log before SQLite does and tells
-// damage by the commits that stand behind it. Where none does, only a tree head
-// kept elsewhere shows the loss.
+// Open looks at the format only, so that it is cheap beside a live writer, and at the
+// write-ahead log where nobody has the journal open. Each entry is checked against its
+// leaf and its index columns when it is read, each blob against its digest. The suffix
+// rule above has a price: SQLite cannot tell damage in the write-ahead log from the place
+// where a crash cut it, and drops what follows without a word. Open and Fsck read the log
+// before SQLite does, tell damage by the commits that stand behind it, and refuse it.
+// Where none does, only a tree head kept elsewhere shows the loss.
 //
 // # Not on network file systems
 //

@@ -110,29 +110,11 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		f.problem("others may enter the folder (mode %v): chmod 700 it", info.Mode().Perm())
 	}
-	if f.report.Alive, err = f.alive(); err != nil || f.report.Alive > 0 {
-		return err == nil, err
-	}
-	damage := checkLog(filepath.Join(f.dir, databaseName+"-wal"))
+	var damage error
+	f.report.Alive, damage = checkFolder(f.dir)
 	if !errors.Is(damage, revert.ErrDamaged) {
 		return damage == nil, damage
 	}
-	// Whoever opened it meanwhile may have been writing where this was reading.
-	if f.report.Alive, err = f.alive(); err != nil || f.report.Alive > 0 {
-		return err == nil, err
-	}
 	f.problem("%w; nothing else was looked at: copy the folder before anything opens it, which would drop what stands behind the damage", damage)
 	return false, nil
-}
-
-// alive counts the openings that live.
-func (f *fsck) alive() (n int, err error) {
-	err = eachFile(filepath.Join(f.dir, "owners"), func(path, _ string) error {
-		locked, err := isLocked(path)
-		if locked {
-			n++
-		}
-		return err
-	})
-	return n, ignoreMissing(err)
 }

@@ -181,7 +181,8 @@ func logOf(t *testing.T) (dir string, log []byte) {
 }
 
 // Every byte of the log is under a checksum, so any that changes shows, unless
-// it looks like what a crash leaves: with no commit behind it.
+// it looks like what a crash leaves: with no commit behind it. Neither fsck nor open
+// lets SQLite read it then.
 func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 	const frame = 24 + 4096
 	for name, test := range map[string]struct {
@@ -216,11 +217,47 @@ func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 			require.ErrorIs(t, err, revert.ErrDamaged)
 			require.Len(t, problems, 1)
 			require.Contains(t, problems[0], test.says)
+			_, err = sqlite.Open(t.Context(), dir)
+			require.ErrorIs(t, err, revert.ErrDamaged, "SQLite would drop what stands behind the damage")
+			require.ErrorContains(t, err, test.says)
 			after, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, log, after, "the log is left for whoever can mend it")
 		})
 	}
+}
+
+// A damaged log can be cut where the error says, and what stands before that is there.
+func TestADamagedLogCanBeCut(t *testing.T) {
+	const frame = 24 + 4096
+	dir, log := logOf(t)
+	file := filepath.Join(dir, "journal.db-wal")
+	log[32+(len(log)-32)/frame*frame-3*frame+500]++
+	require.NoError(t, os.WriteFile(file, log, 0o600))
+	_, err := sqlite.Open(t.Context(), dir)
+	require.ErrorIs(t, err, revert.ErrDamaged)
+	_, text, found := strings.Cut(err.Error(), "as cutting the log to ")
+	require.True(t, found, err)
+	var size int64
+	_, err = fmt.Sscan(text, &size)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(file, size))
+	j := open(t, dir)
+	defer func() { require.NoError(t, j.Close()) }()
+	head, err := j.Head(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 6, head.Size, "the last commit is gone, and no other")
+}
+
+// While somebody has the journal open nobody else reads its log.
+func TestOpenBesideAWriterReadsNoLog(t *testing.T) {
+	dir, log := logOf(t)
+	j := open(t, dir)
+	defer func() { _ = j.Close() }()
+	log[32+500]++
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "journal.db-wal"), log, 0o600))
+	other := open(t, dir)
+	require.NoError(t, other.Close())
 }
 
 // What a killed process leaves is never taken for damage, in the log or in the

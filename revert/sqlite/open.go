@@ -77,6 +77,9 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if err = checkFile(filepath.Join(j.dir, databaseName)); err != nil {
 		return err
 	}
+	if err = soundLog(j.dir); err != nil {
+		return err
+	}
 	if j.reader, err = sql.Open("sqlite", j.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
 	}

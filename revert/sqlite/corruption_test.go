@@ -1,0 +1,335 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// specimen is a small journal as a killed process leaves it: some of it in the database,
+// some in the write-ahead log.
+type specimen struct {
+	dir       string // has everything else that belongs to a journal
+	main, log []byte
+	told      int // entries that stood in the log before its last commit, and in the database
+	lastFrame int // where in the log its last commit begins
+	is        content
+}
+
+// content is all that a journal says.
+type content struct {
+	entries []revert.Entry
+	open    []revert.Ownership
+	claims  []string
+	small   string
+	head    revert.Head
+}
+
+// newSpecimen makes one with pages of a size.
+func newSpecimen(t *testing.T, pages int) *specimen {
+	t.Helper()
+	s := &specimen{dir: shortLived(t)}
+	from := shortLived(t)
+	foreign(t, filepath.Join(from, "journal.db"), fmt.Sprint("PRAGMA page_size = ", pages), "VACUUM")
+	j := open(t, from)
+	record(t, j)
+	require.NoError(t, j.Close())
+	j = open(t, from)
+	size := func() int {
+		log, err := os.ReadFile(filepath.Join(from, "journal.db-wal"))
+		require.NoError(t, err)
+		return len(log)
+	}
+	for n := range 4 {
+		s.told, s.lastFrame = 6+n, size()
+		e := journaltest.Entry(revert.Header{Session: "s_1"}, fmt.Sprint("tool ", n))
+		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}, Durable: true}))
+	}
+	require.NoError(t, os.CopyFS(s.dir, os.DirFS(from)))
+	require.NoError(t, j.Close())
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "journal.db-shm")))
+	var err error
+	s.main, err = os.ReadFile(filepath.Join(s.dir, "journal.db"))
+	require.NoError(t, err)
+	s.log, err = os.ReadFile(filepath.Join(s.dir, "journal.db-wal"))
+	require.NoError(t, err)
+	return s
+}
+
+// shortLived is a folder in memory where there is such: nothing here outlives a process.
+func shortLived(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "remit-journal-")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o700))
+	return dir
+}
+
+// bench is where specimens are looked at, one after the other.
+type bench struct {
+	t   *testing.T
+	s   *specimen
+	dir string
+
+	looks int
+}
+
+func (s *specimen) bench(t *testing.T) *bench {
+	b := &bench{t: t, s: s, dir: shortLived(t)}
+	require.NoError(t, os.CopyFS(b.dir, os.DirFS(s.dir)))
+	require.NoError(t, os.Chmod(b.dir, 0o700))
+	return b
+}
+
+// damage is one way in which a specimen is not as it was.
+type damage struct {
+	file string // main or log
+	bit  int    // negative: none
+	cut  int    // negative: none
+}
+
+func (d damage) String() string {
+	if d.bit >= 0 {
+		return fmt.Sprintf("%s-bit-%d", d.file, d.bit)
+	}
+	return fmt.Sprintf("%s-cut-%d", d.file, d.cut)
+}
+
+func (d damage) of(s *specimen) (main, log []byte) {
+	main, log = s.main, s.log
+	one := &main
+	if d.file == "log" {
+		one = &log
+	}
+	if d.bit >= 0 {
+		*one = bytes.Clone(*one)
+		(*one)[d.bit/8] ^= 1 << (d.bit % 8)
+	} else {
+		*one = (*one)[:d.cut]
+	}
+	return main, log
+}
+
+// verdict is what becomes of damage.
+type verdict string
+
+const (
+	detected  verdict = "detected"
+	harmless  verdict = "harmless"
+	cutAtTail verdict = "cut at the tail"
+)
+
+// lay puts a specimen on the bench.
+func (b *bench) lay(main, log []byte) {
+	require.NoError(b.t, os.WriteFile(filepath.Join(b.dir, "journal.db"), main, 0o600))
+	require.NoError(b.t, os.WriteFile(filepath.Join(b.dir, "journal.db-wal"), log, 0o600))
+	if err := os.Remove(filepath.Join(b.dir, "journal.db-shm")); err != nil {
+		require.ErrorIs(b.t, err, os.ErrNotExist)
+	}
+}
+
+// look says what fsck and open make of what is on the bench, and what can be read of it.
+// What fsck has found is opened once in a while.
+func (b *bench) look(kept revert.Head) (is content, checked, opened error) {
+	_, checked = sqlite.Fsck(b.t.Context(), b.dir, revert.FsckOptions{Kept: kept})
+	if b.looks++; checked != nil && b.looks%4 != 0 {
+		return is, checked, nil
+	}
+	j, opened := sqlite.Open(b.t.Context(), b.dir)
+	if opened != nil {
+		return is, checked, opened
+	}
+	is, opened = b.read(j)
+	if err := j.Close(); opened == nil {
+		opened = err
+	}
+	return is, checked, opened
+}
+
+// read reads everything. What can be read of an entry must be what was written.
+func (b *bench) read(j *sqlite.Journal) (is content, err error) {
+	ctx := b.t.Context()
+	for e, bad := range j.Entries(ctx, revert.Query{}) {
+		if bad != nil {
+			err = bad // and what can still be read is looked at
+			continue
+		}
+		is.entries = append(is.entries, e)
+	}
+	if err == nil {
+		is.open, err = j.Unfinished(ctx)
+	}
+	if err == nil {
+		is.head, err = j.Head(ctx)
+	}
+	if err == nil {
+		is.claims, is.small, err = besides(b.dir)
+	}
+	return is, err
+}
+
+// besides reads what the journal holds beside its entries.
+func besides(dir string) (claims []string, small string, err error) {
+	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = db.Close() }()
+	rows, err := db.Query("SELECT resource || ' ' || txn FROM claims")
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var claim string
+		if err := rows.Scan(&claim); err != nil {
+			return nil, "", err
+		}
+		claims = append(claims, claim)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, "", err
+	}
+	return claims, small, db.QueryRow("SELECT group_concat(digest || size || content) FROM blobs").Scan(&small)
+}
+
+// judge looks at damage, and says what became of it or what is wrong.
+func (b *bench) judge(d damage) (v verdict, wrong error) {
+	defer func() {
+		if r := recover(); r != nil {
+			wrong = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	b.lay(d.of(b.s))
+	is, checked, opened := b.look(revert.Head{})
+	want := b.s.is
+	for _, e := range is.entries {
+		if e.Pos < 1 || e.Pos > int64(len(want.entries)) || !reflect.DeepEqual(e, want.entries[e.Pos-1]) {
+			return "", fmt.Errorf("entry %d is read as %+v", e.Pos, e)
+		}
+	}
+	switch {
+	case checked != nil || opened != nil:
+		return detected, nil
+	case reflect.DeepEqual(is, want):
+		return harmless, nil
+	case len(is.entries) == len(want.entries):
+		return "", fmt.Errorf("nobody says that it is not as it was: %+v", is)
+	}
+	// Some of the end is gone, without a word.
+	if d.file != "log" || d.bit >= 0 && (d.bit/8 < b.s.lastFrame || len(is.entries) < b.s.told) {
+		return "", fmt.Errorf("%d entries are left, without a word", len(is.entries))
+	}
+	b.lay(d.of(b.s))
+	if _, checked, _ := b.look(want.head); checked == nil {
+		return "", fmt.Errorf("%d entries are left, and a head kept elsewhere does not tell", len(is.entries))
+	}
+	return cutAtTail, nil
+}
+
+// damages are all there are: every bit and every length of both files.
+func (s *specimen) damages() (all []damage) {
+	for file, size := range map[string]int{"main": len(s.main), "log": len(s.log)} {
+		for bit := range 8 * size {
+			all = append(all, damage{file, bit, -1})
+		}
+		for cut := range size {
+			all = append(all, damage{file, -1, cut})
+		}
+	}
+	return all
+}
+
+// TestCorruption: whichever bit of a small journal is another one, and wherever its files
+// end early, it is told by open or by fsck, or it is of no consequence, or the end of the
+// write-ahead log is gone, which only a head kept elsewhere tells. What can be read is what
+// was written. With REMIT_PROVE it is every bit and every length; REMIT_DAMAGE names one.
+func TestCorruption(t *testing.T) {
+	s := newSpecimen(t, 512)
+	b := s.bench(t)
+	b.lay(s.main, s.log)
+	is, checked, opened := b.look(revert.Head{})
+	require.NoError(t, checked)
+	require.NoError(t, opened)
+	require.Len(t, is.entries, s.told+1)
+	s.is = is
+	all := s.chosen(t)
+	seen, violations := s.judgeAll(t, all)
+	if os.Getenv("REMIT_DAMAGE") != "" {
+		return
+	}
+	for _, v := range []verdict{detected, harmless, cutAtTail} {
+		require.Positive(t, seen[v], v)
+	}
+	t.Logf("a database of %d bytes and a log of %d: %v", len(s.main), len(s.log), seen)
+	t.Logf("proved: bits flipped and files cut: %d journals, %d violations", len(all), violations)
+}
+
+// chosen are the damages of this run.
+func (s *specimen) chosen(t *testing.T) []damage {
+	all := s.damages()
+	if name := os.Getenv("REMIT_DAMAGE"); name != "" {
+		for _, d := range all {
+			if d.String() == name {
+				return []damage{d}
+			}
+		}
+		require.Fail(t, "REMIT_DAMAGE is main or log, -bit- or -cut-, and a number", name)
+	}
+	if os.Getenv("REMIT_PROVE") != "" {
+		return all
+	}
+	seed := uint64(1)
+	if text := os.Getenv("REMIT_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "REMIT_SEED")
+	}
+	r := rand.New(rand.NewPCG(seed, 3))
+	byName := func(i, j int) { all[i], all[j] = all[j], all[i] }
+	r.Shuffle(len(all), byName)
+	return all[:300]
+}
+
+// judgeAll looks at damages, with a bench for each processor.
+func (s *specimen) judgeAll(t *testing.T, all []damage) (seen map[verdict]int, violations int) {
+	seen = map[verdict]int{}
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	n := runtime.GOMAXPROCS(0)
+	for w := range n {
+		b := s.bench(t)
+		workers.Go(func() {
+			for i := w; i < len(all); i += n {
+				v, wrong := b.judge(all[i])
+				mu.Lock()
+				seen[v]++
+				if wrong != nil {
+					if violations++; violations <= 20 {
+						t.Errorf("%s: %v\nREMIT_DAMAGE=%s go test ./revert/sqlite -run '^TestCorruption$'", all[i], wrong, all[i])
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return seen, violations
+}
