@@ -4,46 +4,51 @@ package shim
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
+	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // dropCapabilities takes every capability from this thread, and the means of
 // getting one again: all four sets and the bounding set. What it starts from
 // then on has none either, whatever the user's id.
 func dropCapabilities() error {
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("ambient capabilities: %w", err)
+	if err := prctl(prCapAmbient, prCapAmbientClearAll, 0); err != nil {
+		return failedAt("ambient capabilities", err)
 	}
 	for c := uintptr(0); ; c++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
+		if err := prctl(syscall.PR_CAPBSET_DROP, c, 0); err == syscall.EINVAL {
 			break // past the last one that the kernel knows
-		} else if err != nil && hasCapability(unix.CAP_SETPCAP) {
-			return fmt.Errorf("bounding set: %w", err)
+		} else if err != nil && hasCapability(capSetPCap) {
+			return failedAt("bounding set", err)
 		} else if err != nil {
 			break // no way to get one from there either: no_new_privs is set
 		}
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none, now [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
-		return fmt.Errorf("capset: %w", err)
+	header := capUserHeader{version: linuxCapabilityVersion3}
+	var none, now [2]capUserData
+	if err := capset(&header, &none); err != nil {
+		return failedAt("capset", err)
 	}
-	if err := unix.Capget(&header, &now[0]); err != nil {
-		return fmt.Errorf("capget: %w", err)
+	if err := capget(&header, &now); err != nil {
+		return failedAt("capget", err)
 	}
 	if now != none {
-		return fmt.Errorf("capabilities are left: %x", now)
+		return errors.New("capabilities are left: [" + now[0].String() + " " + now[1].String() + "]")
 	}
 	return nil
 }
 
+// String is what is left of a half of all capabilities, in hexadecimal digits.
+func (d capUserData) String() string {
+	hex := func(n uint32) string { return strconv.FormatUint(uint64(n), 16) }
+	return "{" + hex(d.effective) + " " + hex(d.permitted) + " " + hex(d.inheritable) + "}"
+}
+
 func hasCapability(c uint) bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var now [2]unix.CapUserData
-	return unix.Capget(&header, &now[0]) == nil && now[c/32].Effective&(1<<(c%32)) != 0
+	header := capUserHeader{version: linuxCapabilityVersion3}
+	var now [2]capUserData
+	return capget(&header, &now) == nil && now[c/32].effective&(1<<(c%32)) != 0
 }
 
 // limit bounds the program. Limits are the shim's own too, and it stays well
@@ -57,22 +62,24 @@ func (s *stage) limit() error {
 		which int
 		max   uint64
 	}{
-		{"core dumps", unix.RLIMIT_CORE, 0},
-		{"open files", unix.RLIMIT_NOFILE, s.Limits.Files},
-		{"processes", unix.RLIMIT_NPROC, s.Limits.Processes},
-		{"file size", unix.RLIMIT_FSIZE, s.Limits.FileSize},
-		{"private memory", unix.RLIMIT_DATA, s.Limits.Data},
-		{"locked memory", unix.RLIMIT_MEMLOCK, 8 << 20},
-		{"message queues", unix.RLIMIT_MSGQUEUE, 1 << 20},
-		{"processor time", unix.RLIMIT_CPU, s.Limits.CPU},
+		{"core dumps", syscall.RLIMIT_CORE, 0},
+		{"open files", syscall.RLIMIT_NOFILE, s.Limits.Files},
+		{"processes", rlimitNproc, s.Limits.Processes},
+		{"file size", syscall.RLIMIT_FSIZE, s.Limits.FileSize},
+		{"private memory", syscall.RLIMIT_DATA, s.Limits.Data},
+		{"locked memory", rlimitMemlock, 8 << 20},
+		{"message queues", rlimitMsgqueue, 1 << 20},
+		{"processor time", syscall.RLIMIT_CPU, s.Limits.CPU},
 	} {
-		var had unix.Rlimit
-		if err := unix.Prlimit(0, l.which, nil, &had); err != nil {
-			return fmt.Errorf("limit of %s: %w", l.name, err)
+		var had syscall.Rlimit
+		if err := syscall.Getrlimit(l.which, &had); err != nil {
+			return failedAt("limit of "+l.name, err)
 		}
 		to := min(l.max, had.Max) // never raised
-		if err := unix.Prlimit(0, l.which, &unix.Rlimit{Cur: to, Max: to}, nil); err != nil {
-			return fmt.Errorf("limit of %s: %w", l.name, err)
+		// Package syscall raised the limit of open files at its start and would set it
+		// back for the program, had it not set this one itself.
+		if err := syscall.Setrlimit(l.which, &syscall.Rlimit{Cur: to, Max: to}); err != nil {
+			return failedAt("limit of "+l.name, err)
 		}
 	}
 	return nil
@@ -81,14 +88,10 @@ func (s *stage) limit() error {
 // loadFilter puts the filter of system calls on this thread, and on what it
 // starts.
 func loadFilter(code []byte) error {
-	const one = int(unsafe.Sizeof(unix.SockFilter{}))
+	const one = int(unsafe.Sizeof(syscall.SockFilter{}))
 	if len(code) == 0 || len(code)%one != 0 {
 		return errors.New("no filter")
 	}
-	prog := unix.SockFprog{Len: uint16(len(code) / one), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))} //nolint:gosec // a few hundred
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	prog := syscall.SockFprog{Len: uint16(len(code) / one), Filter: (*syscall.SockFilter)(unsafe.Pointer(&code[0]))} //nolint:gosec // a few hundred
+	return seccomp(&prog)
 }

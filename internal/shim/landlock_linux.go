@@ -4,21 +4,18 @@ package shim
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Rights of Landlock, by what the program may do with a folder or file.
 const (
-	llRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	llWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
-		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
-		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
-	llNode = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // granted nowhere
-	llFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	llRead  = landlockAccessFSExecute | landlockAccessFSReadFile | landlockAccessFSReadDir
+	llWrite = landlockAccessFSWriteFile | landlockAccessFSRemoveDir | landlockAccessFSRemoveFile |
+		landlockAccessFSMakeDir | landlockAccessFSMakeReg | landlockAccessFSMakeSock |
+		landlockAccessFSMakeFifo | landlockAccessFSMakeSym
+	llNode = landlockAccessFSMakeChar | landlockAccessFSMakeBlock // granted nowhere
+	llFile = landlockAccessFSWriteFile | landlockAccessFSReadFile
 )
 
 // enoughLandlock is the version from which on files, truncation, TCP, device
@@ -33,17 +30,8 @@ type rules struct {
 
 func (r rules) close() {
 	if r.err == nil {
-		_ = unix.Close(r.fd)
+		_ = syscall.Close(r.fd)
 	}
-}
-
-// landlockVersion asks the kernel; 0 means that it has none.
-func landlockVersion() int {
-	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(v)
 }
 
 // shortcoming is what a version lacks; nil where it is enough.
@@ -52,29 +40,29 @@ func shortcoming(version int) error {
 	case version <= 0:
 		return errors.New("this kernel has none")
 	case version < enoughLandlock:
-		return fmt.Errorf("version %d; from %d on it bounds all that it should", version, enoughLandlock)
+		return errors.New("version " + strconv.Itoa(version) + "; from " + strconv.Itoa(enoughLandlock) + " on it bounds all that it should")
 	}
 	return nil
 }
 
 // handled is everything that this kernel's Landlock can refuse, and so will,
 // where no rule allows it.
-func handled(version int, network bool) unix.LandlockRulesetAttr {
-	a := unix.LandlockRulesetAttr{Handled_access_fs: llRead | llWrite | llNode}
+func handled(version int, network bool) landlockRulesetAttr {
+	a := landlockRulesetAttr{handledFS: llRead | llWrite | llNode}
 	if version >= 2 {
-		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
+		a.handledFS |= landlockAccessFSRefer
 	}
 	if version >= 3 {
-		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		a.handledFS |= landlockAccessFSTruncate
 	}
 	if version >= 4 && !network {
-		a.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		a.handledNet = landlockAccessNetBindTCP | landlockAccessNetConnectTCP
 	}
 	if version >= 5 {
-		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+		a.handledFS |= landlockAccessFSIOCTLDev
 	}
 	if version >= 6 {
-		a.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		a.scoped = landlockScopeAbstractUnixSocket | landlockScopeSignal
 	}
 	return a
 }
@@ -92,16 +80,16 @@ func (s *stage) rules() rules {
 		s.lack("landlock", why)
 	}
 	attr := handled(s.landlock, s.Network)
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return rules{err: errno}
+	fd, err := landlockCreateRuleset(&attr)
+	if err != nil {
+		return rules{err: err}
 	}
-	r := rules{fd: int(fd)}
-	write := llRead | llWrite | attr.Handled_access_fs&(unix.LANDLOCK_ACCESS_FS_REFER|unix.LANDLOCK_ACCESS_FS_TRUNCATE)
-	file := llFile | attr.Handled_access_fs&(unix.LANDLOCK_ACCESS_FS_TRUNCATE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV)
+	r := rules{fd: fd}
+	write := llRead | llWrite | attr.handledFS&(landlockAccessFSRefer|landlockAccessFSTruncate)
+	file := llFile | attr.handledFS&(landlockAccessFSTruncate|landlockAccessFSIOCTLDev)
 	for _, p := range s.reachable(write, file) {
 		if r.err = allow(r.fd, p); r.err != nil {
-			_ = unix.Close(r.fd)
+			_ = syscall.Close(r.fd)
 			return r
 		}
 	}
@@ -142,25 +130,23 @@ func (s *stage) reachable(write, file uint64) (all []place) {
 }
 
 func allow(ruleset int, p place) error {
-	fd, err := unix.Open(p.path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) && p.maybe {
+	fd, err := syscall.Open(p.path, oPath|syscall.O_CLOEXEC, 0)
+	if errors.Is(err, syscall.ENOENT) && p.maybe {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.path, err)
+		return failedAt(p.path, err)
 	}
-	defer func() { _ = unix.Close(fd) }()
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: p.access, Parent_fd: int32(fd)} //nolint:gosec // a descriptor
-	if p.maybe {                                                                         // a folder or a file
-		var is unix.Stat_t
-		if unix.Fstat(fd, &is) == nil && is.Mode&unix.S_IFMT != unix.S_IFDIR {
-			rule.Allowed_access &^= unix.LANDLOCK_ACCESS_FS_READ_DIR
+	defer func() { _ = syscall.Close(fd) }()
+	rule := landlockPathBeneathAttr{allowed: p.access, parent: int32(fd)} //nolint:gosec // a descriptor
+	if p.maybe {                                                          // a folder or a file
+		var is syscall.Stat_t
+		if syscall.Fstat(fd, &is) == nil && is.Mode&syscall.S_IFMT != syscall.S_IFDIR {
+			rule.allowed &^= landlockAccessFSReadDir
 		}
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
-		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("%s: %w", p.path, errno)
+	if err := landlockAddRule(ruleset, &rule); err != nil {
+		return failedAt(p.path, err)
 	}
 	return nil
 }
@@ -170,8 +156,5 @@ func (r rules) enforce() error {
 	if r.err != nil {
 		return r.err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
+	return landlockRestrictSelf(r.fd)
 }

@@ -4,12 +4,9 @@ package shim
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // While the sandbox is built, the host's file system is at host, and what will be
@@ -32,8 +29,8 @@ func (s *stage) build() error {
 	}
 	// The right to mount is what a namespace is for. Some systems give it away
 	// without.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return refusal{NoNamespaces, "", fmt.Errorf("mounting: %w", err)}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return refusal{NoNamespaces, "", failedAt("mounting", err)}
 	}
 	for _, step := range []struct {
 		what string
@@ -48,7 +45,7 @@ func (s *stage) build() error {
 		{"moving in", enter},
 	} {
 		if err := step.do(); err != nil {
-			return fmt.Errorf("sandbox: %s: %w", step.what, err)
+			return failedAt("sandbox: "+step.what, err)
 		}
 	}
 	return nil
@@ -57,35 +54,35 @@ func (s *stage) build() error {
 // ground makes the file system in memory and moves the host's below it.
 func (s *stage) ground() error {
 	at := "/tmp"
-	var is unix.Stat_t
-	if unix.Stat(at, &is) != nil {
+	var is syscall.Stat_t
+	if syscall.Stat(at, &is) != nil {
 		at = "/usr"
 	}
 	options := "mode=0755,size=" + strconv.FormatUint(s.Limits.Scratch, 10)
-	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+	if err := syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		return err
 	}
 	for _, dir := range []string{host, inside, layers} {
-		if err := unix.Mkdir(at+dir, 0o755); err != nil {
+		if err := syscall.Mkdir(at+dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := unix.PivotRoot(at, at+host); err != nil {
+	if err := syscall.PivotRoot(at, at+host); err != nil {
 		return err
 	}
-	if err := unix.Chdir("/"); err != nil {
+	if err := syscall.Chdir("/"); err != nil {
 		return err
 	}
-	return unix.Mount(inside, inside, "", unix.MS_BIND, "")
+	return syscall.Mount(inside, inside, "", syscall.MS_BIND, "")
 }
 
 // system shows what a program needs to run, read-only, where it is.
 func (s *stage) system() error {
 	var made folders
 	for _, path := range s.System {
-		var is unix.Stat_t
-		err := unix.Lstat(host+path, &is)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		var is syscall.Stat_t
+		err := syscall.Lstat(host+path, &is)
+		if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
 		if err == nil {
@@ -95,50 +92,50 @@ func (s *stage) system() error {
 			err = show(path, is)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return failedAt(path, err)
 		}
 	}
 	return nil
 }
 
-func show(path string, is unix.Stat_t) error {
-	switch kind := is.Mode & unix.S_IFMT; {
-	case kind == unix.S_IFLNK:
+func show(path string, is syscall.Stat_t) error {
+	switch kind := is.Mode & syscall.S_IFMT; {
+	case kind == syscall.S_IFLNK:
 		return copyLink(path)
-	case kind == unix.S_IFREG && is.Size < 1<<20:
+	case kind == syscall.S_IFREG && is.Size < 1<<20:
 		return copyFile(path) // a fraction of what a mount costs
 	default:
-		return bind(path, kind == unix.S_IFDIR, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		return bind(path, kind == syscall.S_IFDIR, mountAttrRdonly|mountAttrNosuid|mountAttrNodev)
 	}
 }
 
 func copyLink(path string) error {
 	buf := make([]byte, 4096) // no link is longer
-	n, err := unix.Readlink(host+path, buf)
+	n, err := syscall.Readlink(host+path, buf)
 	if err != nil {
 		return err
 	}
-	return unix.Symlink(string(buf[:n]), inside+path)
+	return syscall.Symlink(string(buf[:n]), inside+path)
 }
 
 func copyFile(path string) error {
-	from, err := unix.Open(host+path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	from, err := syscall.Open(host+path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(from) }()
-	to, err := unix.Open(inside+path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	defer func() { _ = syscall.Close(from) }()
+	to, err := syscall.Open(inside+path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o644)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(to) }()
+	defer func() { _ = syscall.Close(to) }()
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := unix.Read(from, buf)
+		n, err := syscall.Read(from, buf)
 		if n <= 0 || err != nil {
 			return err
 		}
-		if m, err := unix.Write(to, buf[:n]); m != n { // memory takes all or fails
+		if m, err := syscall.Write(to, buf[:n]); m != n { // memory takes all or fails
 			return errors.Join(errors.New("not written whole"), err)
 		}
 	}
@@ -149,24 +146,24 @@ func bind(path string, dir bool, attrs uint64) error {
 	if err := mountPoint(inside+path, dir); err != nil {
 		return err
 	}
-	if err := unix.Mount(host+path, inside+path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	if err := syscall.Mount(host+path, inside+path, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
 		return err
 	}
-	return unix.MountSetattr(unix.AT_FDCWD, inside+path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
+	return mountSetattr(inside+path, atRecursive, &mountAttr{set: attrs})
 }
 
 func mountPoint(path string, dir bool) error {
 	if dir {
-		return ignore(unix.EEXIST, unix.Mkdir(path, 0o755))
+		return ignore(syscall.EEXIST, syscall.Mkdir(path, 0o755))
 	}
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
 	}
-	return unix.Close(fd)
+	return syscall.Close(fd)
 }
 
-func ignore(what unix.Errno, err error) error {
+func ignore(what syscall.Errno, err error) error {
 	if errors.Is(err, what) {
 		return nil
 	}
@@ -185,7 +182,7 @@ func (f *folders) above(path string) error {
 		if path[i] != '/' || (*f)[path[:i]] {
 			continue
 		}
-		if err := ignore(unix.EEXIST, unix.Mkdir(path[:i], 0o755)); err != nil {
+		if err := ignore(syscall.EEXIST, syscall.Mkdir(path[:i], 0o755)); err != nil {
 			return err
 		}
 		(*f)[path[:i]] = true
@@ -197,26 +194,26 @@ func (f *folders) above(path string) error {
 // program could else write the kernel's settings, capabilities or not. In some
 // containers it cannot be had, since what their /proc hides would show in it.
 func (s *stage) proc() error {
-	if err := unix.Mkdir(procs, 0o555); err != nil {
+	if err := syscall.Mkdir(procs, 0o555); err != nil {
 		return err
 	}
-	if err := unix.Mount("proc", procs, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		s.lack("proc", fmt.Errorf("a /proc of its own cannot be mounted, so there is none: %w", err))
+	if err := syscall.Mount("proc", procs, "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
+		s.lack("proc", failedAt("a /proc of its own cannot be mounted, so there is none", err))
 		return nil
 	}
 	// The limit of RLIMIT_NPROC does not hold for the root user. The namespace's
 	// own limit does, where the kernel has one (since Linux 6.14).
 	if !slices.Contains(s.Without, "limits") {
-		if err := writeText(procs+"/sys/kernel/pid_max", strconv.FormatUint(max(s.Limits.Processes, 301), 10)); err != nil && unix.Getuid() == 0 {
+		if err := writeText(procs+"/sys/kernel/pid_max", strconv.FormatUint(max(s.Limits.Processes, 301), 10)); err != nil && syscall.Getuid() == 0 {
 			s.lack("limit of processes", err)
 		}
 	}
 	for _, name := range hidden() {
 		if err := hide(procs + "/" + name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return failedAt(name, err)
 		}
 	}
-	return unix.MountSetattr(unix.AT_FDCWD, procs, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	return mountSetattr(procs, 0, &mountAttr{set: mountAttrRdonly})
 }
 
 // hidden is what /proc tells of the machine that is no program's business: the
@@ -232,24 +229,24 @@ func hidden() []string {
 // hide lays something empty over a folder or file, where there is one. What lies
 // there is read-only as the mount is that it is taken from.
 func hide(path string) error {
-	var is unix.Stat_t
-	if err := unix.Lstat(path, &is); err != nil {
-		return ignore(unix.ENOENT, err)
+	var is syscall.Stat_t
+	if err := syscall.Lstat(path, &is); err != nil {
+		return ignore(syscall.ENOENT, err)
 	}
 	from := inside + "/dev/null"
-	if is.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if is.Mode&syscall.S_IFMT == syscall.S_IFDIR {
 		from = inside + "/run"
 	}
-	return unix.Mount(from, path, "", unix.MS_BIND, "")
+	return syscall.Mount(from, path, "", syscall.MS_BIND, "")
 }
 
 func writeText(path, text string) error {
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	_, err = unix.Write(fd, []byte(text))
+	defer func() { _ = syscall.Close(fd) }()
+	_, err = syscall.Write(fd, []byte(text))
 	return err
 }
 
@@ -259,16 +256,16 @@ func writeText(path, text string) error {
 func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
 func (s *stage) dev() error {
-	if err := unix.Mkdir(inside+"/dev", 0o755); err != nil {
+	if err := syscall.Mkdir(inside+"/dev", 0o755); err != nil {
 		return err
 	}
 	for _, name := range devices() {
-		if err := bind("/dev/"+name, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := bind("/dev/"+name, false, mountAttrRdonly|mountAttrNosuid|mountAttrNoexec); err != nil {
+			return failedAt(name, err)
 		}
 	}
 	for _, link := range [][2]string{{"fd", ""}, {"stdin", "/0"}, {"stdout", "/1"}, {"stderr", "/2"}} {
-		if err := unix.Symlink("/proc/self/fd"+link[1], inside+"/dev/"+link[0]); err != nil {
+		if err := syscall.Symlink("/proc/self/fd"+link[1], inside+"/dev/"+link[0]); err != nil {
 			return err
 		}
 	}
@@ -279,59 +276,62 @@ func (s *stage) dev() error {
 // read-only.
 func (s *stage) scratch() error {
 	for _, dir := range []string{"/run", "/var"} {
-		if err := unix.Mkdir(inside+dir, 0o755); err != nil {
+		if err := syscall.Mkdir(inside+dir, 0o755); err != nil {
 			return err
 		}
 	}
 	if err := errors.Join(open("/tmp"), open("/var/tmp")); err != nil {
 		return err
 	}
-	if err := unix.Mount(inside+"/run", inside+"/run", "", unix.MS_BIND, ""); err != nil {
+	if err := syscall.Mount(inside+"/run", inside+"/run", "", syscall.MS_BIND, ""); err != nil {
 		return err
 	}
-	return unix.MountSetattr(unix.AT_FDCWD, inside+"/run", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	return mountSetattr(inside+"/run", 0, &mountAttr{set: mountAttrRdonly})
 }
 
 // open makes an empty folder that can be written.
 func open(path string) error {
 	at := inside + path
-	if err := unix.Mkdir(at, 0o755); err != nil {
+	if err := syscall.Mkdir(at, 0o755); err != nil {
 		return err
 	}
-	if err := unix.Chmod(at, 0o1777); err != nil {
+	if err := syscall.Chmod(at, 0o1777); err != nil {
 		return err
 	}
-	return unix.Mount(at, at, "", unix.MS_BIND, "")
+	return syscall.Mount(at, at, "", syscall.MS_BIND, "")
 }
 
 // enter makes inside the only file system that there is.
 func enter() error {
-	if err := unix.Chdir(inside); err != nil {
+	if err := syscall.Chdir(inside); err != nil {
 		return err
 	}
-	if err := unix.PivotRoot(".", "."); err != nil {
+	if err := syscall.PivotRoot(".", "."); err != nil {
 		return err
 	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
 		return err
 	}
-	if err := unix.Chdir("/"); err != nil {
+	if err := syscall.Chdir("/"); err != nil {
 		return err
 	}
-	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	return mountSetattr("/", 0, &mountAttr{set: mountAttrRdonly})
 }
 
 // openFolder opens a folder, following no symbolic link.
 func openFolder(top, path string) (int, error) {
-	root, err := unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := syscall.Open(top, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
-	defer func() { _ = unix.Close(root) }()
-	how := unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_IN_ROOT,
+	defer func() { _ = syscall.Close(root) }()
+	how := openHow{
+		flags: oPath | syscall.O_DIRECTORY | syscall.O_CLOEXEC, resolve: resolveNoSymlinks | resolveInRoot,
 	}
-	return unix.Openat2(root, strings.TrimPrefix(path, "/"), &how)
+	if len(path) > 0 && path[0] == '/' {
+		path = path[1:]
+	}
+	return openat2(root, path, &how)
 }
 
 // descriptorPath is a path for what is open as fd, for calls that take no

@@ -3,13 +3,9 @@
 package shim
 
 import (
-	"bytes"
 	"errors"
-	"os"
 	"strconv"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // reap waits for the program, kills everything that it left running, and waits
@@ -41,8 +37,8 @@ func (s *stage) reap(pid int) Exit {
 // killRest kills all that is left, and counts it.
 func killRest() (left int) {
 	for {
-		if unix.Getpid() == 1 {
-			_ = unix.Kill(-1, unix.SIGKILL) // everything but this process, in this namespace
+		if syscall.Getpid() == 1 {
+			_ = syscall.Kill(-1, syscall.SIGKILL) // everything but this process, in this namespace
 		} else {
 			killBelow() // without a namespace of its own that would be the machine
 		}
@@ -66,38 +62,43 @@ func killRest() (left int) {
 // their numbers back, so that none means somebody else meanwhile. What they leave
 // becomes a child in turn.
 func killBelow() {
-	self := strconv.Itoa(unix.Getpid())
-	dir, err := os.Open("/proc")
+	self := strconv.Itoa(syscall.Getpid())
+	dir, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	names, _ := dir.Readdirnames(-1)
-	_ = dir.Close()
+	names := namesIn(dir)
+	_ = syscall.Close(dir)
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil && parentOf(name) == self {
-			_ = unix.Kill(pid, unix.SIGKILL)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
 
 // parentOf is the number of a process's parent, or nothing.
 func parentOf(pid string) string {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	text, err := readText("/proc/"+pid+"/stat", 4096)
 	if err != nil {
 		return ""
 	}
-	text = text[bytes.LastIndexByte(text, ')')+1:] // the name before it may hold anything
-	if fields := bytes.Fields(text); len(fields) > 1 {
-		return string(fields[1])
+	for i := len(text) - 1; i >= 0; i-- {
+		if text[i] == ')' { // the name before it may hold anything
+			text = text[i+1:]
+			break
+		}
 	}
-	return ""
+	_, fields, _ := cut(string(text), ' ')
+	_, fields, _ = cut(fields, ' ') // the state
+	parent, _, _ := cut(fields, ' ')
+	return parent
 }
 
 // unlock gives an ordinary user the right to read what its program left in the
 // upper folders: outside it has no capability that would do. Nothing else runs any
 // more that could come in between.
 func (s *stage) unlock() (all []Locked) {
-	if unix.Getuid() == 0 {
+	if syscall.Getuid() == 0 {
 		return nil
 	}
 	for i, upper := range s.uppers {
@@ -111,32 +112,30 @@ func (s *stage) unlock() (all []Locked) {
 // unlockBelow walks what lies at a name of a folder. What cannot be looked at
 // fails where the parent looks at it, with its whole name.
 func unlockBelow(folder int, at, whole string, changed func(name string, mode uint32)) {
-	var is unix.Stat_t
-	if unix.Fstatat(folder, at, &is, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	var is syscall.Stat_t
+	if fstatat(folder, at, &is) != nil {
 		return
 	}
 	need := uint32(0o400)
-	switch is.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-	case unix.S_IFDIR:
+	switch is.Mode & syscall.S_IFMT {
+	case syscall.S_IFREG:
+	case syscall.S_IFDIR:
 		need = 0o500
 	default:
 		return
 	}
-	if is.Mode&need != need && unix.Fchmodat(folder, at, is.Mode&0o7777|need, 0) == nil {
+	if is.Mode&need != need && syscall.Fchmodat(folder, at, is.Mode&0o7777|need, 0) == nil {
 		changed(whole, is.Mode&0o7777)
 	}
 	if need != 0o500 {
 		return
 	}
-	fd, err := unix.Openat(folder, at, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Openat(folder, at, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	dir := os.NewFile(uintptr(fd), whole)
-	defer func() { _ = dir.Close() }()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
+	defer func() { _ = syscall.Close(fd) }()
+	for _, name := range namesIn(fd) {
 		below := name
 		if whole != "." {
 			below = whole + "/" + name

@@ -4,9 +4,7 @@ package shim
 
 import (
 	"errors"
-	"fmt"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 var errReplaced = errors.New("another folder is there than the one that was granted")
@@ -23,36 +21,36 @@ func (s *stage) roots() error {
 			err = s.root(i, r, lower, is)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.Dir, err)
+			return failedAt(r.Dir, err)
 		}
 	}
 	return nil
 }
 
 // open opens the folder that was granted, and no other.
-func (r Root) open(top string) (fd int, is unix.Stat_t, err error) {
+func (r Root) open(top string) (fd int, is syscall.Stat_t, err error) {
 	fd, err = openFolder(top, r.Dir)
 	if err != nil {
 		return -1, is, err
 	}
-	err = unix.Fstat(fd, &is)
+	err = syscall.Fstat(fd, &is)
 	if err == nil && (r.Dev != 0 || r.Ino != 0) && (uint64(is.Dev) != r.Dev || is.Ino != r.Ino) { //nolint:unconvert // other widths elsewhere
 		err = errReplaced
 	}
 	if err != nil {
-		_ = unix.Close(fd)
+		_ = syscall.Close(fd)
 	}
 	return fd, is, err
 }
 
-func (s *stage) root(i int, r Root, lower int, is unix.Stat_t) error {
-	defer func() { _ = unix.Close(lower) }()
+func (s *stage) root(i int, r Root, lower int, is syscall.Stat_t) error {
+	defer func() { _ = syscall.Close(lower) }()
 	if r.View == Direct && r.Upper != "" {
 		copied, _, err := Root{Dir: r.Upper}.open(host)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = unix.Close(copied) }()
+		defer func() { _ = syscall.Close(copied) }()
 		return direct(inside+r.Dir, copied)
 	}
 	if r.View == Direct {
@@ -65,11 +63,11 @@ func (s *stage) root(i int, r Root, lower int, is unix.Stat_t) error {
 }
 
 func direct(at string, lower int) error {
-	if err := unix.Mount(descriptorPath(lower), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	if err := syscall.Mount(descriptorPath(lower), at, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
 		return err
 	}
-	return unix.MountSetattr(unix.AT_FDCWD, at, unix.AT_RECURSIVE,
-		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+	return mountSetattr(at, atRecursive,
+		&mountAttr{set: mountAttrNosuid | mountAttrNodev})
 }
 
 // look does what can be done where nothing can be built: it sees that the roots
@@ -81,10 +79,10 @@ func (s *stage) look() error {
 		}
 		fd, _, err := r.open("/")
 		if err != nil {
-			return fmt.Errorf("sandbox: the roots: %s: %w", r.Dir, err)
+			return failedAt("sandbox: the roots: "+r.Dir, err)
 		}
 		s.folders = append(s.folders, fd)
 	}
 	// What the program leaves running becomes a child of this process.
-	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	return prctl(prSetChildSubreaper, 1, 0)
 }

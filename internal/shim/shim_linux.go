@@ -4,17 +4,12 @@ package shim
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Name is what a shim is called when it is started: argv[0], alone.
@@ -39,20 +34,34 @@ func Environment() []string {
 // Main makes this program its own shim: in a process that was started as a shim
 // it does not return.
 func Main() {
-	if len(os.Args) == 1 && os.Args[0] == Name {
-		unix.Exit(run()) // nothing of this program is to be said or done at its end
-	}
-	if len(os.Args) == 1 && os.Args[0] == GuardName {
-		unix.Exit(guard())
+	switch calledAs() {
+	case Name:
+		syscall.Exit(run()) // nothing of this program is to be said or done at its end
+	case GuardName:
+		syscall.Exit(guard())
 	}
 	ready.Store(true)
+}
+
+// calledAs is argv[0] where that is all that this program was given, and short
+// enough to be what a shim or a guard is called. The kernel is asked, which takes
+// some microseconds: package os, which knows, is initialised with much else.
+func calledAs() string {
+	line, err := readText("/proc/self/cmdline", 32)
+	if err != nil {
+		return ""
+	}
+	if name, rest, found := cut(string(line), 0); found && rest == "" {
+		return name
+	}
+	return ""
 }
 
 // run is process 1 of the sandbox. It returns the exit code of the shim, which
 // tells nothing: what became of the program was said over the socket.
 func run() int {
 	runtime.LockOSThread() // the first thread stays what it is, see start
-	unix.CloseOnExec(control)
+	syscall.CloseOnExec(control)
 	s := &stage{}
 	if _, err := Receive(control, &s.Order); err != nil {
 		return 1
@@ -66,8 +75,8 @@ func run() int {
 	}
 	// What the program could read of this process, it could read of the host.
 	if !s.leaveOut("dumpable") {
-		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-			return refuse(fmt.Errorf("dumpable: %w", err))
+		if err := prctl(syscall.PR_SET_DUMPABLE, 0, 0); err != nil {
+			return refuse(failedAt("dumpable", err))
 		}
 	}
 	ignoreSignals()
@@ -93,7 +102,7 @@ func run() int {
 // it.
 func (s *stage) work(began chan<- started) {
 	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
+	if syscall.Gettid() == syscall.Getpid() {
 		go s.work(began) // while this goroutine keeps the first thread
 		select {}
 	}
@@ -127,15 +136,15 @@ func spareThreads() {
 // whatever its flags, and from the host's name.
 func (s *stage) prepare() error {
 	if !s.leaveOut("descriptors") {
-		if err := unix.CloseRange(control+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-			return fmt.Errorf("descriptors: %w", err)
+		if err := closeRange(control+1, ^uint(0)>>1, closeRangeCloexec); err != nil {
+			return failedAt("descriptors", err)
 		}
 	}
 	if !s.Namespaces || s.leaveOut("name") {
 		return nil
 	}
-	if err := errors.Join(unix.Sethostname([]byte("sandbox")), unix.Setdomainname(nil)); err != nil {
-		return refusal{NoNamespaces, "", fmt.Errorf("the host's name: %w", err)}
+	if err := errors.Join(syscall.Sethostname([]byte("sandbox")), syscall.Setdomainname(nil)); err != nil {
+		return refusal{NoNamespaces, "", failedAt("the host's name", err)}
 	}
 	return nil
 }
@@ -145,14 +154,14 @@ func (s *stage) finish(pid int) int {
 	if s.Namespaces {
 		go lifeline()
 	} else {
-		pin, err := unix.PidfdOpen(pid, 0)
+		pin, err := pidfdOpen(pid)
 		if err != nil {
 			return 1
 		}
 		go func() {
 			var nothing Message
 			_, _ = Receive(control, &nothing) // the parent has nothing more to say
-			_ = unix.PidfdSendSignal(pin, unix.SIGKILL, nil, 0)
+			_ = pidfdSendSignal(pin, syscall.SIGKILL)
 		}()
 	}
 	m := Message{Kind: Ended, Exit: s.reap(pid)}
@@ -170,7 +179,7 @@ func (s *stage) finish(pid int) int {
 func lifeline() {
 	var nothing Message
 	if _, err := Receive(control, &nothing); err != nil { // the parent has nothing more to say
-		unix.Exit(0)
+		syscall.Exit(0)
 	}
 }
 
@@ -181,11 +190,11 @@ func lifeline() {
 func ignoreSignals() {
 	for sig := uintptr(1); sig < 65; sig++ {
 		switch sig {
-		case uintptr(unix.SIGCHLD), uintptr(unix.SIGURG): // children would not be waited for; the Go runtime's own
+		case uintptr(syscall.SIGCHLD), uintptr(syscall.SIGURG): // children would not be waited for; the Go runtime's own
 			continue
 		}
 		var now, then [4]uint64 // struct sigaction of the kernel: the handler comes first
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
 		// The C library's own, where there is one, looks who sent them. What glibc's
 		// posix_spawn starts, as make does, finds them ignored, and so would the program.
 		own := sig == 32 || sig == 33
@@ -193,7 +202,7 @@ func ignoreSignals() {
 			then[0] = 1 // SIG_IGN
 		}
 		if errno == 0 && (own && now[0] == 1 || !own && now[0] > 1) {
-			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&then)), 0, 8, 0, 0)
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&then)), 0, 8, 0, 0)
 		}
 	}
 }
@@ -205,13 +214,6 @@ func refuse(err error) int {
 	}
 	_ = Send(control, &m)
 	return 1
-}
-
-// refusal is a reason that the parent tells apart from others.
-type refusal struct {
-	kind Kind
-	root string
-	error
 }
 
 // stage is a sandbox being built.
@@ -248,14 +250,14 @@ func (s *stage) start() (pid int, err error) {
 	}
 	level := s.level()
 	if level < s.Require {
-		return 0, refusal{TooLow, "", errors.New(strings.Join(s.missing, "; "))}
+		return 0, refusal{TooLow, "", errors.New(joined(s.missing, "; "))}
 	}
 	if !s.Try {
 		pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 		})
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.Argv[0], err)
+			return 0, failedAt(s.Argv[0], err)
 		}
 	}
 	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level}, s.uppers...); err != nil {
@@ -263,7 +265,7 @@ func (s *stage) start() (pid int, err error) {
 	}
 	// The program's output ends when the program's processes do, not the shim.
 	for fd := range 3 {
-		_ = unix.Close(fd)
+		_ = syscall.Close(fd)
 	}
 	return pid, nil
 }
@@ -273,8 +275,8 @@ func (s *stage) confine() error {
 	rules := s.rules() // before the capabilities go, which opening everything may need
 	defer rules.close()
 	if !s.leaveOut("privileges") {
-		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-			return fmt.Errorf("no_new_privs: %w", err)
+		if err := prctl(prSetNoNewPrivs, 1, 0); err != nil {
+			return failedAt("no_new_privs", err)
 		}
 	}
 	if !s.leaveOut("capabilities") {
@@ -320,24 +322,25 @@ func (s *stage) level() int {
 // program finds the program as the sandbox sees it.
 func (s *stage) program() (string, error) {
 	name := s.Argv[0]
-	if strings.Contains(name, "/") {
+	if _, _, path := cut(name, '/'); path {
 		return name, nil
 	}
 	search := "/usr/local/bin:/usr/bin:/bin"
 	for _, v := range s.Env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+		if key, value, ok := cut(v, '='); ok && key == "PATH" {
 			search = value
 		}
 	}
-	for dir := range strings.SplitSeq(search, ":") {
-		if !strings.HasPrefix(dir, "/") {
+	for rest, more := search, true; more; {
+		var dir string
+		if dir, rest, more = cut(rest, ':'); dir == "" || dir[0] != '/' {
 			continue // the working folder is not searched
 		}
 		path := dir + "/" + name
-		var is unix.Stat_t
-		if unix.Stat(path, &is) == nil && is.Mode&unix.S_IFMT == unix.S_IFREG && unix.Access(path, unix.X_OK) == nil {
+		var is syscall.Stat_t
+		if syscall.Stat(path, &is) == nil && is.Mode&syscall.S_IFMT == syscall.S_IFREG && syscall.Access(path, xOK) == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not in PATH of the sandbox (%s)", name, search)
+	return "", errors.New(name + " is not in PATH of the sandbox (" + search + ")")
 }

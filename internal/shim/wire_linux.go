@@ -3,11 +3,9 @@
 package shim
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // The two ends talk over a socket pair: a frame is its length in four bytes, big
@@ -33,7 +31,14 @@ type Frame interface {
 // packer writes numbers and texts one after the other.
 type packer struct{ out []byte }
 
-func (p *packer) number(n uint64) { p.out = binary.AppendUvarint(p.out, n) }
+// number is written seven bits a byte, the low ones first; a byte that is not the
+// last has its top bit set.
+func (p *packer) number(n uint64) {
+	for ; n >= 0x80; n >>= 7 {
+		p.out = append(p.out, byte(n)|0x80)
+	}
+	p.out = append(p.out, byte(n))
+}
 
 func (p *packer) text(s string) {
 	p.number(uint64(len(s)))
@@ -62,13 +67,19 @@ type unpacker struct {
 }
 
 func (u *unpacker) number() uint64 {
-	n, size := binary.Uvarint(u.in)
-	if size <= 0 {
-		u.in, u.torn = nil, true
-		return 0
+	var n uint64
+	for i, b := range u.in {
+		if i == 9 && b > 1 { // more than 64 bits
+			break
+		}
+		n |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			u.in = u.in[i+1:]
+			return n
+		}
 	}
-	u.in = u.in[size:]
-	return n
+	u.in, u.torn = nil, true
+	return 0
 }
 
 // count is a number of things, each of which takes a byte at least.
@@ -115,18 +126,18 @@ func Send(fd int, f Frame, fds ...int) error {
 	if len(body) > maxFrame {
 		return errSize
 	}
-	var head [4]byte
-	binary.BigEndian.PutUint32(head[:], uint32(len(body))) //nolint:gosec // at most maxFrame
+	size := uint32(len(body)) //nolint:gosec // at most maxFrame
+	head := [4]byte{byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)}
 	var rights []byte
 	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
+		rights = syscall.UnixRights(fds...)
 	}
-	if err := unix.Sendmsg(fd, head[:], rights, nil, unix.MSG_NOSIGNAL); err != nil {
+	if err := syscall.Sendmsg(fd, head[:], rights, nil, syscall.MSG_NOSIGNAL); err != nil {
 		return err
 	}
 	for len(body) > 0 {
-		n, err := unix.SendmsgN(fd, body, nil, nil, unix.MSG_NOSIGNAL)
-		if errors.Is(err, unix.EINTR) {
+		n, err := syscall.SendmsgN(fd, body, nil, nil, syscall.MSG_NOSIGNAL)
+		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		if err != nil {
@@ -141,7 +152,7 @@ func Send(fd int, f Frame, fds ...int) error {
 // is gone.
 func Receive(fd int, f Frame) (fds []int, err error) {
 	var head [4]byte
-	rights := make([]byte, unix.CmsgSpace(64*4))
+	rights := make([]byte, syscall.CmsgSpace(64*4))
 	n, rn, err := recvmsg(fd, head[:], rights)
 	switch {
 	case err != nil:
@@ -154,7 +165,7 @@ func Receive(fd int, f Frame) (fds []int, err error) {
 	if fds, err = descriptors(rights[:rn]); err != nil {
 		return fds, err
 	}
-	size := binary.BigEndian.Uint32(head[:])
+	size := uint32(head[0])<<24 | uint32(head[1])<<16 | uint32(head[2])<<8 | uint32(head[3])
 	if size > maxFrame {
 		return fds, errSize
 	}
@@ -174,8 +185,8 @@ func Receive(fd int, f Frame) (fds []int, err error) {
 
 func recvmsg(fd int, p, oob []byte) (n, oobn int, err error) {
 	for {
-		n, oobn, _, _, err = unix.Recvmsg(fd, p, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
-		if !errors.Is(err, unix.EINTR) {
+		n, oobn, _, _, err = syscall.Recvmsg(fd, p, oob, syscall.MSG_CMSG_CLOEXEC|syscall.MSG_WAITALL)
+		if !errors.Is(err, syscall.EINTR) {
 			return n, oobn, err
 		}
 	}
@@ -185,12 +196,12 @@ func descriptors(rights []byte) (fds []int, err error) {
 	if len(rights) == 0 {
 		return nil, nil
 	}
-	messages, err := unix.ParseSocketControlMessage(rights)
+	messages, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range messages {
-		some, err := unix.ParseUnixRights(&m)
+		some, err := syscall.ParseUnixRights(&m)
 		if err != nil {
 			return fds, err
 		}

@@ -152,11 +152,11 @@ func TestShortcomings(t *testing.T) {
 	require.NoError(t, shortcoming(enoughLandlock))
 	for v := 1; v <= 9; v++ {
 		a, less := handled(v, false), handled(v-1, false)
-		require.Equal(t, less.Handled_access_fs, less.Handled_access_fs&a.Handled_access_fs, "version %d handles less", v)
-		require.Zero(t, handled(v, true).Handled_access_net)
+		require.Equal(t, less.handledFS, less.handledFS&a.handledFS, "version %d handles less", v)
+		require.Zero(t, handled(v, true).handledNet)
 	}
-	require.NotZero(t, handled(4, false).Handled_access_net)
-	require.NotZero(t, handled(6, true).Scoped)
+	require.NotZero(t, handled(4, false).handledNet)
+	require.NotZero(t, handled(6, true).scoped)
 }
 
 // TestLevel: what is missing lowers the level, and with neither namespaces nor

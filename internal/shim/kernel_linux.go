@@ -1,0 +1,158 @@
+//go:build amd64 || arm64
+
+package shim
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// The structures that system calls take. A test holds their sizes and offsets
+// against golang.org/x/sys/unix.
+type (
+	capUserHeader struct {
+		version uint32
+		pid     int32
+	}
+	capUserData struct {
+		effective, permitted, inheritable uint32
+	}
+	mountAttr struct {
+		set, clear, propagation, userns uint64
+	}
+	openHow struct {
+		flags, mode, resolve uint64
+	}
+	pollFd struct {
+		fd              int32
+		events, revents int16
+	}
+	// landlockRulesetAttr is as long as what it says: later fields are zero.
+	landlockRulesetAttr struct {
+		handledFS, handledNet, scoped uint64
+	}
+	landlockPathBeneathAttr struct {
+		allowed uint64
+		parent  int32
+	}
+)
+
+// failed makes an error of what a system call returned.
+func failed(errno syscall.Errno) error {
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func prctl(option int, arg2, arg3 uintptr) error {
+	_, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, uintptr(option), arg2, arg3, 0, 0, 0)
+	return failed(errno)
+}
+
+func capget(of *capUserHeader, data *[2]capUserData) error {
+	_, _, errno := syscall.Syscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(of)), uintptr(unsafe.Pointer(data)), 0)
+	return failed(errno)
+}
+
+func capset(of *capUserHeader, data *[2]capUserData) error {
+	_, _, errno := syscall.Syscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(of)), uintptr(unsafe.Pointer(data)), 0)
+	return failed(errno)
+}
+
+func closeRange(first, last uint, flags int) error {
+	_, _, errno := syscall.Syscall(sysCloseRange, uintptr(first), uintptr(last), uintptr(flags))
+	return failed(errno)
+}
+
+// mountSetattr changes a mount and, where flags say so, those below it.
+func mountSetattr(path string, flags int, attr *mountAttr) error {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	at := atFDCWD
+	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(at), uintptr(unsafe.Pointer(p)), uintptr(flags),
+		uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr), 0)
+	return failed(errno)
+}
+
+func openat2(folder int, path string, how *openHow) (int, error) {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	fd, _, errno := syscall.Syscall6(sysOpenat2, uintptr(folder), uintptr(unsafe.Pointer(p)),
+		uintptr(unsafe.Pointer(how)), unsafe.Sizeof(*how), 0, 0)
+	return int(fd), failed(errno)
+}
+
+// fstatat looks at a name of a folder, following no symbolic link.
+func fstatat(folder int, name string, is *syscall.Stat_t) error {
+	p, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	_, _, errno := syscall.Syscall6(sysFstatat, uintptr(folder), uintptr(unsafe.Pointer(p)),
+		uintptr(unsafe.Pointer(is)), atSymlinkNofollow, 0, 0)
+	return failed(errno)
+}
+
+// setTimes sets when something was read and changed, following no symbolic link.
+func setTimes(path string, times *[2]syscall.Timespec) error {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	at := atFDCWD
+	_, _, errno := syscall.Syscall6(syscall.SYS_UTIMENSAT, uintptr(at), uintptr(unsafe.Pointer(p)),
+		uintptr(unsafe.Pointer(times)), atSymlinkNofollow, 0, 0)
+	return failed(errno)
+}
+
+func pidfdOpen(pid int) (int, error) {
+	fd, _, errno := syscall.Syscall(sysPidfdOpen, uintptr(pid), 0, 0)
+	return int(fd), failed(errno)
+}
+
+func pidfdSendSignal(fd int, signal syscall.Signal) error {
+	_, _, errno := syscall.Syscall6(sysPidfdSendSignal, uintptr(fd), uintptr(signal), 0, 0, 0, 0)
+	return failed(errno)
+}
+
+// poll waits until one of some events happens to a descriptor.
+func poll(fd int32, events int16) error {
+	p := pollFd{fd: fd, events: events}
+	_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, 0, 0, 0, 0)
+	return failed(errno)
+}
+
+func seccomp(prog *syscall.SockFprog) error {
+	_, _, errno := syscall.Syscall(sysSeccomp, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(prog)))
+	return failed(errno)
+}
+
+// landlockVersion asks the kernel; 0 means that it has none.
+func landlockVersion() int {
+	v, _, errno := syscall.Syscall(sysLandlockCreateRuleset, 0, 0, landlockCreateRulesetVersion)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+func landlockCreateRuleset(attr *landlockRulesetAttr) (int, error) {
+	fd, _, errno := syscall.Syscall(sysLandlockCreateRuleset, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr), 0)
+	return int(fd), failed(errno)
+}
+
+func landlockAddRule(ruleset int, rule *landlockPathBeneathAttr) error {
+	_, _, errno := syscall.Syscall6(sysLandlockAddRule, uintptr(ruleset), landlockRulePathBeneath,
+		uintptr(unsafe.Pointer(rule)), 0, 0, 0)
+	return failed(errno)
+}
+
+func landlockRestrictSelf(ruleset int) error {
+	_, _, errno := syscall.Syscall(sysLandlockRestrictSelf, uintptr(ruleset), 0, 0)
+	return failed(errno)
+}
