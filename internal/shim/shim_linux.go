@@ -43,16 +43,10 @@ func Main() {
 	ready.Store(true)
 }
 
-// calledAs is argv[0] where that is all that this program was given, and short
-// enough to be what a shim or a guard is called. The kernel is asked, which takes
-// some microseconds: package os, which knows, is initialised with much else.
+// calledAs is argv[0] where that is all that this program was given.
 func calledAs() string {
-	line, err := readText("/proc/self/cmdline", 32)
-	if err != nil {
-		return ""
-	}
-	if name, rest, found := cut(string(line), 0); found && rest == "" {
-		return name
+	if args := arguments(); len(args) == 1 {
+		return args[0]
 	}
 	return ""
 }
