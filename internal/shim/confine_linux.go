@@ -17,7 +17,7 @@ func dropCapabilities() error {
 		return failedAt("ambient capabilities", err)
 	}
 	for c := uintptr(0); ; c++ {
-		if err := prctl(syscall.PR_CAPBSET_DROP, c, 0); err == syscall.EINVAL {
+		if err := prctl(syscall.PR_CAPBSET_DROP, c, 0); errors.Is(err, syscall.EINVAL) {
 			break // past the last one that the kernel knows
 		} else if err != nil && hasCapability(capSetPCap) {
 			return failedAt("bounding set", err)

@@ -3,8 +3,9 @@
 // it runs any more. Package sandbox starts it and tells it what to do.
 //
 // Every sandbox waits for the shim to start, and the shim is a whole program with
-// everything that is linked into it. So this package imports little: a package is
-// initialised once all that it imports is, and what imports little comes before
-// the rest. And it calls the kernel itself where package os would do more than is
-// asked for.
+// everything that is linked into it. Packages are initialised in the order of their
+// import paths, each once all that it imports is. So this package imports nothing
+// that needs reflect, unicode, time or os: it comes right after syscall, before
+// nearly all else. What syscall lacks of the kernel is in constants_linux.go,
+// numbers_linux_*.go and kernel_linux.go.
 package shim
