@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -300,10 +300,7 @@ func TestPendingInsideANest(t *testing.T) {
 // nested transaction back: the next one finishes it, and touches nothing else.
 func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
 	ctx := context.Background()
-	step := 9
-	if os.Getenv("REMIT_LONG") != "" {
-		step = 1
-	}
+	step := sample.Stride(9)
 	for at := 1; ; at += step {
 		o := newOffice(t)
 		before := keys(tree(t, o.dir))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -25,10 +25,7 @@ import (
 // unless somebody took it back; nothing is delivered after a revert, and nothing is
 // held once a commit has begun.
 func TestInterleavedHolds(t *testing.T) {
-	seeds := uint64(60)
-	if os.Getenv("REMIT_LONG") != "" {
-		seeds = 5000
-	}
+	seeds := uint64(sample.Size(60, 5000))
 	ends := map[revert.TxnState]int{}
 	dropped, failed := 0, 0
 	for seed := range seeds {

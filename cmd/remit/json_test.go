@@ -42,7 +42,7 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	workspace, state := testPlace(t)
 	dir := t.TempDir()
 	p := jsonPlace{at: []string{"--workspace", workspace, "--state", state}, script: filepath.Join(dir, "s.jsonl"), input: filepath.Join(dir, "i.json")}
-	require.NoError(t, os.WriteFile(p.input, []byte(sample(t)), 0o600))
+	require.NoError(t, os.WriteFile(p.input, []byte(shownInput(t)), 0o600))
 	id := func(kind string, flags ...string) string {
 		var out bytes.Buffer
 		run(t.Context(), append(append([]string{"run", "--json", p.script}, flags...), p.at...), jsonWorld(&out))

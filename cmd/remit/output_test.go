@@ -37,7 +37,7 @@ func TestAnswersNotWritten(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte(
 		`{"tool":"file_list","args":{}}`+"\n"+`{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n"), 0o600))
 	input := filepath.Join(t.TempDir(), "input.json")
-	require.NoError(t, os.WriteFile(input, []byte(sample(t)), 0o600))
+	require.NoError(t, os.WriteFile(input, []byte(shownInput(t)), 0o600))
 	var ids bytes.Buffer
 	at := []string{"--workspace", workspace, "--state", state}
 	require.Zero(t, run(t.Context(), append([]string{"run", "--json", script}, at...), testWorld(nil, &ids, io.Discard)))
@@ -86,8 +86,8 @@ func TestHelpLeadsToExitCodes(t *testing.T) {
 	visit((&app{world: testWorld(nil, io.Discard, io.Discard)}).command())
 }
 
-// sample is the document that the help of policy eval shows.
-func sample(t *testing.T) string {
+// shownInput is the document that the help of policy eval shows.
+func shownInput(t *testing.T) string {
 	t.Helper()
 	_, text, found := strings.Cut(sampleInput, "<<'END'\n")
 	require.True(t, found)
@@ -100,7 +100,7 @@ func TestSampleInput(t *testing.T) {
 	var help, out, errs bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"policy", "eval", "--help"}, testWorld(nil, &help, io.Discard)))
 	require.Contains(t, help.String(), sampleInput)
-	code := run(t.Context(), []string{"policy", "eval", "--input", "-"}, testWorld(strings.NewReader(sample(t)), &out, &errs))
+	code := run(t.Context(), []string{"policy", "eval", "--input", "-"}, testWorld(strings.NewReader(shownInput(t)), &out, &errs))
 	require.Zero(t, code, errs.String())
 	require.Contains(t, out.String(), "allow")
 
@@ -111,7 +111,7 @@ func TestSampleInput(t *testing.T) {
 	require.NoError(t, c.AddResource("input.json", doc))
 	whole, err := c.Compile("input.json")
 	require.NoError(t, err)
-	in, err := jsonschema.UnmarshalJSON(strings.NewReader(sample(t)))
+	in, err := jsonschema.UnmarshalJSON(strings.NewReader(shownInput(t)))
 	require.NoError(t, err)
 	require.NoError(t, whole.Validate(in))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -73,7 +74,7 @@ func TestOddNames(t *testing.T) {
 			require.NotEqual(t, before, w.tree())
 			require.Empty(t, w.revert().NotUndone())
 			require.Equal(t, before, w.tree())
-			for n := 1 + points%97; n < points; n += 1 + points/sample(8) {
+			for n := 1 + points%97; n < points; n += sample.Stride(1 + points/8) {
 				w := fresh()
 				before := w.tree()
 				c := &crash{left: n}

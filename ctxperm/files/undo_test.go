@@ -2,12 +2,12 @@ package files_test
 
 import (
 	"hash/fnv"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -70,17 +70,10 @@ func TestCrash(t *testing.T) {
 
 // stride is the distance of the points of a second death, of which each run of
 // the tests takes a sample; with REMIT_LONG=1 it takes them all.
-func stride() int { return sample(61) }
+func stride() int { return sample.Stride(61) }
 
 // leap is that of a first death which a second one follows.
-func leap() int { return sample(7) }
-
-func sample(every int) int {
-	if os.Getenv("REMIT_LONG") == "1" {
-		return 1
-	}
-	return every
-}
+func leap() int { return sample.Stride(7) }
 
 // start is the first point of a sample: another one for each test, the same in
 // each run.

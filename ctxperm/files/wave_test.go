@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -113,8 +114,8 @@ func TestCrashesOfWaves(t *testing.T) {
 					w.crowd()
 					return w
 				}
-				for n, more := start(t), true; more; n += sample(1009) {
-					for m := 1 + n%sample(1511); ; m += sample(1511) {
+				for n, more := start(t), true; more; n += sample.Stride(1009) {
+					for m := 1 + n%sample.Stride(1511); ; m += sample.Stride(1511) {
 						w := fresh()
 						before := w.tree()
 						c, d := &crash{left: n}, &crash{left: m}

@@ -3,7 +3,6 @@ package databasetest
 import (
 	"context"
 	"flag"
-	"os"
 	"strconv"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -24,10 +24,7 @@ type Draw func(t *rapid.T) string
 // it. Checks is how many seeds are tried unless the flag says so, and long how many with
 // REMIT_LONG set.
 func Property(t *testing.T, checks, long int, open func(t T, schema string) *World, schema, statement Draw) {
-	f := flag.Lookup("rapid.checks")
-	if os.Getenv("REMIT_LONG") != "" {
-		checks = long
-	}
+	f, checks := flag.Lookup("rapid.checks"), sample.Size(checks, long)
 	if f.Value.String() == f.DefValue {
 		require.NoError(t, f.Value.Set(strconv.Itoa(checks)))
 		defer func() { require.NoError(t, f.Value.Set(f.DefValue)) }()

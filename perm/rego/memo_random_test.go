@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -176,10 +176,7 @@ func randomRequests(rnd *rand.Rand, n int) []perm.Request {
 // TestMemoAgrees holds what is remembered, and what is built of the document,
 // against fresh evaluations of the whole.
 func TestMemoAgrees(t *testing.T) {
-	policies, evaluations, hits := 50, 0, 0
-	if os.Getenv("REMIT_LONG") != "" {
-		policies = 3000
-	}
+	policies, evaluations, hits := sample.Size(50, 3000), 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
 		text := randomPolicy(rnd, conditions())

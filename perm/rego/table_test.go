@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -123,10 +124,7 @@ func tablePolicy(rnd *rand.Rand, of []string) string {
 // TestTablesAgree holds rules that were made of tables against the rules as they
 // were written: decisions, reasons, places and failures.
 func TestTablesAgree(t *testing.T) {
-	policies := 100
-	if os.Getenv("REMIT_LONG") != "" {
-		policies = 5000
-	}
+	policies := max(sample.Size(100, 5000), 2*len(overTables()))
 	made, decisions, failures := 0, 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine/enginetest"
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 // TestEachStep: whoever gives up half-way leaves all or nothing.
@@ -37,9 +37,5 @@ func TestEachStep(t *testing.T) {
 		}
 		return out.String()
 	}
-	stride := 3
-	if os.Getenv("REMIT_LONG") != "" {
-		stride = 1
-	}
-	enginetest.EachStep(t, e, dump, stride, "DELETE FROM p WHERE id = 1", "UPDATE p SET v = 'c'", "INSERT INTO p(v) VALUES ('new') RETURNING id")
+	enginetest.EachStep(t, e, dump, sample.Stride(3), "DELETE FROM p WHERE id = 1", "UPDATE p SET v = 'c'", "INSERT INTO p(v) VALUES ('new') RETURNING id")
 }

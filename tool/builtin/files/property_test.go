@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -123,10 +124,7 @@ func anyCall(rng *rand.Rand) (name string, args tool.Args) {
 // to a savepoint leaves the tree as it was there, and taking all of it back as it
 // was at the beginning.
 func TestAnyCallsAreTakenBack(t *testing.T) {
-	runs := 60
-	if os.Getenv("REMIT_LONG") == "1" {
-		runs = 5_000
-	}
+	runs := sample.Size(60, 5_000)
 	done := map[string]int{}
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 3))

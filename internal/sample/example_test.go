@@ -1,0 +1,35 @@
+package sample_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/sample"
+)
+
+func Example() {
+	for seed := 0; seed < sample.Size(100, 1_000_000); seed++ {
+		_ = seed // a run of its own
+	}
+	for at := 1; at < 1000; at += sample.Stride(7) {
+		_ = at // a place to die at
+	}
+}
+
+// TestWhole: everything is looked at where that is asked for, and never nothing.
+func TestWhole(t *testing.T) {
+	t.Setenv("REMIT_LONG", "")
+	require.False(t, sample.Whole())
+	for usually := 1; usually < 10; usually++ {
+		require.Positive(t, sample.Size(usually, 1000))
+		require.LessOrEqual(t, sample.Size(usually, 1000), usually)
+		require.GreaterOrEqual(t, sample.Stride(usually), usually)
+	}
+	require.Equal(t, sample.Racing, sample.Size(8, 1000) == 2)
+	require.Equal(t, sample.Racing, sample.Stride(8) == 32)
+	t.Setenv("REMIT_LONG", "1")
+	require.True(t, sample.Whole())
+	require.Equal(t, 1000, sample.Size(8, 1000))
+	require.Equal(t, 1, sample.Stride(8))
+}

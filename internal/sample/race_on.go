@@ -1,0 +1,6 @@
+//go:build race
+
+package sample
+
+// Racing says that the race detector is on.
+const Racing = true
