@@ -21,7 +21,7 @@ func (a *app) toolsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
 		Long: "Lists the tools, what they may touch, what keeps them to it (sandbox, handles, or nothing: trusted), what looks at their\n" +
-			"calls afterwards, and how they can be taken back. With --policy, without those that the policy\n" +
+			"calls afterwards, how they can be taken back, and how well that withstood the fault kit (docs/guides/grade.md). With --policy, without those that the policy\n" +
 			"hides; hiding is no protection: a call of a hidden tool is decided like any other.",
 		RunE: func(cmd *cobra.Command, names []string) error { return a.listTools(cmd.Context(), f, names) },
 	}
@@ -86,6 +86,8 @@ type toolRecord struct {
 	Needs       []perm.ResourceAccess `json:"needs"`
 	Input       json.RawMessage       `json:"input"`
 	Digest      string                `json:"digest"`
+	Grade       tool.Grade            `json:"grade"`            // what the fault kit found out about undo of this digest
+	Graded      *tool.GradeRecord     `json:"graded,omitempty"` // by which build, and what speaks against a better grade
 
 	undone string
 }
@@ -113,7 +115,10 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 			Name: s.Name, Description: s.Description, Version: s.Version, EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s),
 			CanHold: t.Class() == revert.Deferrable || t.Class() == revert.Pivot, Needs: listed(s.Needs),
-			Input: t.InputSchema(), Digest: t.Digest(), undone: wayBackWords(s),
+			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: wayBackWords(s),
+		}
+		if g, ok := t.GradeRecord(); ok {
+			r.Graded = &g
 		}
 		if f.json {
 			newJSON(a.out).write(r)
@@ -136,6 +141,7 @@ func (p paint) tool(w io.Writer, r toolRecord) {
 	row("confined", confinementWords(r.Confinement))
 	row("checked", checkWords(r.CheckedBy))
 	row("undone", r.undone)
+	row("grade", gradeWords(r.Grade, r.Graded))
 	for _, n := range r.Needs {
 		row("needs", n.String())
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -82,4 +84,26 @@ func wayBackWords(s tool.Spec) string {
 	default:
 		return "not at all once it ran; a policy can hold it until the commit"
 	}
+}
+
+// gradeWords say what was found out about undo of a tool, and by which build.
+func gradeWords(g tool.Grade, r *tool.GradeRecord) string {
+	words := string(g) + ": " + map[tool.Grade]string{
+		tool.Ungraded:      "nobody ran the fault kit over this declaration",
+		tool.NotUndoable:   "do not rely on its undo",
+		tool.Compensable:   "taken back where all goes well; what is left after a fault is said",
+		tool.CrashUndoable: "taken back exactly, from wherever a fault left it",
+		tool.ReadOnly:      "it changes nothing",
+	}[g]
+	if r == nil {
+		return words
+	}
+	if r.Against != "" {
+		words += " (" + r.Against + ")"
+	}
+	by := r.Build.Version
+	if r.Build.Revision != "" {
+		by += " " + r.Build.Revision[:min(len(r.Build.Revision), 12)]
+	}
+	return fmt.Sprintf("%s; %d runs by %s %s, %s", words, r.Runs, r.Build.Module, by, r.Build.Platform)
 }

@@ -42,6 +42,9 @@ func (f *Finding) String() string {
 	if f == nil {
 		return ""
 	}
+	if f.Run == "" {
+		return f.What
+	}
 	return fmt.Sprintf("%s\n    %s\n  so: %s", f.Run, strings.Join(f.Story, "\n    "), f.What)
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
@@ -109,13 +108,16 @@ func (p *process) enter(s stage) {
 // how many there were before.
 func (p *process) host(life int) *hosttest.Host {
 	h := hosttest.New(p.run.c.seed<<8 + uint64(life))
-	h.Advance(time.Duration(life) * time.Hour)
+	h.Advance(p.run.clock)
 	h.Disk = p.run.disk.open
 	h.OnPoint = func(id string) error {
+		if looksOnly(id) {
+			return nil // also of a dead process: so it gives back what it holds
+		}
 		if p.ended() {
 			return errDead
 		}
-		if p.real && !looksOnly(id) || id == "tool.execute" || id == "revert.tool" {
+		if p.real || id == "tool.execute" || id == "revert.tool" {
 			p.at(point, "before "+id)
 		}
 		if p.ended() {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -22,8 +23,7 @@ func (r Result) Record() (tool.GradeRecord, error) {
 	return rec.Sealed()
 }
 
-// build reads what this program's build wrote into it. Tests know their revision if
-// they are built with -buildvcs=true.
+// build reads what this program's build wrote into it.
 func build() tool.GradeBuild {
 	b := tool.GradeBuild{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -123,6 +123,13 @@ func Keep(t testing.TB, file string, results ...Result) {
 		}
 		now = append(now, rec)
 	}
+	if update {
+		for i := range now {
+			if now[i].Build.Revision == "" && now[i].Kit == Kit {
+				now[i] = fromGit(t, now[i])
+			}
+		}
+	}
 	if !update {
 		for _, w := range was {
 			if !slices.ContainsFunc(now, func(n tool.GradeRecord) bool { return n.Digest == w.Digest }) {
@@ -136,8 +143,30 @@ func Keep(t testing.TB, file string, results ...Result) {
 	}
 }
 
+// fromGit says of which source a build is that does not know it itself, as those of
+// tests do not.
+func fromGit(t testing.TB, r tool.GradeRecord) tool.GradeRecord {
+	revision, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		return r // no working tree of git
+	}
+	changed, err := exec.CommandContext(t.Context(), "git", "status", "--porcelain").Output()
+	if err != nil {
+		return r
+	}
+	r.Build.Revision, r.Build.Modified = strings.TrimSpace(string(revision)), len(changed) > 0
+	sealed, err := r.Sealed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
 func mend(t testing.TB) string {
-	return fmt.Sprintf("; to write what was found: %s=1 go test -buildvcs=true -run '^%s$' .", UpdateEnv, strings.Split(t.Name(), "/")[0])
+	if os.Getenv(UpdateEnv) != "" {
+		return ""
+	}
+	return fmt.Sprintf("; to write what was found: %s=1 go test -run '^%s$' .", UpdateEnv, strings.Split(t.Name(), "/")[0])
 }
 
 func save(file string, records []tool.GradeRecord) error {
@@ -152,4 +181,13 @@ func save(file string, records []tool.GradeRecord) error {
 	}
 	b.WriteString("\n]\n")
 	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+// Sample is how many runs to try: a few in everyday tests, many where REMIT_PROVE or
+// REMIT_LONG is set.
+func Sample(few, many int) int {
+	if os.Getenv("REMIT_PROVE") != "" || os.Getenv("REMIT_LONG") != "" {
+		return many
+	}
+	return few
 }

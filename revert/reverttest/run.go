@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/simjournal"
@@ -55,6 +57,7 @@ type run struct {
 	end     *snapshot         // when all was over
 	traces  [][]noted
 	latests []func()
+	clock   time.Duration
 	redone  bool // brought back and taken back again, too
 
 	mu      sync.Mutex // never held across a wait
@@ -66,7 +69,9 @@ type run struct {
 func (r *run) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.story = append(r.story, fmt.Sprintf(format, args...))
+	if line := fmt.Sprintf(format, args...); len(r.story) == 0 || r.story[len(r.story)-1] != line {
+		r.story = append(r.story, line)
+	}
 }
 
 // broke notes what must not be.
@@ -137,55 +142,84 @@ func (r *run) intrude(who string, known bool) {
 	}
 }
 
-// drive lets the processes run, each until it ends.
+// drive lets the processes run, each until it ends. Where something arrives late, one
+// more looks at what came of that.
 func (r *run) drive() {
-	var dones []chan struct{}
+	var ends []chan struct{}
 	defer func() {
 		close(r.over)
-		for _, done := range dones {
-			<-done
+		for _, end := range ends {
+			<-end
 		}
 	}()
 	for life := 0; ; life++ {
-		p := &process{run: r, first: life == 0, store: r.store, parked: make(chan struct{}), real: r.world.Process != nil || r.c.tool.Spec().Confinement != tool.Handles}
+		var f *fault
 		if life < len(r.way) {
-			p.fault = &r.way[life]
+			f = &r.way[life]
 		}
-		r.mu.Lock()
-		r.current = p
-		r.mu.Unlock()
-		done := make(chan struct{})
-		dones = append(dones, done)
-		go func() {
-			defer close(done)
-			p.live(life)
-		}()
-		select {
-		case <-done:
-		case <-p.parked:
+		dead, end := r.lives(life, f)
+		ends = append(ends, end)
+		if dead {
+			continue
 		}
-		p.mu.Lock()
-		dead, left := p.dead, p.left
-		r.traces = append(r.traces, slices.Clone(p.moments))
-		p.mu.Unlock()
-		if !dead {
-			break
+		if len(r.latests) == 0 {
+			return
 		}
-		r.store, r.disk = left.store, left.disk
-		if p.fault.how.kind() == power && r.world.Power != nil {
-			r.world.Power()
-		}
-		if who := p.fault.how.foreigner(); who != "" {
-			r.tell("meanwhile somebody else %s", who)
-			r.intrude(who, false)
-		}
-	}
-	if len(r.latests) > 0 {
 		for _, effect := range r.latests {
 			effect()
 		}
+		r.latests = nil
 		r.judgeEnd("once what was late has arrived, ")
+		_, end = r.lives(life+1, nil)
+		ends = append(ends, end)
+		return
 	}
+}
+
+// lives is one process, until it ended or died; end is closed when all its code has
+// ended.
+func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
+	p := &process{run: r, first: life == 0, fault: f, store: r.store, parked: make(chan struct{}), real: r.world.Process != nil || r.c.tool.Spec().Confinement != tool.Handles}
+	r.clock += time.Second
+	switch {
+	case r.world.Process == nil && life > 0 && len(r.latests) == 0:
+		r.clock += time.Hour
+	case r.world.Process != nil && life == 0: // what is real has the real time
+		r.clock = time.Since(hosttest.New(0).Now()) - time.Minute
+	}
+	r.mu.Lock()
+	r.current = p
+	r.mu.Unlock()
+	end = make(chan struct{})
+	go func() {
+		defer close(end)
+		p.live(life)
+	}()
+	select {
+	case <-end:
+	case <-p.parked:
+	}
+	if r.world.Exit != nil {
+		if err := r.world.Exit(); err != nil {
+			r.broke("the end of a process: %v", err)
+		}
+	}
+	p.mu.Lock()
+	dead, left := p.dead, p.left
+	r.traces = append(r.traces, slices.Clone(p.moments))
+	p.mu.Unlock()
+	if !dead {
+		return false, end
+	}
+	r.store, r.disk = left.store, left.disk
+	if f.how.kind() == power && r.world.Power != nil {
+		r.world.Power()
+	}
+	if who := f.how.foreigner(); who != "" {
+		r.tell("meanwhile somebody else %s", who)
+		r.intrude(who, false)
+	}
+	return true, end
 }
 
 // live is a process from its beginning to its end.

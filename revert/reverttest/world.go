@@ -21,6 +21,9 @@ type World struct {
 	// drivers, schemes. It is called for each process, the first and those that come after a
 	// crash.
 	Process func() ([]agent.Option, error)
+	// Exit takes away what a process had that has ended, as its system would: connections,
+	// and the locks that they hold. Nil: nothing has to be.
+	Exit func() error
 	// Tool makes the tool anew for each process, acting on this world: what it kept in
 	// memory is gone with the process before. Its declaration is that of the tool that is
 	// graded. Nil: that one is used throughout, and finds its world by the context or by a

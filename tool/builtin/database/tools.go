@@ -27,6 +27,9 @@ func Tools() []tool.Tool {
 		s.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "tool/builtin/database"}
 		s.Version, s.Confinement, s.Destination, s.Tags = "1", tool.Handles, tool.Configured, []string{"database"}
 		t, err := tool.FromSpec(s)
+		if err == nil {
+			t, err = t.Graded(grades)
+		}
 		if err != nil {
 			panic(err)
 		}

@@ -41,6 +41,9 @@ func Tools() []tool.Tool {
 		s.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "tool/builtin/files"}
 		s.Version, s.Confinement, s.Destination = "1", tool.Handles, tool.NoDestination
 		t, err := tool.FromSpec(s)
+		if err == nil {
+			t, err = t.Graded(grades)
+		}
 		if err != nil {
 			panic(err)
 		}

@@ -41,6 +41,9 @@ func Tools() []tool.Tool {
 		t.spec.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "tool/builtin/process"}
 		t.spec.Version = "1"
 		made, err := Program(t.spec, t.cmd)
+		if err == nil {
+			made, err = made.Graded(grades)
+		}
 		if err != nil {
 			panic(err)
 		}
