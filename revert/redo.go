@@ -3,6 +3,7 @@ package revert
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/remit-dev/remit/internal/host"
@@ -248,16 +249,54 @@ func (c *Call) broughtBack(b *Reverted, only string) {
 		}
 		return
 	}
-	again := map[string]bool{}
+	again, doubt := map[string]bool{}, map[string]bool{}
 	for _, r := range b.Results {
 		again[r.Resource] = r.Outcome.Clean()
+		if r.Resource != c.toolResource() && (r.Outcome == UndoFailed || r.Outcome == UndoUnknown) {
+			doubt[r.Resource] = true
+		}
 	}
 	for i, u := range c.earlier {
 		if u.redoneBy(only) {
-			c.earlier[i] = u.without(again)
+			c.earlier[i] = u.without(again).doubting(doubt)
 		}
 	}
-	c.Undo = c.Undo.without(again)
+	c.Undo = c.Undo.without(again).doubting(doubt)
+}
+
+// doubting is an undo of which a redo may have brought some resources back: it went
+// wrong there, before it changed them or after. They may be there, and can be taken
+// back; and may be not, and can still be brought back. The versions tell when it is
+// asked for.
+func (u *Undo) doubting(doubt map[string]bool) *Undo {
+	u.doubt = maps.Clone(u.doubt)
+	for _, s := range u.Reverting.Steps {
+		if resource := s.Change.Resource; doubt[resource] {
+			if u.doubt == nil {
+				u.doubt = map[string]bool{}
+			}
+			u.doubt[resource] = true
+		}
+	}
+	return u
+}
+
+// endDoubt folds the end of an undo into those before it: what it restored a redo had
+// brought back, and what it found restored already no redo had.
+func (c *Call) endDoubt(b *Reverted) {
+	for i, u := range c.earlier {
+		back, rest := map[string]bool{}, maps.Clone(u.doubt)
+		for _, r := range b.Results {
+			if u.doubt[r.Resource] && r.Outcome.Clean() {
+				back[r.Resource] = r.Outcome == Restored
+				delete(rest, r.Resource)
+			}
+		}
+		if len(back) > 0 {
+			c.earlier[i] = u.without(back)
+			c.earlier[i].doubt = rest
+		}
+	}
 }
 
 // without is an undo that did not touch some resources.
@@ -290,7 +329,7 @@ func (c *Call) remaining() []Change {
 			continue
 		}
 		for _, r := range u.Reverted.Results {
-			clean[r.Resource] = clean[r.Resource] || r.Outcome.Clean()
+			clean[r.Resource] = clean[r.Resource] || (r.Outcome.Clean() && !u.doubt[r.Resource])
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch Change) bool { return clean[ch.Resource] })

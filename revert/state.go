@@ -67,6 +67,8 @@ type Undo struct {
 	Reverted  *Reverted // nil: in flight, or its process died
 	Verified  *Verified // what the tool's Verify found afterwards, where it was asked
 	Changes   []Change  // what the tool's own Revert did through handles
+
+	doubt map[string]bool // resources that a redo which went wrong may have brought back
 }
 
 // Class is the effect class that counts for the call.
@@ -92,7 +94,7 @@ func (c *Call) Confined() bool {
 
 // Undone reports whether nothing of the call is left because it was taken back.
 func (c *Call) Undone() bool {
-	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete
+	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete && len(c.Undo.doubt) == 0
 }
 
 // Left reports whether something of the call may still be there: a transaction
@@ -418,6 +420,8 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		if u.Reverting.Cause == CauseRedo {
 			t.redoing = t.redoing && b.Complete
 			c.broughtBack(b, t.limit)
+		} else {
+			c.endDoubt(b)
 		}
 		for _, res := range b.Results {
 			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())

@@ -43,6 +43,8 @@ type director struct {
 	counts map[string]int
 	own    map[uint32]bool // threads of the child itself, and not of its programs
 	struck string          // what failed
+	idle   bool            // it was a sync of what had been synced, or one that was done again
+	dirty  map[string]bool // what was changed since its last sync
 	when   func()          // called when it does
 }
 
@@ -68,9 +70,11 @@ func (d *director) decide(n *notice) answer {
 		hit = hit || f == d.fault && (c == d.at || f.stays && c > d.at)
 	}
 	if !hit {
+		d.mark(a.does, on, n)
 		return be
 	}
 	if d.struck == "" {
+		d.idle = a.does == "sync" && !d.dirty[on]
 		d.struck = fmt.Sprintf("%s of %s (call %d)", a.does, strings.TrimPrefix(on, d.dir+"/"), n.Nr)
 		d.when()
 	}
@@ -82,6 +86,29 @@ func (d *director) decide(n *notice) answer {
 		return be
 	}
 	return answer{Value: int64(wrote)}
+}
+
+// mark notes what a sync would make durable: a file that is written, a folder in which
+// names change. SQLite syncs folders and does not say when that fails: who needs it must
+// sync them too, and then it counts that one of the two went well.
+func (d *director) mark(does, on string, n *notice) {
+	switch does {
+	case "sync":
+		delete(d.dirty, on)
+		if d.struck == fmt.Sprintf("sync of %s (call %d)", strings.TrimPrefix(on, d.dir+"/"), n.Nr) {
+			if info, err := os.Stat(on); err == nil && info.IsDir() {
+				d.idle = true
+			}
+		}
+	case "open":
+		if _, err := os.Lstat(on); err != nil && d.makes(n) {
+			d.dirty[path.Dir(on)] = true
+		}
+	case "name", "remove":
+		d.dirty[path.Dir(on)] = true
+	default:
+		d.dirty[on] = true
+	}
 }
 
 // isOwn reports whether a thread is one of the child.

@@ -167,13 +167,23 @@ func (j *Journal) failedToStore(err error, taken ...*request) error {
 	return nil
 }
 
-// openWriter returns the connection that writes.
+// openWriter returns the connection that writes. The name of the write-ahead log, which
+// a connection makes where it is not there, must be durable before anything in it is:
+// SQLite syncs the folder too, and does not say when that fails.
 func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 	if j.writer != nil {
 		return j.writer, nil
 	}
 	w, err := newWriter(ctx, j.dir, j.dsn(writerPragmas()...))
 	if err != nil {
+		return nil, err
+	}
+	if err := syncFolder(j.dir); err != nil {
+		err = fmt.Errorf("journal: %w", errors.Join(err, w.close()))
+		if errors.Is(err, errUnsynced) {
+			err = fmt.Errorf("%w: %w", revert.ErrPoisoned, err)
+			j.poison(err)
+		}
 		return nil, err
 	}
 	j.writer = w

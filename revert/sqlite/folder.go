@@ -53,8 +53,14 @@ func makeFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(dir))
+	if err := syncFolder(filepath.Dir(dir)); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(dir))) // the next attempt would take it for durable
+	}
+	return nil
 }
+
+// errUnsynced says that nobody knows what of a folder is on the disk.
+var errUnsynced = errors.New("the names in the folder could not be made durable")
 
 // syncFolder makes the names in a folder durable. Windows has no such call: its
 // file systems journal names themselves.
@@ -67,7 +73,10 @@ func syncFolder(dir string) error {
 		return err
 	}
 	//mutant:barrier
-	return errors.Join(f.Sync(), f.Close())
+	if err = f.Sync(); err != nil {
+		err = fmt.Errorf("%w: %w", errUnsynced, err)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // checkFile refuses what cannot be the database, which SQLite would make something

@@ -1,0 +1,41 @@
+package revert_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestAFailedRedoThatDidIt: a step of a redo is done, and is told to have failed, as where
+// what it did could not be made durable. What it brought back is not said to be undone, can
+// be taken back, and brought back after that.
+func TestAFailedRedoThatDidIt(t *testing.T) {
+	for step := range 4 {
+		l := newLab(t)
+		l.ids["t"] = l.worked()
+		after := maps.Clone(l.shelf.values)
+		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		before := maps.Clone(l.shelf.values)
+
+		l.next()
+		l.faults.left, l.faults.only, l.faults.how = step, "put", fault{lost: true}
+		got := redo("t")(t.Context(), l)
+		require.Equal(t, "put", l.faults.at)
+		require.True(t, got.honest(), "%+v", got)
+		require.Equal(t, revert.RevertedPartial, l.load(l.ids["t"]).State(), "step %d", step)
+
+		l.next()
+		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.Equal(t, before, l.shelf.values, "step %d", step)
+		require.Equal(t, revert.RevertedState, l.load(l.ids["t"]).State())
+
+		l.next()
+		require.NoError(t, redo("t")(t.Context(), l).err)
+		require.Equal(t, after, l.shelf.values, "step %d", step)
+		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.Equal(t, before, l.shelf.values, "step %d", step)
+	}
+}
