@@ -1,0 +1,83 @@
+// Command undo takes side effects back in several ways and looks what became of the
+// world: with the remit command, and with stand-ins for what people use today, which we
+// wrote ourselves: a git commit per step, copies of edited files, a saga with its
+// compensations in memory, and nothing. Each way is given the same world, the same steps
+// and the same mishaps, and is judged by the same oracle, which knows none of them.
+//
+// "make undo-bench" runs it and writes docs/undo-bench.md and docs/undo-bench.svg.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == standInArg {
+		if err := serveStandIn(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "undo:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "run the side effects whose names match this pattern, and write nothing")
+	docs := flag.String("docs", "", "folder that undo-bench.md and undo-bench.svg are written to; empty: print the table")
+	command := flag.String("remit", "", "the remit command; empty: build it")
+	verbose := flag.Bool("v", false, "say of each run what is not as it should be")
+	flag.Parse()
+	if err := run(*only, *docs, *command, *verbose); err != nil {
+		fmt.Fprintln(os.Stderr, "undo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(only, docs, command string, verbose bool) error {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	scratch, err := os.MkdirTemp("", "undo-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	if command == "" {
+		command = filepath.Join(scratch, "remit")
+		build := exec.Command("go", "build", "-trimpath", "-o", command, "./cmd/remit")
+		build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("building remit: %w\n%s", err, out)
+		}
+	}
+	var all []result
+	for _, s := range scenarios() {
+		if !chosen.MatchString(s.name) {
+			continue
+		}
+		for _, c := range ways(command) {
+			r, err := try(s, c, filepath.Join(scratch, "world"))
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", s.name, c.name, err)
+			}
+			if verbose {
+				fmt.Fprintf(os.Stderr, "%-34s %-8s %-7s exact=%-5v %v\n", s.name, c.name, r.claim, r.exact, r.wrong)
+			}
+			all = append(all, r)
+		}
+		if !verbose {
+			fmt.Fprintf(os.Stderr, "undo: %s\n", s.name)
+		}
+	}
+	if docs == "" || only != "" {
+		fmt.Println(table(all))
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(docs, "undo-bench.md"), []byte(page(all)), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(docs, "undo-bench.svg"), []byte(picture(all)), 0o644)
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// names are the ways, in the order in which they ran.
+func names(all []result) (list []string) {
+	for _, r := range all {
+		if !slices.Contains(list, r.way) {
+			list = append(list, r.way)
+		}
+	}
+	return list
+}
+
+// sum is what became of all side effects in one way.
+type sum struct {
+	runs, exact, inTime, falsely, honest  int
+	foreign, lost, left, doubled, refused int
+	stored                                int64
+	worked, undoing                       time.Duration
+}
+
+func sums(all []result, way string) (s sum) {
+	add := func(n *int, when bool) {
+		if when {
+			*n++
+		}
+	}
+	for _, r := range all {
+		if r.way != way {
+			continue
+		}
+		s.runs++
+		add(&s.exact, r.exact)
+		add(&s.inTime, r.exact && r.inTime)
+		add(&s.falsely, r.falsely)
+		add(&s.honest, !r.exact && !r.falsely)
+		add(&s.refused, r.noEffect)
+		s.foreign, s.lost, s.left, s.doubled = s.foreign+r.foreign, s.lost+r.lost, s.left+min(r.left, 1), s.doubled+r.doubled
+		s.stored += r.stored
+		s.worked, s.undoing = s.worked+r.worked, s.undoing+r.undoing
+	}
+	return s
+}
+
+// table has a line for each way, and one for each side effect.
+func table(all []result) string {
+	var b strings.Builder
+	b.WriteString("| | " + strings.Join(names(all), " | ") + " |\n|---" + strings.Repeat("|--:", len(names(all))) + "|\n")
+	line := func(what string, cell func(s sum) string) {
+		b.WriteString("| " + what)
+		for _, way := range names(all) {
+			b.WriteString(" | " + cell(sums(all, way)))
+		}
+		b.WriteString(" |\n")
+	}
+	count := func(get func(s sum) int) func(s sum) string { return func(s sum) string { return fmt.Sprint(get(s)) } }
+	line("side effects", count(func(s sum) int { return s.runs }))
+	line("**restored exactly**", func(s sum) string { return fmt.Sprintf("**%d**", s.exact) })
+	line("and with the times of all files", count(func(s sum) int { return s.inTime }))
+	line("not restored, and said so", count(func(s sum) int { return s.honest }))
+	line("**said \"undone\", and it was not**", func(s sum) string { return fmt.Sprintf("**%d**", s.falsely) })
+	line("where something was left over", count(func(s sum) int { return s.left }))
+	line("foreign things destroyed", count(func(s sum) int { return s.foreign }))
+	line("effects lost that should stay", count(func(s sum) int { return s.lost }))
+	line("effects doubled", count(func(s sum) int { return s.doubled }))
+	line("steps refused, nothing happened", count(func(s sum) int { return s.refused }))
+	line("bytes stored, all side effects", func(s sum) string { return bytesOf(s.stored) })
+	line("time of the steps, median", func(s sum) string { return "" })
+	text := b.String()
+	text = text[:strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n")+1]
+	for _, m := range []struct {
+		what string
+		get  func(r result) time.Duration
+	}{{"time of the steps, median", func(r result) time.Duration { return r.worked }}, {"time of the undo, median", func(r result) time.Duration { return r.undoing }}} {
+		text += "| " + m.what
+		for _, way := range names(all) {
+			text += fmt.Sprintf(" | %d ms", median(all, way, m.get).Milliseconds())
+		}
+		text += " |\n"
+	}
+	return text
+}
+
+func median(all []result, way string, get func(r result) time.Duration) time.Duration {
+	var list []time.Duration
+	for _, r := range all {
+		if r.way == way {
+			list = append(list, get(r))
+		}
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+func bytesOf(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// details has a cell for each side effect and way.
+func details(all []result) string {
+	var b strings.Builder
+	b.WriteString("| side effect | " + strings.Join(names(all), " | ") + " |\n|---" + strings.Repeat("|---", len(names(all))) + "|\n")
+	for _, s := range scenarios() {
+		b.WriteString("| **" + s.name + "**: " + s.about)
+		for _, way := range names(all) {
+			for _, r := range all {
+				if r.scenario == s.name && r.way == way {
+					b.WriteString(" | " + r.cell())
+				}
+			}
+		}
+		b.WriteString(" |\n")
+	}
+	return b.String()
+}
+
+// cell is what became of a side effect, in words.
+func (r result) cell() string {
+	var parts []string
+	switch {
+	case r.exact && r.noEffect:
+		parts = append(parts, "nothing happened")
+	case r.exact:
+		parts = append(parts, "exact")
+	case r.falsely:
+		parts = append(parts, "**falsely \"undone\"**")
+	default:
+		parts = append(parts, "not undone, said so")
+	}
+	if r.exact && r.claim == partly {
+		parts = append(parts, "says what it left alone")
+	}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{r.foreign, "foreign destroyed"}, {r.lost, "lost"}, {r.left, "left over"}, {r.doubled, "doubled"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return fmt.Sprintf("%s<br>%s, %d + %d ms", strings.Join(parts, ", "), bytesOf(r.stored), r.worked.Milliseconds(), r.undoing.Milliseconds())
+}
+
+const head = `# Undo bench
+
+What becomes of side effects when they are taken back: by remit, and by stand-ins for what people use today. **The stand-ins are
+ours**: nobody else's product was run. Each is the best form of its way that we could think of, runs the real git and cp, says
+what it cannot see where it can know it, and is published with its limits in [bench/undo](../bench/undo): [git](../bench/undo/git.go),
+[copies](../bench/undo/copies.go), [saga](../bench/undo/saga.go). remit is the real command with its journal on the disk, under a
+policy that allows everything. "make undo-bench" wrote this page.
+
+%s
+
+![How many side effects are restored exactly, and how many are falsely said to be undone](undo-bench.svg)
+
+%s
+A side effect is *restored exactly* if everything is as it was before (type, bits, bytes, links, hard links, extended attributes,
+holes, .git, rows, tables, objects of the service), and what somebody else did is as they left it. One oracle looks at all ways; it
+knows none of them. *Foreign destroyed* is what somebody else wrote and is not where they left it, after an undo that overwrote it
+(git has a copy of it in its repository, and tells nobody). *Lost* is what should have stayed and did not, *left over* what should
+have gone and did not. An agent that is told that a step failed tries it again; one that is told that nobody knows does not.
+Where a step was refused, nothing happened, and nothing has to be taken back.
+
+## What remit did not do
+
+%s
+## Each side effect
+
+Below each outcome: bytes stored, and milliseconds of the steps and of the undo. Each step of remit is on a durable journal before it
+is seen; of the stand-ins only git syncs anything. A way that was killed is started again, and asked to take everything back.
+
+%s`
+
+// page is the whole document.
+func page(all []result) string {
+	return fmt.Sprintf(head, where(), table(all), misses(all), details(all))
+}
+
+// misses lists what remit did not restore.
+func misses(all []result) string {
+	var b strings.Builder
+	for _, r := range all {
+		if r.way != "remit" || r.exact && !r.noEffect {
+			continue
+		}
+		what := "was not restored, and it said so: " + r.claim
+		switch {
+		case r.falsely:
+			what = "**was not restored, and it said that it was**"
+		case r.exact:
+			what = "was refused before it happened"
+		}
+		b.WriteString("- **" + r.scenario + "** " + what)
+		if len(r.wrong) > 0 {
+			b.WriteString(" (" + strings.Join(r.wrong[:min(3, len(r.wrong))], ", ") + ")")
+		}
+		b.WriteString(".\n")
+	}
+	return b.String() + "\n"
+}
+
+// where says when, of what and on which machine.
+func where() string {
+	var name unix.Utsname
+	_ = unix.Uname(&name)
+	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
+	version, _ := exec.Command("git", "--version").Output()
+	return fmt.Sprintf("%s, commit %s; %s %s, %d processors, %s, %s.", time.Now().UTC().Format("2006-01-02"), bytes.TrimSpace(commit),
+		unix.ByteSliceToString(name.Sysname[:]), unix.ByteSliceToString(name.Release[:]), runtime.NumCPU(), fileSystem(os.TempDir()), bytes.TrimSpace(version))
+}
+
+func fileSystem(dir string) string {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return "an unknown file system"
+	}
+	switch st.Type {
+	case unix.EXT4_SUPER_MAGIC:
+		return "ext4"
+	case unix.BTRFS_SUPER_MAGIC:
+		return "btrfs"
+	case unix.XFS_SUPER_MAGIC:
+		return "xfs"
+	case unix.TMPFS_MAGIC:
+		return "tmpfs"
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		return "overlayfs"
+	}
+	return fmt.Sprintf("file system %x", st.Type)
+}

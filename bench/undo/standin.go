@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// standInArg makes this program a stand-in: it reads a line for each thing to do, and
+// answers with a line. It is a process of its own so that it can be killed like one.
+const standInArg = "stand-in"
+
+// standIn is how one way works inside its process. before is called ahead of each step
+// and after behind it, also of one that failed: what it needs to take the step back it
+// has to find out there.
+type standIn interface {
+	before(n int, s step) error
+	after(n int, s step, answer string, err error) error
+	undo() string
+	undoOne(n int) string
+	redo() string
+}
+
+type kind struct {
+	name, about string
+	open        func(p places) (standIn, error) // also after it was killed
+}
+
+func standIns() []kind {
+	return []kind{
+		{"git", "a commit per step in a repository of its own, and git reset --hard", openGit},
+		{"copies", "copies of the files that edit tools name, and cp back", openCopies},
+		{"saga", "a compensation per step, in memory", openSaga},
+		{"nothing", "no undo", openNothing},
+	}
+}
+
+type order struct {
+	Step      *step `json:"step,omitempty"`
+	Undo      bool  `json:"undo,omitempty"`
+	UndoFirst bool  `json:"undo_first,omitempty"`
+	Redo      bool  `json:"redo,omitempty"`
+}
+
+// serveStandIn is the process of a stand-in.
+func serveStandIn(arg string) error {
+	var p places
+	if err := json.Unmarshal([]byte(arg), &p); err != nil {
+		return err
+	}
+	var in standIn
+	var err error
+	for _, k := range standIns() {
+		if k.name == p.Way {
+			in, err = k.open(p)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewReader(os.Stdin)
+	for n := countSteps(p); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var o order
+		if err := errors.Join(err, json.Unmarshal(line, &o)); err != nil {
+			return err
+		}
+		answer := ""
+		switch {
+		case o.Step != nil:
+			answer = one(p, in, n, *o.Step)
+			n++
+		case o.Undo:
+			answer = in.undo()
+		case o.UndoFirst:
+			answer = in.undoOne(0)
+		case o.Redo:
+			answer = in.redo()
+		}
+		if _, err := os.Stdout.WriteString(answer + "\n"); err != nil {
+			return err
+		}
+	}
+}
+
+// one takes a step. That it begins is noted first, so that the number of a step is not
+// given twice after a kill.
+func one(p places, in standIn, n int, s step) string {
+	if err := os.WriteFile(filepath.Join(p.Store, "steps"), bytes.Repeat([]byte("x"), n+1), 0o600); err != nil {
+		return failed
+	}
+	if err := in.before(n, s); err != nil {
+		return failed
+	}
+	answer, err := p.act(s)
+	if late := in.after(n, s, answer, err); err != nil || late != nil {
+		return failed
+	}
+	return done
+}
+
+func countSteps(p places) int {
+	data, _ := os.ReadFile(filepath.Join(p.Store, "steps"))
+	return len(data)
+}
+
+// proxy is a stand-in seen from outside.
+type proxy struct {
+	arg string
+	run *worker
+}
+
+func newStandIn(name string, w *world, store string) (way, error) {
+	arg, err := json.Marshal(places{Workspace: w.workspace, Database: w.database, Service: w.service.at, Store: store, Way: name})
+	p := &proxy{arg: string(arg)}
+	return p, errors.Join(err, p.start())
+}
+
+func (p *proxy) start() (err error) {
+	self, err := os.Executable()
+	if err == nil {
+		p.run, err = startWorker(gitEnv(), self, standInArg, p.arg)
+	}
+	return err
+}
+
+func (p *proxy) ask(o order) string {
+	if p.run == nil {
+		if err := p.start(); err != nil {
+			return cannot
+		}
+	}
+	line, err := json.Marshal(o)
+	if err != nil {
+		return cannot
+	}
+	answer, err := p.run.ask(append(line, '\n'))
+	if err != nil {
+		return cannot
+	}
+	return answer
+}
+
+func (p *proxy) do(s step) string { return p.ask(order{Step: &s}) }
+
+func (p *proxy) killIn(do func() string, when func()) string {
+	run := p.run
+	answer := make(chan string, 1)
+	go func() { answer <- do() }()
+	when()
+	run.kill()
+	said := <-answer
+	p.run = nil
+	return said
+}
+
+// end leaves the process alone: compensations in memory live as long as it does.
+func (p *proxy) end() {}
+
+func (p *proxy) undo() string      { return p.ask(order{Undo: true}) }
+func (p *proxy) undoFirst() string { return p.ask(order{UndoFirst: true}) }
+func (p *proxy) redo() string      { return p.ask(order{Redo: true}) }
+
+func (p *proxy) close() {
+	if p.run != nil {
+		p.run.end()
+	}
+}
