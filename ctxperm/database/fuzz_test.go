@@ -44,7 +44,9 @@ func FuzzInverse(f *testing.F) {
 		require.NoError(t, err)
 		again, err := readInverse(t.Context(), revert.Change{Scheme: SchemeName, Inverse: first}, nil)
 		require.NoError(t, err)
-		require.Equal(t, i, again)
+		second, err := canon.Marshal(again)
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(second))
 	})
 }
 

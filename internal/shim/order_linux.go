@@ -2,6 +2,8 @@
 
 package shim
 
+import "math"
+
 // Order is what the shim is told, first and only.
 type Order struct {
 	Argv, Env []string
@@ -161,7 +163,7 @@ func (m *Message) Unpack(in []byte) error {
 	m.Exit = Exit{Code: small() - 1, Signal: small(), Left: small()}
 	m.Locked = make([]Locked, u.count())
 	for i := range m.Locked {
-		m.Locked[i] = Locked{Upper: small(), Name: u.text(), Mode: uint32(u.number())} //nolint:gosec // bits of a mode
+		m.Locked[i] = Locked{Upper: small(), Name: u.text(), Mode: uint32(u.atMost(math.MaxUint32))} //nolint:gosec // bits of a mode
 	}
 	return u.end()
 }

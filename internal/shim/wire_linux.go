@@ -69,7 +69,7 @@ type unpacker struct {
 func (u *unpacker) number() uint64 {
 	var n uint64
 	for i, b := range u.in {
-		if i == 9 && b > 1 { // more than 64 bits
+		if i == 9 && b > 1 || i > 0 && b == 0 { // more than 64 bits, or not the one spelling of a number
 			break
 		}
 		n |= uint64(b&0x7f) << (7 * i)
@@ -111,7 +111,17 @@ func (u *unpacker) list() []string {
 	return l
 }
 
-func (u *unpacker) flag() bool { return u.number() != 0 }
+// atMost is a number that is not larger.
+func (u *unpacker) atMost(limit uint64) uint64 {
+	n := u.number()
+	if n > limit {
+		u.in, u.torn = nil, true
+		return 0
+	}
+	return n
+}
+
+func (u *unpacker) flag() bool { return u.atMost(1) == 1 }
 
 func (u *unpacker) end() error {
 	if u.torn || len(u.in) > 0 {

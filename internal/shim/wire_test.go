@@ -116,6 +116,7 @@ func FuzzOrder(f *testing.F) {
 	f.Add(someOrder().Pack())
 	f.Add((&Order{}).Pack())
 	f.Add(append((&Order{}).Pack(), 0))
+	f.Add([]byte("\x00\x00\x00\x00\x0000\x0000000\x9a0\x000\x000\x00")) // a flag that is 48
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var o, again Order
 		if o.Unpack(in) != nil {
@@ -131,6 +132,7 @@ func FuzzOrder(f *testing.F) {
 func FuzzMessage(f *testing.F) {
 	f.Add(someMessage().Pack())
 	f.Add((&Message{}).Pack())
+	f.Add([]byte("0\x03000\x0200\x01\x01000000\x020\x020000\x010\xd4\x00")) // a number with a byte too many
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var m, again Message
 		if m.Unpack(in) != nil {
