@@ -23,8 +23,8 @@ func plainHeader(head []byte) (h Header, ok bool) {
 		return h, false
 	}
 	at, rest, ok := plainText(rest)
-	if !ok || !bytes.HasSuffix(at, []byte("Z")) || bytes.ContainsRune(at, ',') || h.At.UnmarshalText(at) != nil {
-		return h, false
+	if !ok || !bytes.HasSuffix(at, []byte("Z")) || bytes.ContainsRune(at, ',') || h.At.UnmarshalText(at) != nil || at[len("2006-01-02T")+1] == ':' {
+		return h, false // also what UnmarshalText alone takes: a comma, an hour of one digit
 	}
 	var kind []byte
 	for _, m := range [...]struct {

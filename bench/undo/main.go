@@ -53,6 +53,7 @@ func run(only, docs, command string, verbose bool) error {
 			return fmt.Errorf("building remit: %w\n%s", err, out)
 		}
 	}
+	at := where() // before: a commit may come in between
 	var all []result
 	for _, s := range scenarios() {
 		if !chosen.MatchString(s.name) {
@@ -76,7 +77,7 @@ func run(only, docs, command string, verbose bool) error {
 		fmt.Println(table(all))
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(docs, "undo-bench.md"), []byte(page(all)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(docs, "undo-bench.md"), []byte(page(at, all)), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(docs, "undo-bench.svg"), []byte(picture(all)), 0o644)

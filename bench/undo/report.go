@@ -75,7 +75,7 @@ func table(all []result) string {
 	line("foreign things destroyed", count(func(s sum) int { return s.foreign }))
 	line("effects lost that should stay", count(func(s sum) int { return s.lost }))
 	line("effects doubled", count(func(s sum) int { return s.doubled }))
-	line("steps refused, nothing happened", count(func(s sum) int { return s.refused }))
+	line("no effect in the first place", count(func(s sum) int { return s.refused }))
 	line("bytes stored, all side effects", func(s sum) string { return bytesOf(s.stored) })
 	line("time of the steps, median", func(s sum) string { return "" })
 	text := b.String()
@@ -177,7 +177,7 @@ holes, .git, rows, tables, objects of the service), and what somebody else did i
 knows none of them. *Foreign destroyed* is what somebody else wrote and is not where they left it, after an undo that overwrote it
 (git has a copy of it in its repository, and tells nobody). *Lost* is what should have stayed and did not, *left over* what should
 have gone and did not. An agent that is told that a step failed tries it again; one that is told that nobody knows does not.
-Where a step was refused, nothing happened, and nothing has to be taken back.
+Where a step was refused, or died before anything of it reached the world, nothing has to be taken back.
 
 ## What remit did not do
 
@@ -185,13 +185,13 @@ Where a step was refused, nothing happened, and nothing has to be taken back.
 ## Each side effect
 
 Below each outcome: bytes stored, and milliseconds of the steps and of the undo. Each step of remit is on a durable journal before it
-is seen; of the stand-ins only git syncs anything. A way that was killed is started again, and asked to take everything back.
+is seen; the stand-ins sync nothing but what git does by itself. A way that was killed is started again, and asked to take everything back.
 
 %s`
 
 // page is the whole document.
-func page(all []result) string {
-	return fmt.Sprintf(head, where(), table(all), misses(all), details(all))
+func page(at string, all []result) string {
+	return fmt.Sprintf(head, at, table(all), misses(all), details(all))
 }
 
 // misses lists what remit did not restore.
@@ -206,7 +206,7 @@ func misses(all []result) string {
 		case r.falsely:
 			what = "**was not restored, and it said that it was**"
 		case r.exact:
-			what = "was refused before it happened"
+			what = "had no effect in the first place: it was refused, or killed before anything of it was applied"
 		}
 		b.WriteString("- **" + r.scenario + "** " + what)
 		if len(r.wrong) > 0 {

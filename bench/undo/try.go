@@ -260,7 +260,7 @@ func (t *trial) judge() error {
 	}
 	r.doubled = doubled(t.steps, now)
 	r.falsely = r.claim == undone && !r.exact
-	r.noEffect = len(differ(first, t.seen[len(t.seen)-1])) == 0
+	r.noEffect = len(differInTime(first, t.seen[len(t.seen)-1])) == 0
 	return nil
 }
 
