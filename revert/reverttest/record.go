@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -126,7 +127,7 @@ func Keep(t testing.TB, file string, results ...Result) {
 	if update {
 		for i := range now {
 			if now[i].Build.Revision == "" && now[i].Kit == Kit {
-				now[i] = fromGit(t, now[i])
+				now[i] = fromGit(t, now[i], filepath.Base(file))
 			}
 		}
 	}
@@ -144,13 +145,13 @@ func Keep(t testing.TB, file string, results ...Result) {
 }
 
 // fromGit says of which source a build is that does not know it itself, as those of
-// tests do not.
-func fromGit(t testing.TB, r tool.GradeRecord) tool.GradeRecord {
+// tests do not. Files of grades are no source.
+func fromGit(t testing.TB, r tool.GradeRecord, grades string) tool.GradeRecord {
 	revision, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
 	if err != nil {
 		return r // no working tree of git
 	}
-	changed, err := exec.CommandContext(t.Context(), "git", "status", "--porcelain").Output()
+	changed, err := exec.CommandContext(t.Context(), "git", "status", "--porcelain", "--", ":/", ":(top,exclude,glob)**/"+grades).Output()
 	if err != nil {
 		return r
 	}

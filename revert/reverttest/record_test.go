@@ -1,0 +1,122 @@
+package reverttest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/reverttest"
+	"github.com/remit-dev/remit/tool"
+)
+
+// watched is a test that notes what is said, instead of failing.
+type watched struct {
+	testing.TB
+	failed, logged []string
+}
+
+func (w *watched) Helper()      {}
+func (w *watched) Name() string { return "TestMine/one" }
+func (w *watched) Errorf(format string, args ...any) {
+	w.failed = append(w.failed, fmt.Sprintf(format, args...))
+}
+
+func (w *watched) Logf(format string, args ...any) {
+	w.logged = append(w.logged, fmt.Sprintf(format, args...))
+}
+
+// TestTest: a grade below the wanted one fails, with a line that tells the same story
+// again.
+func TestTest(t *testing.T) {
+	c := reverttest.Config{World: shelves(false, true), Inputs: []any{"new"}, Seed: 1}
+	forgets := made(t, "forgets", both, revert.Reversible, tool.Undone("1", back("a")))
+	w := &watched{TB: t}
+	r := reverttest.Test(w, forgets, tool.Compensable, c)
+	require.Equal(t, tool.NotUndoable, r.Grade)
+	require.Len(t, w.failed, 1)
+	require.Contains(t, w.failed[0], "tool forgets is not_undoable, and should be compensable; seed 1")
+	require.Contains(t, w.failed[0], "again: REVERTTEST_ONLY='0' go test -v -run '^TestMine$/^one$' .")
+	w = &watched{TB: t}
+	reverttest.Test(w, forgets, tool.NotUndoable, c)
+	require.Empty(t, w.failed)
+
+	t.Setenv(reverttest.OnlyEnv, "0/5-died")
+	for range 2 {
+		w = &watched{TB: t}
+		reverttest.Test(w, forgets, tool.Compensable, c)
+		require.Empty(t, w.failed)
+		require.Len(t, w.logged, 1)
+		require.Contains(t, w.logged[0], "0/5-died\n    the process dies: journal: append\n    a new process recovers")
+	}
+}
+
+// TestKeep: a file of grades that is not what was found fails, until it is written.
+func TestKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grades.json")
+	keep := func(results ...reverttest.Result) string {
+		w := &watched{TB: t}
+		reverttest.Keep(w, file, results...)
+		return strings.Join(w.failed, "\n")
+	}
+	one := reverttest.Result{Tool: "one", Digest: "sha256:1", Grade: tool.CrashUndoable}
+	two := reverttest.Result{Tool: "two", Digest: "sha256:2", Grade: tool.Compensable, Against: &reverttest.Finding{What: "traces"}}
+	require.Contains(t, keep(one), "no such file")
+	t.Setenv(reverttest.UpdateEnv, "1")
+	require.Empty(t, keep(one, two))
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Empty(t, keep(one, two))
+	again, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(written), string(again), "grades that stand are left as they are")
+	t.Setenv(reverttest.UpdateEnv, "")
+	require.Empty(t, keep(one, two))
+	require.Contains(t, keep(one), "holds a grade of tool two")
+	worse := one
+	worse.Grade = tool.Compensable
+	require.Contains(t, keep(worse, two), "does not hold that tool one with digest sha256:1 is compensable; to write what was found: REVERTTEST_UPDATE=1")
+	changed := one
+	changed.Digest = "sha256:3"
+	require.Contains(t, keep(changed, two), "digest sha256:3")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(written), "compensable", "crash_undoable", 1)), 0o600))
+	require.Contains(t, keep(one, two), "its sum is of other words")
+}
+
+// TestRefused: what nothing could be found out with is an error, and no grade.
+func TestRefused(t *testing.T) {
+	honest := made(t, "both", both, revert.Reversible, tool.Undone("1", back("a", "b")))
+	world := shelves(false, false)
+	for name, tt := range map[string]struct {
+		tool tool.Tool
+		c    reverttest.Config
+		why  string
+	}{
+		"no tool":       {tool.Tool{}, reverttest.Config{World: world, Inputs: []any{"x"}}, "the zero Tool"},
+		"no world":      {honest, reverttest.Config{Inputs: []any{"x"}}, "Config.World is missing"},
+		"no input":      {honest, reverttest.Config{World: world}, "Config.Inputs is empty"},
+		"a bad input":   {honest, reverttest.Config{World: world, Inputs: []any{tool.Args{"x": 1}}}, "should work in a fresh world, and ended invalid"},
+		"no effect":     {made(t, "none", both, revert.Reversible, tool.Undone("1", back("a", "b"))), reverttest.Config{World: empty(world), Inputs: []any{"new"}}, "changes anything"},
+		"no such run":   {honest, reverttest.Config{World: world, Inputs: []any{"x"}, Only: "nonsense"}, "names no run"},
+		"no such fault": {honest, reverttest.Config{World: world, Inputs: []any{"x"}, Only: "0/x-died"}, "names no fault"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := reverttest.Grade(tt.tool, tt.c)
+			require.ErrorContains(t, err, tt.why)
+			require.Equal(t, tool.Ungraded, r.Grade)
+		})
+	}
+}
+
+// empty is a world that shows nothing.
+func empty(world func(*reverttest.Wire) (reverttest.World, error)) func(*reverttest.Wire) (reverttest.World, error) {
+	return func(w *reverttest.Wire) (reverttest.World, error) {
+		made, err := world(w)
+		made.Snapshot = func() (map[string]string, error) { return nil, nil }
+		return made, err
+	}
+}
