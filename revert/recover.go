@@ -120,6 +120,11 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, committing, err
 	}
+	// From here on nobody else writes to it. An owner that was wrongly taken for dead may
+	// have until now.
+	if err := r.again(ctx, waiting); err != nil {
+		return nil, committing, err
+	}
 	for _, subject := range waiting {
 		some, err := r.settle(ctx, r.recorder(t).In(t.ID), subject)
 		settled = append(settled, some...)

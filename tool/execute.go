@@ -101,12 +101,18 @@ func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err 
 	}()
 	select {
 	case r := <-back:
-		return r.result, true, r.err
+		if ctx.Err() == nil {
+			return r.result, true, r.err
+		}
+		back <- r // as if select had picked the other case
 	case <-ctx.Done():
 	}
 	// Operations in flight see the end of ctx too and are waited for; a result
-	// that came in time counts, whichever case select picked.
+	// that came in time counts. Code whose last operation ended here is about to return.
 	if err := l.close(ctx, i.live); err != nil {
+		return Result{}, false, err
+	}
+	if err := l.p.Host.Point(context.WithoutCancel(ctx), "tool.late"); err != nil {
 		return Result{}, false, err
 	}
 	select {

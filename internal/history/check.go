@@ -178,20 +178,30 @@ func (c *checker) undone() {
 }
 
 // done: what a committed call left is there, unless somebody else came after it or it was
-// taken back.
+// taken back. Who came between the announcement and the report of a call may have come
+// after it.
 func (c *checker) done() {
 	said, committed, taken := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	last, seen := map[string]effect{}, map[string]string{}
-	for _, e := range c.events {
+	foreign, touched := map[string]int{}, map[[2]string]int{} // places of the newest
+	for i, e := range c.events {
 		switch e.Kind {
+		case Touched:
+			touched[[2]string{e.Txn, e.Resource}] = i
 		case Done:
 			said[e.Call] = true
 		case Ended:
 			committed[e.Txn] = e.State == Committed
 		case Undone, Brought:
 			taken[e.Txn] = true
-		case Left, Theirs:
+		case Theirs:
+			foreign[e.Resource] = i
+			delete(last, e.Resource)
+		case Left:
 			last[e.Resource] = effect{txn: e.Txn, call: e.Call, resource: e.Resource, content: e.Content}
+			if foreign[e.Resource] > touched[[2]string{e.Txn, e.Resource}] {
+				delete(last, e.Resource)
+			}
 		case Seen:
 			seen[e.Resource] = e.Content
 		default:
@@ -200,7 +210,7 @@ func (c *checker) done() {
 	for _, resource := range slices.Sorted(maps.Keys(last)) {
 		f := last[resource]
 		is, looked := seen[resource]
-		if f.call != "" && said[f.call] && committed[f.txn] && !taken[f.txn] && looked && is != f.content {
+		if said[f.call] && committed[f.txn] && !taken[f.txn] && looked && is != f.content {
 			c.add(ClaimDone, "call %s left %q at %s and is committed, and %q is there", f.call, f.content, resource, is)
 		}
 	}

@@ -108,6 +108,12 @@ func TestCheck(t *testing.T) {
 			left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), theirs("a", "F"), kept, seen("a", "F"),
 		}, ""},
 		{"done, and undone since", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), undone("t", "c", "a"), seen("a", "B")}, ""},
+		{"done, and somebody came before it was said", events{
+			touched("t", "a"), theirs("a", "F"), kept, left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), seen("a", "F"),
+		}, ""},
+		{"done over what somebody left, and gone", events{
+			theirs("a", "F"), kept, touched("t", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), seen("a", "F"),
+		}, history.ClaimDone},
 		{"not committed", events{left("t", "c", "a", "C"), done("t", "c"), seen("a", "B")}, ""},
 		{"not said to be done", events{left("t", "c", "a", "C"), ended("t", history.Committed), seen("a", "B")}, ""},
 

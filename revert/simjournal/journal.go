@@ -39,7 +39,7 @@ func (j *journal) Owner() string { return j.owner }
 
 func (j *journal) Alive(ctx context.Context, owner string) (alive bool, err error) {
 	err = j.do(ctx, func(s *Store) error {
-		alive = s.alive[owner]
+		alive = s.alive[owner] && !s.lost[owner]
 		return nil
 	})
 	return alive, err

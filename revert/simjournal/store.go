@@ -23,6 +23,7 @@ type Store struct {
 	durable int        // of these are on the medium
 	opened  int
 	alive   map[string]bool
+	lost    map[string]bool   // live, and taken for dead
 	large   map[string][]byte // content that was taken in and travels in no batch
 	state   state
 	tree    tree
@@ -56,7 +57,7 @@ type tree struct {
 
 // NewStore returns an empty one.
 func NewStore() *Store {
-	return &Store{alive: map[string]bool{}, large: map[string][]byte{}, state: newState()}
+	return &Store{alive: map[string]bool{}, lost: map[string]bool{}, large: map[string][]byte{}, state: newState()}
 }
 
 func newState() state {
@@ -88,7 +89,7 @@ func (s *Store) Clone() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &Store{
-		steps: slices.Clip(s.steps), durable: s.durable, opened: s.opened, alive: map[string]bool{}, large: maps.Clone(s.large),
+		steps: slices.Clip(s.steps), durable: s.durable, opened: s.opened, alive: map[string]bool{}, lost: map[string]bool{}, large: maps.Clone(s.large),
 		state: s.state.clone(), tree: tree{s.tree.tree, slices.Clip(s.tree.hashes)},
 	}
 }
@@ -98,6 +99,15 @@ func (s state) clone() state {
 		entries: slices.Clip(s.entries), blobs: maps.Clone(s.blobs), txns: maps.Clone(s.txns),
 		open: slices.Clone(s.open), claims: maps.Clone(s.claims),
 	}
+}
+
+// Lose has an owner taken for dead that lives on, as where what tells that it lives is
+// lost before it is gone: a stopped machine, a lock that a server gave away. What it still
+// writes is up to the fence of each batch.
+func (s *Store) Lose(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[owner] = true
 }
 
 // Die is the death of every process that has the journal open: nothing is lost.
