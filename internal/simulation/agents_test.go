@@ -264,10 +264,10 @@ func (w *world) redo(ctx context.Context, a *actor) {
 		return
 	}
 	w.client(ctx, a, "redo "+id, func(ctx context.Context) {
-		w.mu.Lock()
+		w.claims.Lock()
 		w.brought[id]++
-		w.mu.Unlock()
 		w.say(history.Event{Kind: history.Brought, Txn: id})
+		w.claims.Unlock()
 		rep, err := a.proc.rt.Redo(ctx, id, "somebody")
 		w.contested(rep)
 		w.refused(err)
@@ -275,8 +275,8 @@ func (w *world) redo(ctx context.Context, a *actor) {
 }
 
 func (w *world) redos(id string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.claims.Lock()
+	defer w.claims.Unlock()
 	return w.brought[id]
 }
 
@@ -288,7 +288,16 @@ func (w *world) reported(id string, before int, rep revert.Report, err error) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  -> %+v %v", rep, err))
 	}
-	if w.redos(id) != before {
+	w.claim(id, before, rep, err)
+	if !w.sched.unordered { // else others change what is there while it is written down
+		w.look()
+	}
+}
+
+func (w *world) claim(id string, before int, rep revert.Report, err error) {
+	w.claims.Lock()
+	defer w.claims.Unlock()
+	if w.brought[id] != before {
 		return
 	}
 	for _, item := range rep.Items {
@@ -313,7 +322,6 @@ func (w *world) reported(id string, before int, rep revert.Report, err error) {
 		w.closed(id)
 	default:
 	}
-	w.look()
 }
 
 // contested counts what a report says of conflicts.

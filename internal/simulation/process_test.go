@@ -88,7 +88,9 @@ func (p *process) WithTimeout(ctx context.Context, d time.Duration, cause error)
 
 func (p *process) OpenRoot(string) (disk.Root, error) {
 	r := p.world.disk.Root()
+	p.mu.Lock()
 	p.roots = append(p.roots, r)
+	p.mu.Unlock()
 	return &root{Root: r, world: p.world}, nil
 }
 
@@ -156,15 +158,12 @@ func (j *journal) Append(ctx context.Context, b revert.Batch) error {
 	case w.full && len(b.Entries) > 0:
 		return syscall.ENOSPC
 	}
-	written := b
-	written.Durable = false
-	if err := j.Journal.Append(ctx, written); err != nil {
+	if err := j.write(ctx, b); err != nil {
 		if errors.Is(err, revert.ErrClaimed) || errors.Is(err, revert.ErrNotOwner) {
-			w.conflicts++
+			w.conflict()
 		}
 		return err
 	}
-	w.accepted(b, p.inner.Owner())
 	if !b.Durable {
 		return nil
 	}
@@ -174,12 +173,27 @@ func (j *journal) Append(ctx context.Context, b revert.Batch) error {
 		p.poisoned = true
 		return revert.ErrPoisoned
 	}
+	w.ledger.Lock()
+	defer w.ledger.Unlock()
 	if err := j.Journal.Append(ctx, revert.Batch{Durable: true}); err != nil {
 		return err
 	}
 	w.batches = append(w.batches, revert.Batch{Durable: true})
 	w.durable()
 	return nil
+}
+
+// write appends without a barrier, and writes down what was taken.
+func (j *journal) write(ctx context.Context, b revert.Batch) error {
+	w, written := j.proc.world, b
+	written.Durable = false
+	w.ledger.Lock()
+	defer w.ledger.Unlock()
+	err := j.Journal.Append(ctx, written)
+	if err == nil {
+		w.accepted(b, j.proc.inner.Owner())
+	}
+	return err
 }
 
 // accepted writes down what a batch says.

@@ -70,9 +70,9 @@ func (w *world) ask(ctx context.Context, r *request) error {
 func (w *world) deliver(r *request) {
 	s := w.service
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	at := slices.Index(s.wire, r)
 	if at < 0 {
-		s.mu.Unlock()
 		return
 	}
 	s.wire = slices.Delete(s.wire, at, at+1)
@@ -93,7 +93,6 @@ func (w *world) deliver(r *request) {
 		s.there[r.call], s.tags[r.tag] = true, r.key
 		did = history.Event{Kind: history.Acted, Key: r.call}
 	}
-	s.mu.Unlock()
 	if did.Kind != 0 {
 		w.say(did)
 	}

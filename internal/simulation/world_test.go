@@ -31,6 +31,9 @@ type world struct {
 	full    bool // the disk
 	until   int  // the step at which it is not any more
 
+	claims sync.Mutex // never held across a wait: nothing is brought back between a look and what is said
+	ledger sync.Mutex // never held across a wait: what the journal takes is written down in its order
+
 	mu        sync.Mutex // never held across a wait
 	events    []history.Event
 	batches   []revert.Batch // as the journal took them
@@ -172,7 +175,9 @@ func (w *world) digest() uint64 {
 // brings it back.
 func (w *world) began(id, body string) {
 	if !strings.Contains(body, `"undoes"`) && !strings.Contains(body, `"redoes"`) {
+		w.mu.Lock()
 		w.txns = append(w.txns, id)
+		w.mu.Unlock()
 	}
 }
 
