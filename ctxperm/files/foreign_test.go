@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 // theirs is what somebody else writes; it must never get lost.
@@ -140,7 +141,8 @@ func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
 func TestMeddledAction(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
-		for n, more := 1, true; more; n++ {
+		step := sample.Stride(1)
+		for n, more := 1+start(t)%step, true; more; n += step {
 			w := newWorld(t)
 			w.furnish()
 			m := w.meddler(d, a.file, n)
