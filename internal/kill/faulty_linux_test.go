@@ -278,7 +278,9 @@ func TestFaults(t *testing.T) {
 				}
 				what, err := tries[n].run(t.Context(), l)
 				mu.Lock()
-				told[tries[n].fault.name+": "+what]++
+				if told[tries[n].fault.name+": "+what]++; (n+1)%1000 == 0 { // so that somebody who waits sees it
+					t.Logf("%d of %d", n+1, len(tries))
+				}
 				if err != nil {
 					violations++
 					t.Errorf("%s: %v\nREMIT_FAULT=%s go test ./internal/kill -run '^TestFaults$'", what, err, tries[n])

@@ -130,7 +130,7 @@ func (l *lab) measure(t *testing.T, k *kind, seed uint64) {
 // once and once more, and files, rows and service are as before, but for what the journal
 // says is left; nothing happened twice under one key; what anybody was told is so.
 //
-// A sample runs always, and 10,000 kills with REMIT_PROVE. REMIT_CHAIN is the seed of one
+// A sample runs always, 500 kills with REMIT_LONG, 10,000 with REMIT_PROVE. REMIT_CHAIN is the seed of one
 // chain, which is run again and again: where a kill falls between the writes of several
 // workers depends on the machine.
 func TestKills(t *testing.T) {
@@ -157,6 +157,9 @@ func TestKills(t *testing.T) {
 				c, err := l.once(t.Context(), n.seed(seed))
 				mu.Lock()
 				if c != nil {
+					if kills/1000 < (kills+c.kills)/1000 { // so that somebody who waits sees it
+						t.Logf("%d kills", kills+c.kills)
+					}
 					kills += c.kills
 					for _, at := range c.hit {
 						hit[at]++
@@ -244,6 +247,8 @@ func chains(t *testing.T) extent {
 		return extent{first: 0, last: 20, kills: 1 << 20, only: number("REMIT_CHAIN")}
 	case os.Getenv("REMIT_PROVE") != "":
 		return extent{first: 1, last: 1 << 20, kills: 10_000}
+	case os.Getenv("REMIT_LONG") != "":
+		return extent{first: 1, last: 1 << 20, kills: 500}
 	case os.Getenv("REMIT_SEED") != "":
 		first := number("REMIT_SEED") * 1000
 		return extent{first: first, last: first + sample, kills: 1 << 20}

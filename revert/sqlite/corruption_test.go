@@ -260,7 +260,8 @@ func (s *specimen) damages() (all []damage) {
 // TestCorruption: whichever bit of a small journal is another one, and wherever its files
 // end early, it is told by open or by fsck, or it is of no consequence, or the end of the
 // write-ahead log is gone, which only a head kept elsewhere tells. What can be read is what
-// was written. With REMIT_PROVE it is every bit and every length; REMIT_DAMAGE names one.
+// was written. With REMIT_PROVE it is every bit and every length, with
+// REMIT_LONG 10,000 of them; REMIT_DAMAGE names one.
 func TestCorruption(t *testing.T) {
 	s := newSpecimen(t, 512)
 	b := s.bench(t)
@@ -305,6 +306,9 @@ func (s *specimen) chosen(t *testing.T) []damage {
 	r := rand.New(rand.NewPCG(seed, 3))
 	byName := func(i, j int) { all[i], all[j] = all[j], all[i] }
 	r.Shuffle(len(all), byName)
+	if os.Getenv("REMIT_LONG") != "" {
+		return all[:10_000]
+	}
 	return all[:300]
 }
 
@@ -320,7 +324,9 @@ func (s *specimen) judgeAll(t *testing.T, all []damage) (seen map[verdict]int, v
 			for i := w; i < len(all); i += n {
 				v, wrong := b.judge(all[i])
 				mu.Lock()
-				seen[v]++
+				if seen[v]++; seen[v]%25_000 == 0 {
+					t.Log(seen) // so that somebody who waits sees it
+				}
 				if wrong != nil {
 					if violations++; violations <= 20 {
 						t.Errorf("%s: %v\nREMIT_DAMAGE=%s go test ./revert/sqlite -run '^TestCorruption$'", all[i], wrong, all[i])
