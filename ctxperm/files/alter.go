@@ -41,6 +41,9 @@ type intent struct {
 // them in their order. What of them was not begun when one fails is noted as
 // having had no effect.
 func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) error {
+	if err := f.site.joined(ctx, all); err != nil {
+		return err
+	}
 	var intents []intent
 	var changes []revert.Change
 	var blobs []revert.Blob

@@ -46,9 +46,12 @@
 // # What is kept
 //
 // Type, permission bits, content, link target, user.* attributes and the time of
-// a file's last change come back, and blocks of zeros take no room. Owner, group, hard links, access times, the
-// times of directories and attributes outside user.* do not: a replaced file
-// belongs to whoever runs remit. A file with several hard links is not written,
+// a file's last change come back, and blocks of zeros take no room. A name that shared
+// its file with others of the root comes back as a name of that file, as long as one of
+// them is there and as it was; to know of them, whatever takes a hard link away walks
+// the root once. Owner, group, hard links with names outside of the root, access times,
+// the times of directories and attributes outside user.* do not come back: a replaced
+// file belongs to whoever runs remit. A file with several hard links is not written,
 // and setuid and setgid are dropped from a file whose content is replaced, as
 // the system itself does on a write.
 //

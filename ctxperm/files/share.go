@@ -54,7 +54,7 @@ func (s *share) survey(ctx context.Context, wanted []Wanted) error {
 		}
 	})
 	s.join(wanted)
-	return s.joined(ctx)
+	return s.site.joined(ctx, s.altered)
 }
 
 // want makes one path as the program left it.
@@ -270,60 +270,6 @@ func (s *share) join(wanted []Wanted) {
 		}
 		a.img.twin = first[n]
 	}
-}
-
-// joined notes by which other name each file is known that is displaced, so that
-// its undo can share it again.
-func (s *share) joined(ctx context.Context) error {
-	names := map[uint64][]string{}
-	for _, a := range s.altered {
-		if a.was.Type == typeFile && a.was.info.Links > 1 {
-			names[a.was.info.Inode] = nil
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	if err := s.collect(ctx, ".", names); err != nil {
-		return err
-	}
-	altered := map[string]bool{}
-	for _, a := range s.altered {
-		altered[a.path] = true
-	}
-	for i := range s.altered {
-		a := &s.altered[i]
-		for _, name := range names[a.was.info.Inode] {
-			if name != a.path && (a.twin == "" || altered[a.twin] && !altered[name]) {
-				a.twin = name
-			}
-		}
-	}
-	return nil
-}
-
-// collect finds the names of some files. It costs a walk of the root, which only
-// hard links make necessary.
-func (s *share) collect(ctx context.Context, dir string, names map[uint64][]string) error {
-	found, err := s.site.entries(ctx, dir)
-	if err != nil {
-		if passing(err) {
-			return nil
-		}
-		return refused(err)
-	}
-	for _, e := range found {
-		name := path.Join(dir, e.Name)
-		if _, ok := names[e.Inode]; ok && e.Type == disk.TypeFile {
-			names[e.Inode] = append(names[e.Inode], name)
-		}
-		if e.Type == disk.TypeDir {
-			if err := s.collect(ctx, name, names); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // delta shows one alteration before it is done.

@@ -1,0 +1,76 @@
+package files
+
+import (
+	"context"
+	"path"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// joined notes by which other name each file is known that is displaced, so that
+// its undo can share it again. Where what is there was not read yet, it is looked at.
+func (s site) joined(ctx context.Context, all []alteration) error {
+	of := make([]uint64, len(all))
+	names, altered := map[uint64][]string{}, map[string]bool{}
+	for i, a := range all {
+		altered[a.path] = true
+		info, err := s.displaced(ctx, a)
+		if err != nil {
+			return err
+		}
+		if info.Type == disk.TypeFile && info.Links > 1 {
+			of[i], names[info.Inode] = info.Inode, nil
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := s.collect(ctx, ".", names); err != nil {
+		return err
+	}
+	for i := range all {
+		a := &all[i]
+		for _, name := range names[of[i]] {
+			if name != a.path && (a.twin == "" || altered[a.twin] && !altered[name]) {
+				a.twin = name
+			}
+		}
+	}
+	return nil
+}
+
+// displaced describes what an alteration puts something else in the place of.
+func (s site) displaced(ctx context.Context, a alteration) (disk.Info, error) {
+	if a.was != nil {
+		return a.was.info, nil
+	}
+	info, err := s.lstat(ctx, a.path)
+	if missing(err) {
+		return disk.Info{}, nil
+	}
+	return info, refused(err)
+}
+
+// collect finds the names of some files. It costs a walk of the root, which only
+// hard links make necessary.
+func (s site) collect(ctx context.Context, dir string, names map[uint64][]string) error {
+	found, err := s.entries(ctx, dir)
+	if err != nil {
+		if passing(err) {
+			return nil
+		}
+		return refused(err)
+	}
+	for _, e := range found {
+		name := path.Join(dir, e.Name)
+		if _, ok := names[e.Inode]; ok && e.Type == disk.TypeFile {
+			names[e.Inode] = append(names[e.Inode], name)
+		}
+		if e.Type == disk.TypeDir {
+			if err := s.collect(ctx, name, names); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

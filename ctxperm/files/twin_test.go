@@ -1,0 +1,85 @@
+package files_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+)
+
+// shared groups the names of a tree by the file that they lead to.
+func (w *world) shared(names ...string) (groups [][]string) {
+	w.t.Helper()
+next:
+	for _, name := range names {
+		info, err := os.Lstat(filepath.Join(w.dir, name))
+		require.NoError(w.t, err)
+		for i, group := range groups {
+			other, err := os.Lstat(filepath.Join(w.dir, group[0]))
+			require.NoError(w.t, err)
+			if os.SameFile(info, other) {
+				groups[i] = append(group, name)
+				continue next
+			}
+		}
+		groups = append(groups, []string{name})
+	}
+	return groups
+}
+
+// TestOtherNames: a name of a file that has others comes back as a name of that file, or,
+// where the others are gone or no longer what they were, as a file of its own.
+func TestOtherNames(t *testing.T) {
+	one := [][]string{{"first", "twin", "d/third"}}
+	for name, tt := range map[string]struct {
+		do      func(ctx context.Context, f *files.Files) error
+		foreign func(dir string) error
+		want    [][]string
+	}{
+		"one of them goes":   {do: func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "first") }, want: one},
+		"with its directory": {do: func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "d") }, want: one},
+		"one after the other": {do: func(ctx context.Context, f *files.Files) error {
+			for _, name := range []string{"first", "twin", "d/third"} {
+				if err := f.Delete(ctx, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, want: one},
+		"one moves":         {do: func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "twin", "moved") }, want: one},
+		"a directory moves": {do: func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "d", "e") }, want: one},
+		"the others were changed": {
+			do:      func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "first") },
+			foreign: func(dir string) error { return os.WriteFile(filepath.Join(dir, "twin"), []byte("theirs"), 0o600) },
+			want:    [][]string{{"first"}, {"twin", "d/third"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put("first", "shared", 0o640)
+			require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o750))
+			for _, other := range []string{"twin", "d/third"} {
+				require.NoError(t, os.Link(filepath.Join(w.dir, "first"), filepath.Join(w.dir, other)))
+			}
+			require.Equal(t, one, w.shared("first", "twin", "d/third"))
+			before := w.tree()
+			require.NoError(t, w.do(w.host(), tt.do))
+			require.NotEqual(t, before, w.tree())
+			if tt.foreign != nil {
+				require.NoError(t, tt.foreign(w.dir))
+			}
+			require.Empty(t, w.revert().NotUndone())
+			require.Equal(t, tt.want, w.shared("first", "twin", "d/third"))
+			if tt.foreign == nil {
+				require.Equal(t, before, w.tree())
+			}
+			data, err := os.ReadFile(filepath.Join(w.dir, "first"))
+			require.NoError(t, err)
+			require.Equal(t, "shared", string(data))
+		})
+	}
+}
