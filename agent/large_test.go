@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -102,7 +102,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	// A record holds the largest input, and the largest output, that there can be.
 	usual := tool.Limits{}.WithDefaults()
 	require.LessOrEqual(t, max(usual.Input, usual.Output)+8*mib, canon.DefaultLimits().Bytes)
-	if os.Getenv("REMIT_LONG") == "" {
+	if !sample.Whole() {
 		return
 	}
 	for _, most := range []tool.Limits{{}, {Input: 48 * mib, Output: 48 * mib}} {

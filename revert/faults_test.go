@@ -3,13 +3,13 @@ package revert_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -57,7 +57,7 @@ type request func(ctx context.Context, l *lab) asked
 // failure.
 func TestOneFailure(t *testing.T) {
 	every := 1
-	if racing { // one goroutine: the detector has nothing to find here, and takes its time
+	if sample.Racing { // one goroutine: the detector has nothing to find here, and takes its time
 		every = 13
 	}
 	for _, s := range scenarios() {
@@ -71,7 +71,7 @@ func TestOneFailure(t *testing.T) {
 			want := s.finished(clean)
 			for n := 0; n < len(ops); n += every {
 				for i, w := range ways {
-					if os.Getenv("REMIT_LONG") != "" || i == 0 || n%len(ways) == i || ops[n] == "put" {
+					if sample.Whole() || i == 0 || n%len(ways) == i || ops[n] == "put" {
 						s.fail(t, n, w.how, w.next, done, want)
 					}
 				}

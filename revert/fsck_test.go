@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -188,7 +189,7 @@ func (g grouped) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.E
 // TestCheckOfManyTransactions: one that began so long ago that the check has forgotten
 // it is found to have begun all the same.
 func TestCheckOfManyTransactions(t *testing.T) {
-	if racing {
+	if sample.Racing {
 		t.Skip("one goroutine, and many records")
 	}
 	const many = 2 * 4096

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 // longCalls is how many calls the script has that is killed.
@@ -24,7 +26,7 @@ const longCalls = 200
 
 // longKills is at how many instants: 50, or 500 with REMIT_LONG set.
 func longKills() int {
-	if os.Getenv("REMIT_LONG") != "" {
+	if sample.Whole() {
 		return 500
 	}
 	return 50

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 const gib = 1 << 30
@@ -94,7 +96,7 @@ func TestBigFiles(t *testing.T) {
 	if !hasSandbox() {
 		t.Skip("no sandbox on this machine")
 	}
-	full := os.Getenv("REMIT_LONG") != ""
+	full := sample.Whole()
 	for _, tt := range []struct {
 		name, script string
 		size         int64 // each byte is digested several times

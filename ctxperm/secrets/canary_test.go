@@ -25,6 +25,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -244,7 +245,7 @@ func TestCanaries(t *testing.T) {
 	for i := range len(all) { // each value by some of the tools; in the long mode by all of them
 		name := "canary" + strconv.Itoa(i)
 		for j, l := range tools {
-			if l == "tells" || j == i%len(tools) || os.Getenv("REMIT_LONG") != "" {
+			if l == "tells" || j == i%len(tools) || sample.Whole() {
 				call(l, tool.Args{"name": name})
 			}
 		}

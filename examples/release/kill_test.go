@@ -20,6 +20,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -102,7 +103,7 @@ func TestKilledAnywhere(t *testing.T) {
 	require.NoError(t, err)
 	points := strings.Fields(string(passed))
 	step := 89
-	if os.Getenv("REMIT_LONG") != "" {
+	if sample.Whole() {
 		step = 1
 	}
 	killed, sent, unknown := 0, 0, 0

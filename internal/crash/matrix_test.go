@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 var only = flag.String("matrix", "", "one state, as a failure names it: CALLS/END/CRASH/CRASH...")
@@ -48,7 +50,7 @@ func plansOf(n, sample int) (plans []plan) {
 
 // partsOf are the matrix itself, and the sample of it that every run of the tests takes.
 func partsOf(whole bool) []part {
-	if !whole && racing {
+	if !whole && sample.Racing {
 		return []part{
 			{"1 call", plansOf(1, 0), 2, [4]uint64{0, 48, 48}},
 			{"2 calls", plansOf(2, 6), 2, [4]uint64{0, 48, 48}},
@@ -78,7 +80,7 @@ func TestCrashMatrix(t *testing.T) {
 	if *only != "" {
 		one(t, x, *only)
 	} else {
-		whole := os.Getenv("REMIT_PROVE") != "" || os.Getenv("REMIT_LONG") != ""
+		whole := os.Getenv("REMIT_PROVE") != "" || sample.Whole()
 		for _, p := range partsOf(whole) {
 			x.all(p)
 			t.Logf("%s: %d transactions; so far %d distinct states, %d of them after one crash, %d after two, %d after three; by the last crash: %v; %d runs",

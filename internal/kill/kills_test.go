@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -233,8 +234,8 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// sample is how many chains are run always.
-const sample = 6
+// few is how many chains are run always.
+const few = 6
 
 func chains(t *testing.T) extent {
 	number := func(name string) uint64 {
@@ -247,11 +248,11 @@ func chains(t *testing.T) extent {
 		return extent{first: 0, last: 20, kills: 1 << 20, only: number("REMIT_CHAIN")}
 	case os.Getenv("REMIT_PROVE") != "":
 		return extent{first: 1, last: 1 << 20, kills: 10_000}
-	case os.Getenv("REMIT_LONG") != "":
+	case sample.Whole():
 		return extent{first: 1, last: 1 << 20, kills: 500}
 	case os.Getenv("REMIT_SEED") != "":
 		first := number("REMIT_SEED") * 1000
-		return extent{first: first, last: first + sample, kills: 1 << 20}
+		return extent{first: first, last: first + few, kills: 1 << 20}
 	}
-	return extent{first: 1, last: 1 + sample, kills: 1 << 20}
+	return extent{first: 1, last: 1 + few, kills: 1 << 20}
 }

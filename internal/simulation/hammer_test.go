@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/history"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -20,7 +20,7 @@ import (
 // outside who edits: what is looked at is what happened, and not how it came about.
 func TestHammer(t *testing.T) {
 	rounds := uint64(20)
-	if os.Getenv("REMIT_LONG") != "" {
+	if sample.Whole() {
 		rounds = 1000
 	}
 	conflicts := 0

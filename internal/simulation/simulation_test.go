@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 var seeds = flag.Int("seeds", 600, "how many seeds")
@@ -65,7 +67,7 @@ func TestSimulation(t *testing.T) {
 		s.add(t, seed, simulate(t, seed, options{prefixes: true}))
 	}
 	count := *seeds
-	if racing {
+	if sample.Racing {
 		count /= 4
 	}
 	if os.Getenv("REMIT_PROVE") != "" {
@@ -78,7 +80,7 @@ func TestSimulation(t *testing.T) {
 	t.Logf("proved: seeded simulation: %d seeds, %d violations", s.seeds, s.violations)
 	require.GreaterOrEqual(t, s.least, 50, "steps in each seed")
 	require.GreaterOrEqual(t, s.conflicts, s.seeds, "conflicts")
-	if racing {
+	if sample.Racing {
 		return // too few for what is rare
 	}
 	for _, m := range []string{"edit", "straggler", "clock jump", "death", "takeover", "full disk", "failed sync", "power cut", "lost request", "lost answer", "late request", "unknown call"} {

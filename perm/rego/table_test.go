@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -237,7 +236,7 @@ func BenchmarkTables(b *testing.B) {
 
 // TestTableRatio prints what a table costs against none, as rules and gone over.
 func TestTableRatio(t *testing.T) {
-	if os.Getenv("REMIT_LONG") == "" {
+	if !sample.Whole() {
 		t.Skip("REMIT_LONG is not set")
 	}
 	small, large := tableEngine(t, 1), tableEngine(t, 1000)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -25,7 +26,7 @@ func historyCalls() int {
 	if n, err := strconv.Atoi(os.Getenv("REMIT_HISTORY")); err == nil {
 		return n
 	}
-	if os.Getenv("REMIT_LONG") != "" {
+	if sample.Whole() {
 		return 100_000
 	}
 	return 10_000

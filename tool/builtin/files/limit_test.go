@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -25,7 +26,7 @@ func TestLimitsOfFiles(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	size, fits, refuses := 64<<10, 65<<10, tool.Limits{File: 63 << 10}
-	if os.Getenv("REMIT_LONG") != "" { // more than the default
+	if sample.Whole() { // more than the default
 		size, fits, refuses = 33<<20, 34<<20, tool.Limits{}
 	}
 	large := append([]byte("first "), bytes.Repeat([]byte("x"), size)...)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -113,7 +114,7 @@ func points(how doomed) (all []doomed) {
 		d.At, d.Die = at, die
 		all = append(all, d)
 	}
-	if os.Getenv("REMIT_LONG") != "" {
+	if sample.Whole() {
 		for die := 1; die < 1000; die++ {
 			add("", die)
 		}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package revert_test
-
-const racing = false
