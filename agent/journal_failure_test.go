@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -185,11 +186,11 @@ func TestJournalFailsAtEachAppend(t *testing.T) {
 	}
 	for _, commit := range []bool{true, false} {
 		last := 1
-		for ; sweep(t, last, commit, false); last++ {
+		for ; sweep(t, last, commit, false); last += sample.Stride(1) {
 			require.Less(t, last, 100)
 		}
 		require.Greater(t, last, 25)
-		for n := 1; n < last; n += 3 { // to the next process each is like a death there
+		for n := 1; n < last; n += sample.Stride(3) { // to the next process each is like a death there
 			require.True(t, sweep(t, n, commit, true))
 		}
 	}
