@@ -16,6 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -133,10 +134,7 @@ func TestStorm(t *testing.T) {
 		t.Skip("others lose bytes here, as the package says")
 	}
 	stormy := slices.DeleteFunc(actions(), func(a action) bool { return a.file != "a.txt" && a.file != "new.txt" })
-	runs := 1_000
-	if stride() == 1 {
-		runs = 30_000
-	}
+	runs := sample.Size(1_000, 30_000)
 	conflicts, saved := 0, 0
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 1))
