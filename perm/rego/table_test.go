@@ -123,7 +123,7 @@ func tablePolicy(rnd *rand.Rand, of []string) string {
 // TestTablesAgree holds rules that were made of tables against the rules as they
 // were written: decisions, reasons, places and failures.
 func TestTablesAgree(t *testing.T) {
-	policies := max(sample.Size(100, 5000), 2*len(overTables()))
+	policies := max(sample.Size(100, 5000), 100) // fewer do not hold every case
 	made, decisions, failures := 0, 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))
