@@ -21,13 +21,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	long := flag.Duration("for", 20*time.Second, "how long each target runs")
-	flag.Parse()
-	if *long < time.Second {
-		fmt.Fprintf(os.Stderr, "fuzz: -for %s: want a second or more\n", *long)
-		os.Exit(2)
-	}
-	os.Exit(run(ctx, os.Stdout, goCommand, *long, flag.Args()))
+	os.Exit(run(ctx, os.Stdout, goCommand, os.Args[1:]))
 }
 
 // command runs the go command and returns what it prints.
@@ -37,8 +31,18 @@ func goCommand(ctx context.Context, args ...string) ([]byte, error) {
 	return exec.CommandContext(ctx, "go", args...).CombinedOutput()
 }
 
-// run fuzzes the named targets, or all, and returns the exit code.
-func run(ctx context.Context, out io.Writer, do command, long time.Duration, names []string) int {
+// run fuzzes the targets that the arguments name, or all, and returns the exit code.
+func run(ctx context.Context, out io.Writer, do command, args []string) int {
+	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
+	long := flags.Duration("for", 20*time.Second, "how long each target runs")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if *long < time.Second {
+		fmt.Fprintf(os.Stderr, "fuzz: -for %s: want a second or more\n", *long)
+		return 2
+	}
+	names := flags.Args()
 	all, err := find(ctx, do)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "fuzz: %v\n", err)
@@ -58,7 +62,7 @@ func run(ctx context.Context, out io.Writer, do command, long time.Duration, nam
 		if len(names) > 0 && !slices.Contains(names, t.name) {
 			continue
 		}
-		r := t.fuzz(ctx, do, long)
+		r := t.fuzz(ctx, do, *long)
 		ran, tried = ran+1, tried+r.executions
 		_, _ = fmt.Fprintf(out, "%-24s %-48s %s\n", t.name, t.pkg, r)
 		if r.failed {

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -47,7 +47,7 @@ func (a *asked) do(_ context.Context, args ...string) ([]byte, error) {
 
 func TestRun(t *testing.T) {
 	a, out := &asked{}, &strings.Builder{}
-	require.Zero(t, run(t.Context(), out, a.do, 2*time.Second, nil))
+	require.Zero(t, run(t.Context(), out, a.do, []string{"-for", "2s"}))
 	require.Equal(t, []string{
 		"test -run ^$ -fuzz ^FuzzB$ -fuzztime 2s m/a", "test -run ^$ -fuzz ^FuzzA$ -fuzztime 2s m/b", "test -run ^$ -fuzz ^FuzzZ$ -fuzztime 2s m/b",
 	}, a.fuzzed)
@@ -58,24 +58,31 @@ func TestRun(t *testing.T) {
 
 func TestRunOne(t *testing.T) {
 	a := &asked{}
-	require.Zero(t, run(t.Context(), &strings.Builder{}, a.do, time.Second, []string{"FuzzZ"}))
+	require.Zero(t, run(t.Context(), &strings.Builder{}, a.do, []string{"FuzzZ"}))
 	require.Len(t, a.fuzzed, 1)
-	require.Equal(t, 2, run(t.Context(), &strings.Builder{}, a.do, time.Second, []string{"FuzzC"}), "no such target")
+	require.Equal(t, 2, run(t.Context(), &strings.Builder{}, a.do, []string{"FuzzC"}), "no such target")
+	for _, args := range [][]string{{"-for", "1ms"}, {"-for", "soon"}, {"-unheard-of"}} {
+		require.Equal(t, 2, run(t.Context(), &strings.Builder{}, a.do, args), args)
+	}
+	require.Len(t, a.fuzzed, 1)
+	said, err := goCommand(t.Context(), "env", "GOOS")
+	require.NoError(t, err)
+	require.Equal(t, runtime.GOOS+"\n", string(said))
 }
 
 func TestRunTellsWhatIsFound(t *testing.T) {
 	out := &strings.Builder{}
 	a := &asked{broken: "FuzzB"}
-	require.Equal(t, 1, run(t.Context(), out, a.do, time.Second, nil))
+	require.Equal(t, 1, run(t.Context(), out, a.do, nil))
 	require.Len(t, a.fuzzed, 3, "the others run all the same")
 	require.Contains(t, out.String(), "FOUND SOMETHING after 5 executions")
 	require.Contains(t, out.String(), "--- FAIL: why")
-	require.Equal(t, 1, run(t.Context(), out, (&asked{quiet: "FuzzA"}).do, time.Second, nil), "nothing tried is nothing shown")
+	require.Equal(t, 1, run(t.Context(), out, (&asked{quiet: "FuzzA"}).do, nil), "nothing tried is nothing shown")
 }
 
 func TestFindNothing(t *testing.T) {
 	none := func(context.Context, ...string) ([]byte, error) { return nil, nil }
-	require.Equal(t, 1, run(t.Context(), &strings.Builder{}, none, time.Second, nil))
+	require.Equal(t, 1, run(t.Context(), &strings.Builder{}, none, nil))
 	broken := func(context.Context, ...string) ([]byte, error) { return []byte("no"), errors.New("exit status 1") }
-	require.Equal(t, 1, run(t.Context(), &strings.Builder{}, broken, time.Second, nil))
+	require.Equal(t, 1, run(t.Context(), &strings.Builder{}, broken, nil))
 }

@@ -8,30 +8,21 @@ package sample
 
 import "os"
 
-// share is what is left under the race detector.
-const share = 4
-
 // Whole reports whether this run looks at everything.
 func Whole() bool { return os.Getenv("REMIT_LONG") != "" }
 
 // Size is how many things are looked at, of which there are usually many.
 func Size(usually, whole int) int {
-	switch {
-	case Whole():
+	if Whole() {
 		return whole
-	case Racing:
-		return (usually + share - 1) / share
 	}
-	return usually
+	return (usually + share - 1) / share
 }
 
 // Stride is the distance between two things that are looked at, 1 for all.
 func Stride(usually int) int {
-	switch {
-	case Whole():
+	if Whole() {
 		return 1
-	case Racing:
-		return usually * share
 	}
-	return usually
+	return usually * share
 }
