@@ -157,9 +157,10 @@ func FuzzToken(f *testing.F) {
 		mode, err := parseOctal("0000"[min(4, len(strconv.FormatUint(uint64(bits&0o7777), 8))):] + strconv.FormatUint(uint64(bits&0o7777), 8))
 		require.NoError(t, err)
 		v := Version{Type: typeFile, Perm: mode, Content: string(canon.SumBytes(content)), Xattrs: map[string][]byte{name: value}}
-		if kind == typeLink {
+		switch kind {
+		case typeLink:
 			v = Version{Type: typeLink, Target: string(target)}
-		} else if kind == typeDir {
+		case typeDir:
 			v = Version{Type: typeDir, Perm: mode, Xattrs: map[string][]byte{name: value}}
 		}
 		other := v

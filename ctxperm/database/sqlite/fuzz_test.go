@@ -73,7 +73,7 @@ func compiles(t *testing.T, db *sql.DB, text string) bool {
 		return false
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() { //nolint:revive // an explanation has no effect
+	for rows.Next() { // an explanation has no effect
 	}
 	return rows.Err() == nil
 }
