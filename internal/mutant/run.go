@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,9 +36,9 @@ func (m Mutant) Try(ctx context.Context, root, path, scratch string, suites [][]
 		return Verdict{}, err
 	}
 	for _, suite := range suites {
-		args := append([]string{"test", "-json", "-vet=off", "-failfast", "-overlay", list}, suite...)
+		args := append([]string{"test", "-json", "-vet=off", "-failfast", "-timeout", "5m", "-overlay", list}, suite...)
 		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = root
+		cmd.Dir, cmd.Env = root, Ordinary(os.Environ())
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			continue
@@ -48,6 +49,13 @@ func (m Mutant) Try(ctx context.Context, root, path, scratch string, suites [][]
 		return readVerdict(out), nil
 	}
 	return Verdict{}, nil
+}
+
+// Ordinary is an environment in which tests run at their ordinary size.
+func Ordinary(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		return strings.HasPrefix(v, "REMIT_PROVE=") || strings.HasPrefix(v, "REMIT_LONG=")
+	})
 }
 
 // event is one line of go test -json.
@@ -69,7 +77,8 @@ func readVerdict(out []byte) Verdict {
 		case e.Action == "build-output":
 			build.WriteString(e.Output)
 		case e.Action == "fail" && e.Test != "":
-			return Verdict{By: e.Package + " " + e.Test}
+			test, _, _ := strings.Cut(e.Test, "/")
+			return Verdict{By: e.Package + " " + test}
 		case e.Action == "fail" && failed == "":
 			failed = e.Package
 		}
