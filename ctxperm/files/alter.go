@@ -25,9 +25,11 @@ type alteration struct {
 	blob  *revert.Blob // content of was; nil where that is no file
 	build builder
 
-	img     *image // instead of build: what is to be
-	removes bool   // it is to be nothing
-	twin    string // another name of what is there
+	img     *image    // instead of build: what is to be
+	removes bool      // it is to be nothing
+	seen    disk.Info // what a look found there before; zero: nobody looked yet
+	twin    string    // another name of what was seen there
+	shared  uint64    // the inode of which twin is another name
 }
 
 // intent is an alteration whose change is known and not yet recorded.
@@ -107,7 +109,10 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 		return nil, nil
 	}
 	stage := newStage(f.site.host)
-	was, will := a.was.record(a.blob).with(a.twin), img.record().with(img.twin)
+	was, will := a.was.record(a.blob), img.record().with(img.twin)
+	if a.was.info.Inode == a.shared { // else somebody else put another file there meanwhile
+		was = was.with(a.twin)
+	}
 	c, err := change(a.text, stage, was, will, pre, post)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, glob, name string) {
 		bad := Query{Pattern: "x", Glob: glob}.Check() != nil
 		if disk.CheckPath(name) != nil || name == "." || len(glob)+len(name) > 80 || strings.Count(glob, "**") > 4 {
-			t.Skip()
+			return // no name of a file, or more than the slow way of matching can take
 		}
 		expr, ok := slowGlob(glob)
 		if !ok {

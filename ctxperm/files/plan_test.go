@@ -155,6 +155,27 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestSettledFolderIsReplaced: somebody puts a link in the place of a folder while it is
+// made durable. There is nothing of it left to be made so, and others must go on.
+func TestSettledFolderIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	changes := w.changes(func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "made", 0) })
+	h := w.host()
+	swapped := false
+	h.OnPoint = func(id string) error {
+		if id == "files.syncdir" && !swapped {
+			swapped = true
+			require.NoError(t, os.Rename(filepath.Join(w.dir, "made"), filepath.Join(w.dir, "moved")))
+			require.NoError(t, os.Symlink("moved", filepath.Join(w.dir, "made")))
+		}
+		return nil
+	}
+	token, err := files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h).Settle(t.Context(), changes[0])
+	require.NoError(t, err)
+	require.True(t, swapped)
+	require.False(t, token.Same(changes[0].Post), "that is not the folder that was made")
+}
+
 // TestNoWay: what cannot be reached fails with a reason, and stops nothing else.
 func TestNoWay(t *testing.T) {
 	w := newWorld(t)

@@ -137,13 +137,16 @@ func (w *swap) harden(ctx context.Context) error {
 	case err != nil:
 		return err
 	case is.Type == disk.TypeDir: // its own bits
-		if err := w.syncIn(ctx, w.target); err != nil && !missing(err) {
+		if err := w.syncIn(ctx, w.target); err != nil && !gone(err) {
 			return err
 		}
 	}
-	err = w.syncDir(ctx, w.target)
-	if missing(err) || errors.Is(err, disk.ErrType) { // nor is there a directory that it could be in
-		return nil
+	if err := w.syncDir(ctx, w.target); err != nil && !gone(err) {
+		return err
 	}
-	return err
+	return nil
 }
+
+// gone reports whether what was to be synced is no directory, or no longer: there is
+// nothing in it to be made durable.
+func gone(err error) bool { return missing(err) || errors.Is(err, disk.ErrType) }

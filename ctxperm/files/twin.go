@@ -8,18 +8,18 @@ import (
 )
 
 // joined notes by which other name each file is known that is displaced, so that
-// its undo can share it again. Where what is there was not read yet, it is looked at.
+// its undo can share it again.
 func (s site) joined(ctx context.Context, all []alteration) error {
-	of := make([]uint64, len(all))
 	names, altered := map[uint64][]string{}, map[string]bool{}
-	for i, a := range all {
+	for i := range all {
+		a := &all[i]
 		altered[a.path] = true
-		info, err := s.displaced(ctx, a)
+		info, err := s.displaced(ctx, *a)
 		if err != nil {
 			return err
 		}
 		if info.Type == disk.TypeFile && info.Links > 1 {
-			of[i], names[info.Inode] = info.Inode, nil
+			a.shared, names[info.Inode] = info.Inode, nil
 		}
 	}
 	if len(names) == 0 {
@@ -30,7 +30,7 @@ func (s site) joined(ctx context.Context, all []alteration) error {
 	}
 	for i := range all {
 		a := &all[i]
-		for _, name := range names[of[i]] {
+		for _, name := range names[a.shared] {
 			if name != a.path && (a.twin == "" || altered[a.twin] && !altered[name]) {
 				a.twin = name
 			}
@@ -39,10 +39,14 @@ func (s site) joined(ctx context.Context, all []alteration) error {
 	return nil
 }
 
-// displaced describes what an alteration puts something else in the place of.
+// displaced describes what an alteration puts something else in the place of. Where
+// nobody looked yet, this does.
 func (s site) displaced(ctx context.Context, a alteration) (disk.Info, error) {
-	if a.was != nil {
+	switch {
+	case a.was != nil:
 		return a.was.info, nil
+	case a.seen.Type != 0:
+		return a.seen, nil
 	}
 	info, err := s.lstat(ctx, a.path)
 	if missing(err) {

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -86,7 +85,7 @@ func (s site) syncNames(ctx context.Context, dirs []string) error {
 		return s.syncAll(ctx)
 	}
 	for _, dir := range dirs {
-		if err := s.syncIn(ctx, dir); err != nil && !missing(err) && !errors.Is(err, disk.ErrType) && !elsewhere(err) {
+		if err := s.syncIn(ctx, dir); err != nil && !gone(err) && !elsewhere(err) {
 			return err
 		}
 	}
