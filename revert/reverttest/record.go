@@ -183,12 +183,3 @@ func save(file string, records []tool.GradeRecord) error {
 	b.WriteString("\n]\n")
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }
-
-// Sample is how many runs to try: a few in everyday tests, many where REMIT_PROVE or
-// REMIT_LONG is set.
-func Sample(few, many int) int {
-	if os.Getenv("REMIT_PROVE") != "" || os.Getenv("REMIT_LONG") != "" {
-		return many
-	}
-	return few
-}
