@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -47,9 +49,36 @@ func FuzzScriptLine(f *testing.F) {
 			require.NoError(t, err, "%s", written(t, s, argsFirst))
 			require.Equal(t, s, again)
 		}
+		require.False(t, namedTwice(t, text), "the second would have counted, or the first")
 		_, err = parseStep(append(bytes.Clone(text), text...))
 		require.Error(t, err, "two steps in one line")
 	})
+}
+
+// namedTwice reports whether a line says one thing of a step twice. What stands in
+// arguments the tool's own admission judges.
+func namedTwice(t *testing.T, text []byte) bool {
+	t.Helper()
+	in := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	said := map[string]bool{}
+	for {
+		token, err := in.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return false
+		}
+		require.NoError(t, err)
+		if kind, read := in.StackIndex(in.StackDepth()); kind != '{' || read%2 == 0 || token.Kind() != '"' {
+			continue // no name
+		}
+		at := string(in.StackPointer())
+		if said[at] {
+			return true
+		}
+		said[at] = true
+		if token.String() == "args" {
+			require.NoError(t, in.SkipValue())
+		}
+	}
 }
 
 // written is a step as a script says it.
