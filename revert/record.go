@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -44,8 +45,13 @@ type Entry struct {
 	Leaf   string // sha256:…, see Seal
 	Erased string // digest of the body that is gone; empty while it is there
 
-	checked bool // fits its leaf, and Header is decoded from Head
+	checked bool     // fits its leaf, and Header is decoded from Head
+	reading *reading // what Unseal made of it once; nil: nobody keeps that
 }
+
+// reading is shared by the copies of an entry that a journal keeps in memory, where
+// the same transaction is read time and again. Who reads a body changes nothing in it.
+type reading struct{ body atomic.Pointer[Body] }
 
 // Seal turns a record into an entry. Salt must be SaltSize fresh random bytes.
 // Texts for people are made fit to be written: in place, so that what is shown is
@@ -100,8 +106,19 @@ func (e Entry) Checked() (Entry, error) {
 	if e.Header, err = decodeHeader(e.Head); err != nil {
 		return Entry{Pos: e.Pos}, fmt.Errorf("%w: entry %d: header: %w", ErrDamaged, e.Pos, err)
 	}
-	e.checked = true
+	e.checked, e.reading = true, nil
 	return e, nil
+}
+
+// Kept is Checked for a Journal that keeps the result in memory and hands copies of it
+// out again and again: they share what Unseal makes of the body, which nobody may change
+// then. Of an entry that was erased since, Checked is to be taken.
+func (e Entry) Kept() (Entry, error) {
+	e, err := e.Checked()
+	if err == nil && e.Erased == "" {
+		e.reading = new(reading)
+	}
+	return e, err
 }
 
 // BodyDigest is the digest of the body, also of one that is gone.
@@ -131,12 +148,20 @@ func Unseal(e Entry) (Record, error) {
 	if h.V != RecordVersion {
 		return Record{}, fmt.Errorf("entry %d has version %d; this remit reads version %d: use a newer one", e.Pos, h.V, RecordVersion)
 	}
+	if e.reading != nil {
+		if body := e.reading.body.Load(); body != nil {
+			return Record{Header: h, Body: *body}, nil
+		}
+	}
 	body, err := newBody(h.Kind)
 	if err != nil {
 		return Record{}, fmt.Errorf("entry %d: %w", e.Pos, err)
 	}
 	if err := canon.Decode(e.Body, body); err != nil {
 		return Record{}, fmt.Errorf("%w: entry %d: body of kind %s: %w", ErrDamaged, e.Pos, h.Kind, err)
+	}
+	if e.reading != nil {
+		e.reading.body.Store(&body)
 	}
 	return Record{Header: h, Body: body}, nil
 }

@@ -55,7 +55,8 @@ func (t *Txn) applyErased(r Record, b *Erased) error {
 	delete(t.gone, r.Call)
 	t.told[r.Call] = true
 	if isCall {
-		c.Erased, c.Tool = b, b.Tool
+		was := *b
+		c.Erased, c.Tool = &was, b.Tool
 	}
 	return nil
 }

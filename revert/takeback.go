@@ -247,8 +247,10 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner,
 		steps, blobs = append(steps, planned...), append(blobs, kept...)
 	}
 	for i := range steps {
-		if on, ok := m.upon[steps[i].Change.Resource]; ok && steps[i].Plan == Conflict {
-			steps[i].Why = on
+		// What something lies on that stays is not gone already: taking that back, too,
+		// would bring it back.
+		if on, ok := m.upon[steps[i].Change.Resource]; ok && (steps[i].Plan == Conflict || steps[i].Plan == Already) {
+			steps[i].Plan, steps[i].Why = Conflict, on
 		}
 		// What lies below a version that stays does not go before it: that one could
 		// not go any more then, or would bring back what it had found. Nor is it gone

@@ -37,6 +37,9 @@ func TestFound(t *testing.T) {
 		// The bits of a new directory were not synced before it got its name: a name
 		// without them is a version that nobody knows.
 		{"a directory without its bits", "mkdir", false, []hop{{"rename", true}, {"told", true}}},
+		// Recovery said that a held call had no effect, and the commit released it once
+		// more: what was wrong here was the oracle.
+		{"a held call that is released again", "seen_mail", false, []hop{{"append", false}, {"append", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k, ok := kindNamed(tt.calls)

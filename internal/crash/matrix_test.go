@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,7 @@ func partsOf(whole bool) []part {
 // each way, and again in what comes after; see the comment of the oracle for what is
 // required. With REMIT_PROVE set it takes all of it, else a sample.
 func TestCrashMatrix(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	x := newExplorer(t.Errorf)
 	if *only != "" {
 		one(t, x, *only)

@@ -197,11 +197,23 @@ func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f find
 		_, c, err := revert.LoadCall(ctx, rt.Journal(), found.Call)
 		if err != nil {
 			f.add("recovery settled call %s as %s, and now: %v", found.Call, found.As, err)
-		} else if c.Phase != found.As {
+		} else if c.Phase != found.As && (c.Held == nil || !ended(ctx, rt, found)) {
 			f.add("recovery settled call %s as %s, and the journal says %s", found.Call, found.As, c.Phase)
 		}
 	}
 	return f
+}
+
+// ended reports whether the record of what a recovery found out is on the journal. A held
+// call may have been released once more after it, where it had no effect or its tool says
+// that a key has one.
+func ended(ctx context.Context, rt *agent.Runtime, found revert.Settled) bool {
+	for e, err := range rt.Journal().Entries(ctx, revert.Query{Call: found.Call, Kinds: []revert.Kind{revert.KindFailed, revert.KindUnknown}}) {
+		if err == nil && string(e.Header.Kind) == string(found.As) {
+			return true
+		}
+	}
+	return false
 }
 
 // kept requires that what a client was told of a call is on the journal. A call without

@@ -264,16 +264,32 @@ func (w *world) redo(ctx context.Context, a *actor) {
 		return
 	}
 	w.client(ctx, a, "redo "+id, func(ctx context.Context) {
-		w.claims.Lock()
-		w.brought[id]++
-		w.say(history.Event{Kind: history.Brought, Txn: id})
-		w.claims.Unlock()
+		over := w.bring(id, a.proc)
 		rep, err := a.proc.rt.Redo(ctx, id, "somebody")
+		over()
 		w.contested(rep)
 		w.refused(err)
 	})
 }
 
+// bring writes down that a process begins to bring a transaction back. Nobody knows when
+// that takes effect, up to the moment at which over is called, or the process is dead.
+func (w *world) bring(id string, p *process) (over func()) {
+	w.claims.Lock()
+	defer w.claims.Unlock()
+	b := &bringing{id, p}
+	w.brought[id]++
+	w.bringing = append(w.bringing, b)
+	w.say(history.Event{Kind: history.Brought, Txn: id})
+	return func() {
+		w.claims.Lock()
+		defer w.claims.Unlock()
+		w.brought[id]++
+		w.bringing = slices.DeleteFunc(w.bringing, func(o *bringing) bool { return o == b })
+	}
+}
+
+// redos is another number where a redo begins, or ends.
 func (w *world) redos(id string) int {
 	w.claims.Lock()
 	defer w.claims.Unlock()
@@ -297,7 +313,10 @@ func (w *world) reported(id string, before int, rep revert.Report, err error) {
 func (w *world) claim(id string, before int, rep revert.Report, err error) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
-	if w.brought[id] != before {
+	w.sched.mu.Lock()
+	under := slices.ContainsFunc(w.bringing, func(b *bringing) bool { return b.txn == id && !b.proc.dead })
+	w.sched.mu.Unlock()
+	if under || w.brought[id] != before {
 		return
 	}
 	for _, item := range rep.Items {

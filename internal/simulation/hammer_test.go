@@ -86,6 +86,7 @@ func (w *world) intrude(path string) {
 		err = r.RenameNoReplace("theirs.tmp", path)
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
+		must(r.SyncDir(".")) // else the power may take what is there now, and nobody can help that
 		w.drop(r, "theirs.tmp")
 		return
 	}

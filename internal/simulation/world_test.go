@@ -41,7 +41,8 @@ type world struct {
 	kept      map[string]bool // content that the journal has
 	txns      []string        // that were begun by agents
 	open      []*shared
-	brought   map[string]int // how often bringing a transaction back was begun
+	brought   map[string]int // how often bringing a transaction back was begun or ended
+	bringing  []*bringing    // and has not ended
 	syncs     int            // so many syncs from now one fails; 0: none does
 	writes    int
 	conflicts int
@@ -54,6 +55,12 @@ type world struct {
 type shared struct {
 	proc *process
 	txn  txn
+}
+
+// bringing is a redo that is under way.
+type bringing struct {
+	txn  string
+	proc *process
 }
 
 type worldKey struct{}

@@ -83,7 +83,7 @@ func own(b revert.Batch) (step, error) {
 	}
 	b.Entries = slices.Clone(b.Entries)
 	for i, e := range b.Entries {
-		e, err := clone(e).Checked()
+		e, err := clone(e).Kept()
 		if err != nil {
 			return step{}, err
 		}

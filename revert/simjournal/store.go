@@ -1,7 +1,6 @@
 package simjournal
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -210,6 +209,9 @@ func (s *state) erase(calls []string) {
 	for i, e := range s.entries {
 		if e.Header.Kind.Erasable() && slices.Contains(calls, e.Header.Call) {
 			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
+			if gone, err := e.Checked(); err == nil {
+				e = gone // which does not remember what it was
+			}
 			s.entries[i] = e
 		}
 	}
@@ -234,7 +236,17 @@ func (s *Store) grown() tree {
 	return s.tree
 }
 
+// clone copies an entry whose bytes somebody else may change. They are one allocation.
 func clone(e revert.Entry) revert.Entry {
-	e.Head, e.Salt, e.Body = bytes.Clone(e.Head), bytes.Clone(e.Salt), bytes.Clone(e.Body)
+	all := make([]byte, 0, len(e.Head)+len(e.Salt)+len(e.Body))
+	own := func(b []byte) []byte {
+		if b == nil {
+			return nil
+		}
+		at := len(all)
+		all = append(all, b...)
+		return all[at:len(all):len(all)]
+	}
+	e.Head, e.Salt, e.Body = own(e.Head), own(e.Salt), own(e.Body)
 	return e
 }

@@ -1,0 +1,81 @@
+package revert_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestAlreadyUnderALaterCall: what a later call of another transaction has hidden is not
+// gone. Its undo brings it back, and until then the first one is not called reverted.
+func TestAlreadyUnderALaterCall(t *testing.T) {
+	l := newLab(t)
+	first, second := l.txn(), l.txn()
+	l.put(first, write{"n", 7})
+	l.end(first)
+	l.put(second, write{"n", nil})
+	l.end(second)
+	require.NotContains(t, l.shelf.values, "n")
+
+	foreseen, err := l.reverter.Preview(t.Context(), first.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.False(t, foreseen.Complete())
+	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+	require.Contains(t, rep.Items[0].Why, second.Txn()+" changed it after this one")
+
+	rep, err = l.reverter.Undo(t.Context(), second.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, "7", l.shelf.values["n"], "of the first one, which was not said to be gone")
+	rep, err = l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.NotContains(t, l.shelf.values, "n")
+}
+
+// TestAlreadyTakenAlong: with cascade both are gone in one undo.
+func TestAlreadyTakenAlong(t *testing.T) {
+	l := newLab(t)
+	first, second := l.txn(), l.txn()
+	l.put(first, write{"n", 7})
+	l.end(first)
+	l.put(second, write{"n", nil})
+	l.end(second)
+	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Len(t, rep.Items, 2)
+	require.NotContains(t, l.shelf.values, "n")
+	require.Equal(t, revert.RevertedState, l.load(second.Txn()).State())
+}
+
+// TestKept: copies of an entry that is kept share what was read of it, and an erased one
+// knows nothing of what it was.
+func TestKept(t *testing.T) {
+	e, err := revert.Seal(revert.Record{Header: revert.Header{Kind: revert.KindNoted, Call: "c"}, Body: &revert.Noted{Key: "k", Value: []byte(`1`)}}, make([]byte, revert.SaltSize))
+	require.NoError(t, err)
+	_, err = revert.Entry{Head: e.Head, Salt: e.Salt, Body: e.Body, Leaf: "sha256:other"}.Kept()
+	require.ErrorIs(t, err, revert.ErrDamaged)
+	kept, err := e.Kept()
+	require.NoError(t, err)
+	one, err := revert.Unseal(kept)
+	require.NoError(t, err)
+	two, err := revert.Unseal(kept)
+	require.NoError(t, err)
+	require.Same(t, one.Body, two.Body)
+	own, err := revert.Unseal(e)
+	require.NoError(t, err)
+	require.Equal(t, own, one)
+	require.NotSame(t, own.Body, one.Body)
+
+	kept.Erased, kept.Salt, kept.Body = kept.BodyDigest(), nil, nil
+	kept, err = kept.Kept()
+	require.NoError(t, err)
+	_, err = revert.Unseal(kept)
+	require.ErrorIs(t, err, revert.ErrErased)
+}
