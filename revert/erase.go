@@ -55,11 +55,21 @@ func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, e
 			return out, err
 		}
 	}
-	if out.Collected, err = r.Journal.Collect(ctx, refs); err != nil {
+	if out.Collected, err = r.collect(ctx, refs); err != nil {
 		return out, err
 	}
 	out.Shared, err = r.stillThere(ctx, refs)
 	return out, err
+}
+
+// collect drops the content that no record names any more, once that is durable: a power
+// cut must not bring back a record whose content is gone, also not one that another
+// process erased which died before its barrier.
+func (r *Reverter) collect(ctx context.Context, gone []BlobRef) (Collected, error) {
+	if err := r.barrier(ctx); err != nil {
+		return Collected{}, err
+	}
+	return r.Journal.Collect(ctx, gone)
 }
 
 // eraseCall erases the records of one call that are there.
@@ -154,7 +164,7 @@ func (e *erasing) addOwn(t *Txn, c *Call) {
 }
 
 // writeErased erases in one step, for which it holds the transactions: nobody can
-// take them back or bring them back meanwhile.
+// take them back or bring them back meanwhile. What makes it durable is collect.
 func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, subjects []string, group map[string]*Txn) error {
 	for _, t := range group {
 		if t.End == "" {
@@ -162,8 +172,7 @@ func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, 
 		}
 	}
 	own := Ownership{Txn: host.NewID(r.Host, "e_"), Owner: r.Journal.Owner()}
-	//mutant:barrier
-	w := Write{Lines: e.lines, Erase: e.calls, Take: Take{To: own}, End: true, Durable: true}
+	w := Write{Lines: e.lines, Erase: e.calls, Take: Take{To: own}, End: true}
 	for _, id := range subjects {
 		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+id)

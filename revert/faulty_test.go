@@ -22,6 +22,9 @@ type faults struct {
 	at   string // the operation that failed; empty: not yet
 	only string // counts no others, where it is set
 	log  []string
+
+	sees  func(op string) // is told of each, unless nil
+	hasty bool            // what is written is not durable, as where a process dies before its barrier
 }
 
 // fault is how an operation fails.
@@ -32,6 +35,9 @@ type fault struct {
 
 // hit counts an operation. What fails is not to be done, unless it is lost.
 func (f *faults) hit(op string) (fails, lost bool) {
+	if f.sees != nil {
+		f.sees(op)
+	}
 	if f.at != "" {
 		return f.how.stuck, false
 	}
@@ -71,6 +77,7 @@ func (f *faulty) Append(ctx context.Context, b revert.Batch) error {
 	if fails && (!lost || !f.how.stuck) { // else it was stored, and the answer is lost
 		return fmt.Errorf("append: %w", errFault)
 	}
+	b.Durable = b.Durable && !f.hasty
 	err := f.Journal.Append(ctx, b)
 	if fails && err == nil {
 		err = fmt.Errorf("append: %w", errFault)

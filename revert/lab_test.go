@@ -26,8 +26,10 @@ type lab struct {
 	head   revert.Head       // of the journal, at some moment
 }
 
-func newLab(t *testing.T) *lab {
-	l := &lab{t: t, open: revert.MemoryStore(), shelf: newShelf(), till: newTill(), table: newTable(), ids: map[string]string{}}
+func newLab(t *testing.T) *lab { return newLabOn(t, revert.MemoryStore()) }
+
+func newLabOn(t *testing.T, open func() revert.Journal) *lab {
+	l := &lab{t: t, open: open, shelf: newShelf(), till: newTill(), table: newTable(), ids: map[string]string{}}
 	l.next()
 	return l
 }
@@ -38,7 +40,7 @@ func (l *lab) next() {
 		l.die(l.t)
 	}
 	l.lives++
-	f := &faults{left: -1}
+	f := &faults{left: -1, hasty: l.faults != nil && l.faults.hasty}
 	l.faults = f
 	l.process = newProcess(func() revert.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
 	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f, "rows"}}

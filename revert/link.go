@@ -38,9 +38,9 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 	b.Owner = r.Journal.Owner()
 	// All in one batch: a link that its subject does not know of could not be
 	// found again, and the claim keeps a second one away that was begun by a
-	// process which has not seen this one.
-	//mutant:barrier
-	w := Write{Lines: []Line{{Body: b}}, Take: Take{To: Ownership{Txn: id, Owner: b.Owner}}, Durable: true}
+	// process which has not seen this one. It needs no barrier of its own: the first
+	// plan of a call comes with one, before anything is done.
+	w := Write{Lines: []Line{{Body: b}}, Take: Take{To: Ownership{Txn: id, Owner: b.Owner}}}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
 		w.Lines = append(w.Lines, Line{Txn: subject, Body: &UndoneBy{Txn: id}})
 		//mutant:lease
@@ -55,7 +55,8 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 }
 
 // endLink finishes what an interrupted link was doing, to all its subjects, and
-// ends it. It returns one of them as it is then.
+// ends it. It returns one of them as it is then. The end has no barrier: whoever goes on
+// from here writes another one behind it, and without it the link is ended again.
 func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Txn, error) {
 	for _, id := range link.subjects() {
 		subject, err := Load(ctx, r.Journal, id)
@@ -66,8 +67,7 @@ func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Tx
 			return t, err
 		}
 	}
-	//mutant:barrier
-	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true}); err != nil {
 		return t, err
 	}
 	return Load(ctx, r.Journal, t.ID)

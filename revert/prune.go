@@ -70,7 +70,7 @@ func (r *Reverter) Prune(ctx context.Context, keep Retention) (Pruned, error) {
 	if keep.Dry {
 		return out, nil
 	}
-	c, err := r.Journal.Collect(ctx, nil)
+	c, err := r.collect(ctx, nil)
 	out.Size, out.Blobs, out.Freed, out.Waiting = c.Size, c.Blobs, c.Freed, c.Waiting
 	return out, err
 }

@@ -171,8 +171,7 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, er
 		}
 		rec, _, err := r.resumed(ctx, s.txns[id])
 		if err == nil && rec.Txn() != "" {
-			//mutant:barrier
-			err = rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true})
+			err = rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true}) // as in endLink
 		}
 		if err != nil {
 			return Recorder{}, err

@@ -116,6 +116,7 @@ type result struct {
 	complained string
 	code       int
 	idle       bool
+	dirty      []string // what was changed and not synced after that, below the folder
 }
 
 // strike runs the process with a fault, nil for none.
@@ -148,7 +149,11 @@ func (s sorrow) strike(ctx context.Context, l *lab, c *chain, f *fault, at int) 
 		return r, err
 	}
 	c.said += string(all)
-	return result{d.counts, d.struck, string(all[:size]), string(all[size:]), fmt.Sprint(cmd.Stderr), cmd.ProcessState.ExitCode(), d.idle}, ctx.Err()
+	var dirty []string
+	for name := range d.dirty {
+		dirty = append(dirty, strings.TrimPrefix(name, c.dir+"/"))
+	}
+	return result{d.counts, d.struck, string(all[:size]), string(all[size:]), fmt.Sprint(cmd.Stderr), cmd.ProcessState.ExitCode(), d.idle, dirty}, ctx.Err()
 }
 
 // direct starts a child and directs it until it has ended.

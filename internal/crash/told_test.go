@@ -1,0 +1,85 @@
+package crash_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestTold: what somebody was told of a call, and the label that a session has for what
+// it may have seen, is not taken away by a power cut.
+func TestTold(t *testing.T) {
+	think := func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
+		return asked(t, s, "think")
+	}
+	for name, tt := range map[string]struct {
+		decision perm.Effect
+		details  perm.Details
+		do       func(*testing.T, *agent.Runtime, *agent.Session) tool.Status
+		want     tool.Status
+		on       revert.Kind // the record that it is on
+	}{
+		"a result": {perm.Allow, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
+			return asked(t, s, "broken")
+		}, tool.StatusFailed, revert.KindFailed},
+		"a denial":   {perm.Deny, perm.Details{}, think, tool.StatusDenied, revert.KindDenied},
+		"a question": {perm.Ask, perm.Details{}, think, tool.StatusPending, revert.KindAsked},
+		"a label":    {perm.Allow, perm.Details{Labels: []string{"seen"}}, think, tool.StatusDone, revert.KindLabelled},
+		"a call that is held": {perm.Hold, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
+			return asked(t, s, "mail")
+		}, tool.StatusHeld, revert.KindHeld},
+		"a call that is not released": {perm.Hold, perm.Details{}, notReleased, tool.StatusDenied, revert.KindFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.lives++
+			asks := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+				tt.details.Reasons = []perm.Reason{{Text: "so it is"}}
+				return perm.NewDecision(tt.decision, tt.details), nil
+			})
+			rt, err := agent.New(
+				agent.On(&machine{disk: w.disk, random: rand.New(rand.NewPCG(1, 7)), now: birth}), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
+				agent.Policy(asks), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.Wait(),
+			)
+			require.NoError(t, err)
+			s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
+			require.NoError(t, err)
+			require.Equal(t, tt.want, tt.do(t, rt, s))
+			require.NoError(t, rt.Close())
+			w.journal.Cut(w.journal.Pending())
+			for _, err := range w.journal.Open().Entries(t.Context(), revert.Query{Kinds: []revert.Kind{tt.on}}) {
+				require.NoError(t, err)
+				return
+			}
+			require.Fail(t, "a power cut takes it away")
+		})
+	}
+}
+
+// asked calls a tool.
+func asked(t *testing.T, s *agent.Session, name string) tool.Status {
+	tx, err := s.Begin(t.Context())
+	require.NoError(t, err)
+	out, _ := tx.Invoke(t.Context(), name, "x")
+	return out.Status
+}
+
+// notReleased commits a call that was held under a grant which is gone.
+func notReleased(t *testing.T, rt *agent.Runtime, s *agent.Session) tool.Status {
+	tx, err := s.Begin(t.Context())
+	require.NoError(t, err)
+	out, err := tx.Invoke(t.Context(), "mail", "x")
+	require.NoError(t, err)
+	require.Equal(t, tool.StatusHeld, out.Status)
+	require.NoError(t, rt.Revoke(t.Context(), s.ID(), "boss", "enough"))
+	require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrNotReleased)
+	return tx.Released()[0].Status
+}

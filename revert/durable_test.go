@@ -1,0 +1,59 @@
+package revert_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/simjournal"
+)
+
+// TestDurable: a process dies before any of its barriers, and the next one takes back
+// what that one did, brings it back, recovers, decides or erases. It changes nothing in
+// the world, and drops nothing, before the record of it is durable, and tells of nothing that a power cut
+// could take away: neither of what it wrote itself nor of what it found.
+func TestDurable(t *testing.T) {
+	reads := []string{"preview", "preview of what is held", "preview by force", "see what can be pruned", "check", "list content"}
+	for _, s := range slices.Concat(scenarios(), foundDone()) {
+		if slices.Contains(reads, s.name) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			store := simjournal.NewStore()
+			l := newLabOn(t, func() revert.Journal { return store.Open() })
+			l.faults.hasty = true
+			s.prepare(l)
+			if !s.alive {
+				l.next()
+			}
+			l.faults.hasty = false
+			require.Positive(t, store.Pending())
+			l.faults.sees = func(op string) {
+				if op == "put" || op == "give back" || op == "collect" {
+					require.Zero(t, store.Pending(), "writes that are not durable before %s", op)
+				}
+			}
+			got := s.do(t.Context(), l)
+			require.NoError(t, got.err)
+			require.Zero(t, store.Pending(), "writes that a power cut could take from what was told")
+		})
+	}
+}
+
+// foundDone is what somebody asks for who has nothing left to do.
+func foundDone() []scenario {
+	all := revert.Undoing{}
+	after := func(do ...request) func(*lab) {
+		return func(l *lab) {
+			l.ids["t"] = l.worked()
+			require.NoError(l.t, each(do...)(l.t.Context(), l).err)
+		}
+	}
+	return []scenario{
+		{name: "undo of what is undone", prepare: after(undo("t", all)), do: undo("t", all)},
+		{name: "redo of what is redone", prepare: after(undo("t", all), redo("t")), do: redo("t")},
+		{name: "undo of all that a dead process ended", prepare: opened, do: undo("t", all)},
+	}
+}

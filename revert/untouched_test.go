@@ -1,0 +1,29 @@
+package revert_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestDiedBeforeItsEffect: the versions tell of a call that announced a change which
+// never came that it had no effect. There is nothing to take back, and nothing to ask a
+// person about.
+func TestDiedBeforeItsEffect(t *testing.T) {
+	for confinement, proof := range map[string]string{"handles": "no_effect", "trusted": "probe"} {
+		l := newLab(t)
+		rec := l.txn()
+		id := l.start(rec, &revert.Started{Class: revert.Compensable, Confinement: confinement, Reverts: true}, write{"a", 7})
+		l.shelf.values = before() // it was about to be
+		l.next()
+		found, err := l.reverter.Recover(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found.Settled, 1)
+		require.Equal(t, revert.PhaseFailed, found.Settled[0].As, "%+v", found.Settled)
+		c := l.call(id)
+		require.Equal(t, proof, c.Failed.Proof, confinement)
+		require.Nil(t, c.Undo)
+	}
+}
