@@ -254,6 +254,28 @@ func TestBetweenTwoChanges(t *testing.T) {
 	require.Equal(t, theirs, w.read("a.txt"))
 }
 
+// TestGivenBackBetweenTwoChanges: somebody else gave the file back what it was before the
+// call, so that the call did two things to the same version.
+func TestGivenBackBetweenTwoChanges(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	was := w.read("a.txt")
+	changes := w.changes(func(ctx context.Context, f *files.Files) error {
+		if err := f.Write(ctx, "a.txt", []byte("ours 1"), files.WriteOptions{}); err != nil {
+			return err
+		}
+		w.put("a.txt", was, 0o640)
+		return f.Write(ctx, "a.txt", []byte("ours 2"), files.WriteOptions{})
+	})
+	s := w.scheme()
+	steps := w.plan(s, changes)
+	require.Len(t, steps, 1)
+	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, []int{1, 2}, steps[0].Of)
+	w.apply(s, steps)
+	require.Equal(t, was, w.read("a.txt"))
+}
+
 // TestWrittenBack: a call that leaves what it found has changed the time of the
 // file, which comes back too.
 func TestWrittenBack(t *testing.T) {

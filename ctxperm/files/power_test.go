@@ -100,3 +100,21 @@ func TestPowerCutsOfWaves(t *testing.T) {
 	}
 	t.Logf("%d cuts", cuts)
 }
+
+// TestWavesAreDurable: what a call that changed many files has told, and its undo, is
+// there when the power goes after it, content and names.
+func TestWavesAreDurable(t *testing.T) {
+	for name, do := range crowds() {
+		w, d := simulated(t)
+		holds := func(of string) {
+			told := d.Files()
+			d.Cut(make([]bool, len(d.Pending())), -1)
+			require.Equal(t, told, d.Files(), "%s of %s", of, name)
+			w.root = d.Root()
+		}
+		require.NoError(t, w.do(w.host(), do))
+		holds("the work")
+		require.Empty(t, w.revert().NotUndone())
+		holds("the undo")
+	}
+}

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -56,9 +57,13 @@ func (w world) invoke(t *testing.T, script string) (*agent.Txn, tool.Outcome, er
 // is refused, and each path is asked for by itself with what it was and is to be.
 func TestOnePathDeniesAll(t *testing.T) {
 	var asked []string
+	seen := map[string]string{} // by path: whether there was something, and is to be
 	w := newWorld(t, deciding(func(r perm.Request) perm.Decision {
 		if r.Purpose == perm.PurposeApply {
 			asked = append(asked, string(r.Access.Action)+" "+r.Access.Resource.Path)
+			for _, c := range r.Changes {
+				seen[c.Resource.Path] = fmt.Sprint(c.Before != "", c.After != "")
+			}
 			if len(r.Changes) != 3 || r.Call.Args == nil {
 				return refusedFor("it does not see all changes")
 			}
@@ -77,6 +82,7 @@ func TestOnePathDeniesAll(t *testing.T) {
 	equal(t, before, listing(t, w.dir, true), "nothing happened")
 	slices.Sort(asked)
 	require.Contains(t, asked, "delete b")
+	require.Equal(t, map[string]string{"a": "true true", "b": "true false", "c": "false true"}, seen)
 
 	asked = nil
 	_, o, err = w.invoke(t, "rm a; mkdir c; ln -s a l2")

@@ -1,0 +1,49 @@
+package files_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+)
+
+// failing fails the first time that a point is passed.
+func failing(point string) func(string) error {
+	failed := false
+	return func(id string) error {
+		if id != point || failed {
+			return nil
+		}
+		failed = true
+		return errDisk
+	}
+}
+
+// TestWhatAFailedWriteLeft: a write that failed before it changed anything is not taken
+// back, whoever has written the same since; one that failed after it did is.
+func TestWhatAFailedWriteLeft(t *testing.T) {
+	write := func(ctx context.Context, f *files.Files) error {
+		return f.Write(ctx, "a.txt", []byte("ours"), files.WriteOptions{})
+	}
+	w := newWorld(t)
+	w.furnish()
+	h := w.host()
+	h.OnPoint = failing("files.write")
+	require.ErrorIs(t, w.do(h, write), errDisk)
+	require.NotEqual(t, "ours", w.read("a.txt"))
+	w.put("a.txt", "ours", 0o640) // by somebody else
+	require.Empty(t, w.revert().NotUndone())
+	require.Equal(t, "ours", w.read("a.txt"))
+
+	w = newWorld(t)
+	w.furnish()
+	before := w.tree()
+	h = w.host()
+	h.OnPoint = failing("files.syncdir")
+	require.ErrorIs(t, w.do(h, write), errDisk)
+	require.Equal(t, "ours", w.read("a.txt"))
+	require.Empty(t, w.revert().NotUndone())
+	require.Equal(t, before, w.tree())
+}
