@@ -15,7 +15,7 @@ import (
 
 // Most of what is journaled is plain: structs, lists, maps and texts. encodePlain writes the canonical form of such values
 // directly, which costs a fifth of writing JSON, reading that and writing it again. Whatever is not plain (floating point,
-// types that marshal themselves, embedded structs, invalid UTF-8, very large or deep values) it leaves to [From], which also
+// types that marshal themselves, embedded pointers, invalid UTF-8, very large or deep values) it leaves to [From], which also
 // words the errors: the one defines what the other has to come to, and a test holds them together.
 
 const (
@@ -246,14 +246,22 @@ func mapWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder
 type plainField struct {
 	name   string
 	key    string // with quotes and colon
-	index  int
+	index  []int  // of the field, after those of the structs that it is embedded in
 	plan   *plan
 	absent func(reflect.Value) bool // nil: it is always there
 }
 
+// of is the field in a struct.
+func (f *plainField) of(v reflect.Value) reflect.Value {
+	for _, i := range f.index {
+		v = v.Field(i)
+	}
+	return v
+}
+
 func structWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder, reflect.Value) {
-	fields, ok := plainFields(t, making)
-	if !ok {
+	fields, ok := plainFields(t, nil, making)
+	if !ok || !distinct(fields) {
 		return (*plainEncoder).odds
 	}
 	return func(e *plainEncoder, v reflect.Value) {
@@ -264,7 +272,7 @@ func structWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEnco
 		separate := false
 		for i := range fields {
 			f := &fields[i]
-			value := v.Field(f.index)
+			value := f.of(v)
 			if f.absent != nil && f.absent(value) {
 				continue
 			}
@@ -280,14 +288,23 @@ func structWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEnco
 	}
 }
 
-// plainFields returns the fields in canonical order; false where their names or tags need rules that are not here.
-func plainFields(t reflect.Type, making map[reflect.Type]*plan) ([]plainField, bool) {
-	var fields []plainField
+// plainFields returns the fields of a struct, and of those embedded in it; false where their names or tags need rules that
+// are not here.
+func plainFields(t reflect.Type, at []int, making map[reflect.Type]*plan) (fields []plainField, ok bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
+		here := append(slices.Clip(at), i)
 		if f.Anonymous {
-			return nil, false
+			if !f.IsExported() || tag != "" || f.Type.Kind() != reflect.Struct || marshalsItself(reflect.PointerTo(f.Type)) {
+				return nil, false
+			}
+			inside, ok := plainFields(f.Type, here, making)
+			if !ok {
+				return nil, false
+			}
+			fields = append(fields, inside...)
+			continue
 		}
 		if !f.IsExported() || tag == "-" {
 			continue
@@ -299,24 +316,42 @@ func plainFields(t reflect.Type, making map[reflect.Type]*plan) ([]plainField, b
 		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 			return nil, false
 		}
-		field := plainField{name: name, key: `"` + name + `":`, index: i}
-		switch options {
-		case "":
-		case "omitempty":
-			field.absent = isEmpty
-		default:
+		absent, ok := absence(options, f.Type)
+		if !ok {
 			return nil, false
 		}
-		field.plan = makePlan(f.Type, making)
-		fields = append(fields, field)
+		fields = append(fields, plainField{name: name, key: `"` + name + `":`, index: here, plan: makePlan(f.Type, making), absent: absent})
 	}
+	return fields, true
+}
+
+// distinct sorts fields into canonical order, and reports whether each name is there once: which of several is written
+// follows from rules that are not here.
+func distinct(fields []plainField) bool {
 	slices.SortFunc(fields, func(a, b plainField) int { return compareNames(a.name, b.name) })
 	for i := 1; i < len(fields); i++ {
 		if fields[i].name == fields[i-1].name {
-			return nil, false
+			return false
 		}
 	}
-	return fields, true
+	return true
+}
+
+// absence says when a field with these options is left out, nil where it never is; false for options that are not here.
+func absence(options string, t reflect.Type) (absent func(reflect.Value) bool, ok bool) {
+	switch {
+	case options == "":
+		return nil, true
+	case options == "omitempty":
+		return isEmpty, true
+	case options == "omitzero" && t == reflect.TypeFor[time.Time]():
+		return func(v reflect.Value) bool {
+			at, ok := v.Interface().(time.Time)
+			return ok && at.IsZero()
+		}, true
+	default:
+		return nil, false
+	}
 }
 
 // isEmpty is what omitempty leaves out.

@@ -36,6 +36,19 @@ type tags struct {
 	Hidden string          `json:"-"`
 	Plain  string
 	hidden string
+	Inside
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Inside is embedded in what is drawn.
+type Inside struct {
+	Inner string `json:"inner"`
+	Deeper
+}
+
+// Deeper is embedded in what is embedded.
+type Deeper struct {
+	Deep int `json:"deep,omitempty"`
 }
 
 func draw(t *rapid.T, depth int) tags {
@@ -48,6 +61,10 @@ func draw(t *rapid.T, depth int) tags {
 	v.Always = rapid.SampledFrom([]json.RawMessage{
 		nil, json.RawMessage("null"), json.RawMessage(` {"b":1.0,"a":[1e2,"\u00e9"]} `), json.RawMessage("{"), json.RawMessage(""), json.RawMessage(`{"a":1,"a":2}`),
 	}).Draw(t, "raw")
+	v.Inner, v.Deep = rapid.String().Draw(t, "inner"), rapid.IntRange(0, 2).Draw(t, "deep")
+	if rapid.Bool().Draw(t, "ends") {
+		v.Until = v.At
+	}
 	if rapid.Bool().Draw(t, "has map") {
 		v.Map = rapid.MapOfN(rapid.String(), tree(1), 0, 4).Draw(t, "map")
 	}
@@ -81,7 +98,19 @@ func TestPlainIsWhatRereadingGives(t *testing.T) {
 }
 
 func TestWhatIsNotPlain(t *testing.T) {
-	type embedded struct{ tags }
+	type hidden struct{ tags }
+	type pointed struct{ *Inside }
+	type renamed struct {
+		Inside `json:"inside"`
+	}
+	type covered struct {
+		Inside
+		Over string `json:"inner"`
+	}
+	type dated struct{ time.Time }
+	type zero struct {
+		A int `json:"a,omitzero"`
+	}
 	type twice struct {
 		A int `json:"B"`
 		B int
@@ -98,7 +127,8 @@ func TestWhatIsNotPlain(t *testing.T) {
 	for name, v := range map[string]any{
 		"floating point": 1.5, "bytes": []byte("ab"), "bytes of a named type": []shoutByte{1}, "array": [2]int{1, 2},
 		"marshals itself": shout("a"), "key marshals itself": map[shout]int{"a": 1}, "keys are numbers": map[int]int{1: 2},
-		"marshals by its pointer": &byPointer{}, "would by its pointer": byPointer{}, "embedded": embedded{}, "one name twice": twice{},
+		"marshals by its pointer": &byPointer{}, "would by its pointer": byPointer{}, "embedded and hidden": hidden{}, "embedded pointer": pointed{}, "embedded under a name": renamed{},
+		"embedded and covered": covered{}, "embedded and marshals itself": dated{}, "zero is left out": zero{}, "one name twice": twice{},
 		"quoted": quoted{}, "name for Go alone": named{}, "number": json.Number("1e2"), "bad number": json.Number("x"),
 		"not UTF-8": "a\xff", "key not UTF-8": map[string]int{"\xff": 1}, "year": time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC),
 		"large": strings.Repeat("a", 3<<20), "function": func() {}, "channel": make(chan int), "endless": endless,

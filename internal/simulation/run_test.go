@@ -39,6 +39,7 @@ type options struct {
 // simulate runs one seed, from the beginning to the end.
 func simulate(t *testing.T, seed uint64, o options) (res result) {
 	synctest.Test(t, func(*testing.T) {
+		roomy(1)
 		w := newWorld(seed, o.log)
 		if o.log != nil {
 			w.sched.trace = o.log

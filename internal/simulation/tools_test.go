@@ -53,6 +53,7 @@ func decided(e perm.Effect) perm.Decision {
 // writes does what its input says, one after the other: "a.txt=x" writes, "a.txt>b.txt"
 // moves, "a.txt-" removes, and "!" is where the tool fails.
 func writes(ctx context.Context, tc ctxperm.ToolContext, input string) (string, error) {
+	roomy(1)
 	f, err := handle.Open(tc, "workspace")
 	if err != nil {
 		return "", err
