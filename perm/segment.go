@@ -35,6 +35,9 @@ type segment struct {
 
 // newSegment joins neighbouring words and makes the glob.
 func newSegment(parts []part) segment {
+	if len(parts) == 1 && parts[0].op == opWord {
+		return segment{parts: parts, glob: parts[0].text}
+	}
 	var s segment
 	var glob strings.Builder
 	for _, p := range parts {

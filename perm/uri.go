@@ -180,6 +180,7 @@ func parseEscape(text string) (byte, error) {
 // render writes p canonically.
 func (p Pattern) render() string {
 	var b strings.Builder
+	b.Grow(64) // the usual text is shorter, and grows no further
 	b.WriteString(string(p.kind) + "://")
 	if p.kind.url() && p.authority.literal() && strings.Contains(p.authority.glob, ":") {
 		b.WriteString("[" + p.authority.glob + "]")
@@ -205,13 +206,15 @@ func (p Pattern) render() string {
 
 func escape(b *strings.Builder, s string) {
 	const digits = "0123456789ABCDEF"
+	start := 0 // of the plain bytes before this one
 	for i := range len(s) {
-		if c := s[i]; plainByte(c) {
-			b.WriteByte(c)
-		} else {
+		if c := s[i]; !plainByte(c) {
+			b.WriteString(s[start:i])
 			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
+			start = i + 1
 		}
 	}
+	b.WriteString(s[start:])
 }
 
 // relative splits a clean relative path. It says ErrOutside of every path that
