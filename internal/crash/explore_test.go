@@ -19,7 +19,7 @@ import (
 // concurrent use.
 type explorer struct {
 	depth int                              // crashes, one after the other
-	share func(by trail) uint64            // one state of so many is gone on from after so many crashes; nil: every one
+	share func(crashes int) uint64         // one state of so many is gone on from after so many crashes; nil: every one
 	log   func(format string, args ...any) // unless nil, is told the way
 	wrong func(format string, args ...any) // is told the first states that are wrong
 	hops  []hop                            // unless empty, the only ways that are gone
@@ -42,7 +42,7 @@ func newExplorer(wrong func(string, ...any)) *explorer {
 
 // moment is a state of the world in a running process.
 type moment struct {
-	w    *world
+	w    *world // nil: nobody goes on from it
 	what string
 	told told
 }
@@ -82,26 +82,49 @@ func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
 	return j, true
 }
 
-// chosen reports whether a state is among those that are gone on from. It follows from
-// the way there alone.
-func (x *explorer) chosen(p plan, by trail) bool {
-	if x.share == nil {
-		return true
-	}
-	of := x.share(by)
+// chosen reports whether one of so many is among those that are gone on from. It follows
+// from the way there alone.
+func chosen(of uint64, p string, by trail, at string) bool {
 	if of <= 1 {
 		return true
 	}
 	h := fnv.New64a()
-	_, _ = fmt.Fprint(h, seed, p, by)
+	_, _ = fmt.Fprint(h, seed, p, by, at)
 	return h.Sum64()%of == 0
+}
+
+// shares are how many moments, and how many ways to go down at each of those, one is chosen
+// of. Where it is one of many, moments that nobody goes on from are not worth being kept.
+func (x *explorer) shares(crashes int) (moments, cuts uint64) {
+	if x.share == nil {
+		return 1, 1
+	}
+	moments, cuts = 1, x.share(crashes)
+	for n := uint64(2); cuts >= 24 && n*n <= x.share(crashes); n++ {
+		if x.share(crashes)%n == 0 {
+			moments = n
+		}
+	}
+	return moments, cuts / moments
+}
+
+// moment is one of a running process, the n-th.
+func (x *explorer) moment(p plan, by trail, n int, steps []string, m moment) moment {
+	of, _ := x.shares(len(by) + 1)
+	if len(steps) == 0 && x.log == nil && !chosen(of, p.String(), by, fmt.Sprint(n)) {
+		return moment{what: m.what}
+	}
+	m.w, m.told = m.w.clone(), m.told.clone()
+	return m
 }
 
 // run explores a plan; steps, unless nil, are the only way that is followed.
 func (x *explorer) run(p plan, steps []string) {
 	w := newWorld()
 	var moments []moment
-	err := p.live(w, func(what string, t told) { moments = append(moments, moment{w.clone(), what, t}) })
+	err := p.live(w, func(what string, t told) {
+		moments = append(moments, x.moment(p, nil, len(moments), steps, moment{w, what, t}))
+	})
 	if err != nil {
 		x.problem(p, nil, findings{err.Error()})
 		return
@@ -111,8 +134,13 @@ func (x *explorer) run(p plan, steps []string) {
 
 // crash goes on from each moment, in each way of going down.
 func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
+	if len(moments) == 0 {
+		return
+	}
+	name := p.String()
+	_, of := x.shares(len(by) + 1)
 	for n, m := range moments {
-		if len(steps) > 0 && !strings.HasPrefix(steps[0], fmt.Sprint(n, "-")) {
+		if m.w == nil || len(steps) > 0 && !strings.HasPrefix(steps[0], fmt.Sprint(n, "-")) {
 			continue
 		}
 		for _, c := range cutsOf(m.w) {
@@ -120,10 +148,10 @@ func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 				continue
 			}
 			step := fmt.Sprint(n, "-", c)
-			way := append(by[:len(by):len(by)], step)
-			if len(steps) > 0 && steps[0] != step || len(steps) == 0 && !x.chosen(p, way) {
+			if len(steps) > 0 && steps[0] != step || len(steps) == 0 && !chosen(of, name, by, step) {
 				continue
 			}
+			way := append(by[:len(by):len(by)], step)
 			if len(steps) > 0 && x.log != nil {
 				x.show(moments[:n+1], step)
 			}
@@ -147,7 +175,7 @@ func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string, t
 	var moments []moment
 	note := func(what string, t told) {
 		if len(by) < x.depth {
-			moments = append(moments, moment{w.clone(), what, t.clone()})
+			moments = append(moments, x.moment(p, by, len(moments), steps, moment{w, what, t}))
 		}
 	}
 	rt, ctx, err := w.process()

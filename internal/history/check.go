@@ -192,7 +192,7 @@ func (c *checker) done() {
 			said[e.Call] = true
 		case Ended:
 			committed[e.Txn] = e.State == Committed
-		case Undone, Brought:
+		case Undone, Brought, Taking: // whether who asked for it was told, or died, or recovery went on with it
 			taken[e.Txn] = true
 		case Theirs:
 			foreign[e.Resource] = i

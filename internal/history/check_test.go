@@ -108,6 +108,12 @@ func TestCheck(t *testing.T) {
 			left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), theirs("a", "F"), kept, seen("a", "F"),
 		}, ""},
 		{"done, and undone since", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), undone("t", "c", "a"), seen("a", "B")}, ""},
+		{"done, and being undone", events{
+			left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), {Kind: history.Taking, Txn: "t"}, seen("a", "B"),
+		}, ""},
+		{"done, and another one is being undone", events{
+			left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), {Kind: history.Taking, Txn: "u"}, seen("a", "B"),
+		}, history.ClaimDone},
 		{"done, and somebody came before it was said", events{
 			touched("t", "a"), theirs("a", "F"), kept, left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), seen("a", "F"),
 		}, ""},

@@ -25,6 +25,7 @@ const (
 	Done    // a call is done: Txn, Call
 	Undone  // what a call did at a resource is taken back: Txn, Call, Resource; no resource: all of it, in services too
 	Brought // bringing back what was undone of a transaction begins: Txn
+	Taking  // a record says that taking an ended transaction back begins: Txn
 
 	// Of crashes.
 	Recovered // the journal's first N records recovered: N; Text says what went wrong, if anything
@@ -32,7 +33,7 @@ const (
 
 var names = [...]string{
 	"", "announced", "wrote", "took", "touched", "ended", "left", "theirs", "dropped", "acted", "withdrawn", "seen", "kept",
-	"done", "undone", "brought", "recovered",
+	"done", "undone", "brought", "taking", "recovered",
 }
 
 // String names the kind.

@@ -221,7 +221,7 @@ func (w *world) accepted(b revert.Batch, owner string) {
 				w.say(history.Event{Kind: history.Touched, Txn: e.Header.Txn, Resource: resource})
 			}
 		case revert.KindBegun:
-			w.began(e.Header.Txn, string(e.Body))
+			w.began(e.Header.Txn, e.Body)
 		default:
 		}
 	}

@@ -1,7 +1,9 @@
 package simulation_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -178,10 +180,16 @@ func (w *world) digest() uint64 {
 	return sum.Sum64()
 }
 
-// began notes a transaction that an agent began: not one that takes another one back, or
-// brings it back.
-func (w *world) began(id, body string) {
-	if !strings.Contains(body, `"undoes"`) && !strings.Contains(body, `"redoes"`) {
+// began notes a transaction that an agent began, or which ones it takes back: not one that
+// brings something back.
+func (w *world) began(id string, body []byte) {
+	if bytes.Contains(body, []byte(`"undoes"`)) {
+		var begun revert.Begun
+		must(json.Unmarshal(body, &begun))
+		for _, of := range append(begun.Also, begun.Undoes) {
+			w.say(history.Event{Kind: history.Taking, Txn: of})
+		}
+	} else if !bytes.Contains(body, []byte(`"redoes"`)) {
 		w.mu.Lock()
 		w.txns = append(w.txns, id)
 		w.mu.Unlock()
