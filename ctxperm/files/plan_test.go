@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
 )
@@ -26,8 +27,10 @@ func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []r
 	return c.Changes()
 }
 
-func (w *world) scheme() revert.Scheme {
-	return files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, w.host())
+func (w *world) scheme() revert.Scheme { return w.schemeOn(w.host()) }
+
+func (w *world) schemeOn(h host.Host) revert.Scheme {
+	return files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h)
 }
 
 func (w *world) plan(s revert.Scheme, changes []revert.Change) []revert.Step {

@@ -1,0 +1,104 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/revert"
+)
+
+// replaced has somebody put another file in the place of one.
+func (w *world) replaced(name, text string) func() {
+	return func() {
+		w.put("tmp", text, 0o600)
+		require.NoError(w.t, os.Rename(filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, name)))
+	}
+}
+
+// TestNewestOfTheirsStays: somebody replaces the file before it is exchanged, and again
+// before each time that it is given back. The newest of that is under the name in the
+// end, and the one before it beside it.
+func TestNewestOfTheirsStays(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		w := newWorld(t)
+		if !w.root.Features().Exchange {
+			t.Skip("nothing is exchanged here")
+		}
+		w.furnish()
+		var deeds []func()
+		for i := range n {
+			deeds = append(deeds, w.replaced("dir/b.txt", fmt.Sprint(theirs, " ", i)))
+		}
+		h := w.host()
+		h.OnPoint = at("files.exchange", deeds...)
+		require.ErrorIs(t, w.do(h, write("dir/b.txt")), files.ErrConflict)
+		require.Equal(t, fmt.Sprint(theirs, " ", n-1), w.read("dir/b.txt"), "%d times", n)
+	}
+}
+
+// TestTheirsInTheWeakerWay: what somebody else wrote before the file is removed stays.
+func TestTheirsInTheWeakerWay(t *testing.T) {
+	for name, do := range map[string]func(context.Context, *files.Files) error{"write": write("dir/b.txt"), "delete": swaps()["take"].do} {
+		w := newWorld(t)
+		w.furnish()
+		w.root = weakRoot{w.root}
+		h := w.host()
+		point := "files.mark"
+		if name == "delete" {
+			point = "files.rename"
+		}
+		h.OnPoint = at(point, w.replaced("dir/b.txt", theirs))
+		require.ErrorIs(t, w.do(h, do), files.ErrConflict, name)
+		require.Equal(t, theirs, w.read("dir/b.txt"), name)
+	}
+}
+
+// TestTheirBitsStay: a directory has other bits by the time at which it is to get ours.
+func TestTheirBitsStay(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	h := w.host()
+	h.OnPoint = at("files.look", func() {}, func() { require.NoError(t, os.Chmod(filepath.Join(w.dir, "dir"), 0o711)) })
+	err := w.do(h, func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "dir", 0o700) })
+	require.ErrorIs(t, err, files.ErrConflict)
+	info, err := os.Stat(filepath.Join(w.dir, "dir"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o711), info.Mode().Perm())
+}
+
+// TestChangedWhileItIsPlanned: what somebody wrote after the versions were compared is
+// not what the call left.
+func TestChangedWhileItIsPlanned(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	changes := w.changes(write("dir/b.txt"))
+	h := w.host()
+	h.OnPoint = at("files.look", func() {}, w.replaced("dir/b.txt", theirs))
+	steps := w.plan(w.schemeOn(h), changes)
+	require.Len(t, steps, 1)
+	require.Equal(t, revert.Conflict, steps[0].Plan)
+	require.Equal(t, theirs, w.read("dir/b.txt"))
+}
+
+// TestBehindTheirLink: what the call made in a folder of its own is not gone because
+// somebody moved the folder and left a link in its place.
+func TestBehindTheirLink(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	changes := w.changes(func(ctx context.Context, f *files.Files) error {
+		return f.Write(ctx, "d/x", []byte("ours"), files.WriteOptions{MakeParents: true})
+	})
+	require.Len(t, changes, 2)
+	require.NoError(t, os.Rename(filepath.Join(w.dir, "d"), filepath.Join(w.dir, "e")))
+	require.NoError(t, os.Symlink("e", filepath.Join(w.dir, "d")))
+	for _, step := range w.plan(w.scheme(), changes) {
+		require.Equal(t, revert.Conflict, step.Plan, "%s: %s", step.Change.Resource, step.Why)
+	}
+	require.Equal(t, "ours", w.read("e/x"))
+}
