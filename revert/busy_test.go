@@ -46,6 +46,7 @@ func TestOneReverterAtATime(t *testing.T) {
 	require.NoError(t, err)
 	p.undoer = undoWith(func(ctx context.Context) error {
 		n++
+		require.Equal(t, 1, n)
 		txn, err := revert.Load(ctx, p.journal, id)
 		require.NoError(t, err)
 		for _, other := range []*process{p, q} {

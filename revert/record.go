@@ -99,6 +99,7 @@ func (e Entry) Check() error {
 // Checked is Check for a Journal that hands an entry out: the result has the
 // header decoded, and Unseal does neither again.
 func (e Entry) Checked() (Entry, error) {
+	//mutant:check
 	if err := e.Check(); err != nil {
 		return Entry{Pos: e.Pos}, err
 	}

@@ -287,10 +287,11 @@ func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, 
 }
 
 func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Settled, results []Result) (Settled, error) {
-	if TakenBack(results) == "all" {
-		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
+	//mutant:check
+	if TakenBack(results) != "all" {
+		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
 	}
-	return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
+	return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
 }
 
 // untouched settles each change, newest first, and reports whether every

@@ -218,6 +218,7 @@ func freeze(c *Call, frozen map[string]string) []Result {
 func (r *Reverter) enter(txn string) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	//mutant:check
 	if r.busy[txn] {
 		return nil, fmt.Errorf("transaction %s is being taken back already: %w", txn, ErrBusy)
 	}

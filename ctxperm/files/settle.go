@@ -105,12 +105,8 @@ func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 
 // withdraw finds a place for what was displaced and is somebody else's.
 func (w *swap) withdraw(ctx context.Context) error {
-	switch {
 	//mutant:token
-	case w.post.Same(revert.Absent):
-		return w.putBack(ctx)
-	//mutant:token
-	case w.pre.Same(revert.Absent):
+	if w.pre.Same(revert.Absent) {
 		return w.save(ctx)
 	}
 	now, err := w.look(ctx, w.target, hashing)

@@ -83,7 +83,14 @@ func TestSettle(t *testing.T) {
 				w.put(name, text, 0o600)
 			}
 		}
-		_, err := w.scheme().Settle(t.Context(), changes[0])
+		h := w.host()
+		h.OnPoint = func(id string) error {
+			if tt.left == tt.target { // it is there all the time
+				require.NotEqual(t, "files.exchange", id, "%+v", tt)
+			}
+			return nil
+		}
+		_, err := w.schemeOn(h).Settle(t.Context(), changes[0])
 		require.NoError(t, err)
 		left, saved := none, none
 		for name, e := range w.tree() {

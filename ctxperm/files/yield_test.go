@@ -102,3 +102,21 @@ func TestBehindTheirLink(t *testing.T) {
 	}
 	require.Equal(t, "ours", w.read("e/x"))
 }
+
+// TestTheirsInOurFile: somebody replaces the file before it is exchanged, and writes into
+// ours before theirs is given back. Both of what they wrote is kept.
+func TestTheirsInOurFile(t *testing.T) {
+	w := newWorld(t)
+	if !w.root.Features().Exchange {
+		t.Skip("nothing is exchanged here")
+	}
+	w.furnish()
+	h := w.host()
+	h.OnPoint = at("files.exchange", w.replaced("dir/b.txt", theirs+" 1"), func() { w.put("dir/b.txt", theirs+" 2", 0o600) })
+	require.ErrorIs(t, w.do(h, write("dir/b.txt")), files.ErrConflict)
+	kept := map[string]bool{}
+	for _, e := range w.tree() {
+		kept[e.data] = true
+	}
+	require.True(t, kept[theirs+" 1"] && kept[theirs+" 2"], "%v", kept)
+}

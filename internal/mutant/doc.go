@@ -10,8 +10,9 @@
 //     are the same, or no two are.
 //   - lease: what keeps others out. A call of Quiet, comparisons with a Fence, and
 //     assignments to Fence and Claims. Broken, nobody is kept out.
-//   - check: an if statement that refuses, where none of the kinds above is in it.
-//     Broken, it lets everything pass. It exists where it is tagged.
+//   - check: an if statement that refuses, or does what must not be left out, where
+//     none of the kinds above is in it. Broken, its condition never holds. It exists
+//     where it is tagged.
 //   - order: two statements of which the first must come first. Broken, they have
 //     changed places. It exists where it is tagged.
 //

@@ -77,6 +77,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if err = checkFile(filepath.Join(j.dir, databaseName)); err != nil {
 		return err
 	}
+	//mutant:check
 	if err = soundLog(j.dir); err != nil {
 		return err
 	}

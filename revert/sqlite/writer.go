@@ -138,6 +138,7 @@ func (w *writer) setSync(synced bool) error {
 		return nil
 	}
 	level := "NORMAL"
+	//mutant:check
 	if synced {
 		level = "FULL"
 	}

@@ -1,0 +1,34 @@
+package files_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/line"
+)
+
+// TestReplacedWhileItIsSurveyed: somebody puts another file where a program wants to
+// remove one, after it was seen and before it was kept.
+func TestReplacedWhileItIsSurveyed(t *testing.T) {
+	for _, meddle := range []bool{false, true} {
+		w := newWorld(t)
+		w.furnish()
+		h := w.host()
+		if meddle {
+			h.OnPoint = at("files.look", w.replaced("dir/b.txt", theirs))
+		}
+		b, err := files.NewBatch(line.NewKey(), w.call(h))
+		require.NoError(t, err)
+		err = b.Add(t.Context(), "workspace", time.Now().Add(time.Hour), []files.Wanted{{Path: "dir/b.txt"}})
+		if meddle {
+			require.ErrorIs(t, err, files.ErrConflict)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, 1, b.Len())
+		}
+		b.Close()
+	}
+}
