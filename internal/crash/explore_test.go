@@ -88,9 +88,15 @@ func chosen(of uint64, p string, by trail, at string) bool {
 	if of <= 1 {
 		return true
 	}
-	h := fnv.New64a()
-	_, _ = fmt.Fprint(h, seed, p, by, at)
-	return h.Sum64()%of == 0
+	text := fnv.New64a()
+	_, _ = fmt.Fprint(text, seed, p, by, at)
+	// The low bits of the sum follow from the low bits of each byte: without this the cuts of
+	// the moments that are chosen would be alike.
+	h := text.Sum64()
+	for range 2 {
+		h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	}
+	return (h^h>>33)%of == 0
 }
 
 // shares are how many moments, and how many ways to go down at each of those, one is chosen
