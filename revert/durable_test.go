@@ -12,8 +12,8 @@ import (
 
 // TestDurable: a process dies before any of its barriers, and the next one takes back
 // what that one did, brings it back, recovers, decides or erases. It changes nothing in
-// the world, and drops nothing, before the record of it is durable, and tells of nothing that a power cut
-// could take away: neither of what it wrote itself nor of what it found.
+// the world, and drops nothing, before the record of it is durable, and tells of nothing
+// that a power cut could take away: neither of what it wrote itself nor of what it found.
 func TestDurable(t *testing.T) {
 	reads := []string{"preview", "preview of what is held", "preview by force", "see what can be pruned", "check", "list content"}
 	for _, s := range slices.Concat(scenarios(), foundDone()) {
