@@ -119,6 +119,7 @@ func badCases() (cases []bad) {
 // None is a success, none ends as an internal error but a journal that is
 // none or not the one whose head was kept, and none changes a file. The texts stand in testdata/badinput.txt.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	answers := map[string]string{}
 	var keys []string
 	for _, c := range badCases() {

@@ -81,6 +81,7 @@ func spoiledStates() []spoiled {
 // TestSpoiledState: a journal that cannot be used is refused in words by every
 // command, before anything is run or changed.
 func TestSpoiledState(t *testing.T) {
+	t.Parallel()
 	content := strings.Repeat("x", 70_000) // a blob with a file of its own
 	for _, s := range spoiledStates() {
 		t.Run(s.name, func(t *testing.T) {

@@ -126,6 +126,7 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 // TestJSONEverywhere: every command that there is takes --json, and then writes
 // nothing but one strict JSON object a line.
 func TestJSONEverywhere(t *testing.T) {
+	t.Parallel()
 	tried, shared := 0, newJSONPlace(t)
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -181,6 +182,7 @@ func completions(t *testing.T, words ...string) (offers []string, directive stri
 // TestCompletion: ids come from the journal that the flags lead to, the newest
 // first; choices and tools from what there is.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	p := newJSONPlace(t)
 	at := func(words ...string) []string { return append(append(words[:1:1], p.at...), words[1:]...) }
 
@@ -224,6 +226,7 @@ func TestCompletion(t *testing.T) {
 
 // TestCompletionScripts: each shell gets one.
 func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var out bytes.Buffer
 		require.Zero(t, run(t.Context(), []string{"completion", shell}, testWorld(nil, &out, io.Discard)), shell)
@@ -233,6 +236,7 @@ func TestCompletionScripts(t *testing.T) {
 
 // TestToolsByName: names are exact.
 func TestToolsByName(t *testing.T) {
+	t.Parallel()
 	var out, errs bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"tools", "--json", "file_read"}, testWorld(nil, &out, &errs)))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))

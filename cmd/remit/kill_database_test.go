@@ -111,6 +111,7 @@ func (s *databaseSite) recoverAndRevert(about string) {
 // TestKilledDatabase kills a run that changes rows, and its undo, at each step:
 // afterwards the rows are what they were.
 func TestKilledDatabase(t *testing.T) {
+	t.Parallel()
 	s := newDatabaseSite(t)
 	before := s.rows()
 	points, killed := s.run(0, append(s.flags, s.script)...)
@@ -150,6 +151,7 @@ func TestKilledDatabase(t *testing.T) {
 // changed the rows before anybody looked. What did not commit is no conflict, and
 // what did is done.
 func TestKilledAroundCommit(t *testing.T) {
+	t.Parallel()
 	for name, site := range map[string]func(*testing.T) *databaseSite{"sqlite": newDatabaseSite, "postgres": newServerSite} {
 		t.Run(name, func(t *testing.T) { killAroundCommit(t, site) })
 	}

@@ -71,6 +71,7 @@ func longSetup(t *testing.T, seed uint64) (ws, state, script string) {
 // the runs are killed too, bring the workspace back as it was: bytes, modes,
 // times, links and attributes. The seed is printed; REMIT_SEED repeats it.
 func TestKilledLongRun(t *testing.T) {
+	t.Parallel()
 	seed := killSeed(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	ws, state, script := longSetup(t, seed)

@@ -55,6 +55,7 @@ func withLinks(t *testing.T, dir string) map[string]string {
 // TestKilledPrograms kills a run of programs while their changes are recorded and
 // applied, its recovery and its undo: afterwards the workspace is what it was.
 func TestKilledPrograms(t *testing.T) {
+	t.Parallel()
 	if !hasSandbox() {
 		t.Skip("no sandbox on this machine")
 	}
@@ -96,6 +97,7 @@ func TestKilledPrograms(t *testing.T) {
 // TestKilledRunLeavesNoProgram: with the process that runs it a program is gone, and the
 // next run clears away what it wrote.
 func TestKilledRunLeavesNoProgram(t *testing.T) {
+	t.Parallel()
 	if !hasSandbox() {
 		t.Skip("no sandbox on this machine")
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -159,6 +160,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 // two journal appends hit. Each time: recover, revert, and the workspace is
 // identical to before.
 func TestKilledRun(t *testing.T) {
+	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	ws, state, script := killSetup(t)
 	err := child(t, 0, trace, "run", "--workspace", ws, "--state", state, "--at-end", "keep", "--keep-going", script)
@@ -269,13 +271,16 @@ func killOnce(t *testing.T, at int) {
 	require.Equal(t, before, snapshot(t, ws), "killed at point %d", at)
 }
 
+// command runs a command to its end, in a process of its own as its user would.
 func command(t *testing.T, argv ...string) (int, string) {
-	var out bytes.Buffer
-	code := run(context.Background(), argv, world{
-		in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" },
-		host: host.Real(), user: func() (string, error) { return "tester", nil },
-	})
-	return code, out.String()
+	t.Helper()
+	out, err := childOutput(0, argv...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode(), out
+	}
+	require.NoError(t, err, out)
+	return 0, out
 }
 
 func unfinished(t *testing.T, state string) []string {

@@ -21,6 +21,7 @@ const twoCalls = 60
 // on one journal, and kills one: the other goes on and ends well, and what the
 // killed one left is taken back without touching it.
 func TestTwoProcessesOneKilled(t *testing.T) {
+	t.Parallel()
 	seed := killSeed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	points := twoPoints(t, seed)
@@ -94,6 +95,7 @@ func twoPoints(t *testing.T, seed uint64) int {
 // until that ends, also when its process was killed; whoever wants it meanwhile is
 // told who has it, and gets it once that is taken back.
 func TestSecondProcessOnOneFile(t *testing.T) {
+	t.Parallel()
 	dir, place := twoSetup(t, 1)
 	ws := filepath.Join(dir, "ws")
 	script := filepath.Join(dir, "one.jsonl")

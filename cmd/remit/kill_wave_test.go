@@ -36,6 +36,7 @@ func waveSetup(t *testing.T) (ws, state, script string) {
 // TestKilledWaves kills the application of many changes, their undo and their redo: each
 // time the next process ends what was begun, and all of it is as it was or as it became.
 func TestKilledWaves(t *testing.T) {
+	t.Parallel()
 	if !hasSandbox() {
 		t.Skip("no sandbox on this machine")
 	}

@@ -1,7 +1,7 @@
 // Package sample says how much of what it could look at one run of a test does look at.
 //
 // An ordinary run takes a sample, that with REMIT_LONG set takes everything, and one
-// under the race detector a quarter of the sample: what it takes up to ten times as long
+// under the race detector an eighth of the sample: what it takes up to ten times as long
 // for is one goroutine going through states, in which there is nothing for the detector
 // to find.
 package sample

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
@@ -23,14 +24,14 @@ func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // this is an ordinary user already
 	}
-	exe, err := os.Executable()
-	require.NoError(t, err)
-	data, err := os.ReadFile(exe)
-	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "user")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o777))
+	exe, err := sample.Program(t.TempDir())
+	require.NoError(t, err)
+	data, err := os.ReadFile(exe)
+	require.NoError(t, err)
 	program := filepath.Join(dir, "process.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
 	grades, err := os.ReadFile("grades.json") // a user of no capability comes to the same
