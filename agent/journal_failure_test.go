@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -300,5 +301,41 @@ func TestRevertThatStoppedHalfWay(t *testing.T) {
 	require.ErrorIs(t, tx.Commit(ctx), agent.ErrEnded)
 	_, err = tx.Revert(ctx)
 	require.NoError(t, err)
+	require.Equal(t, before, tree(t, dir))
+}
+
+// TestNoChangeOnTopOfAnUnknownOne: a call that had begun when the result of another one
+// was lost changes nothing any more. What the other one came to is told from the version
+// that it left, and would be told wrongly from the version after a change of that.
+func TestNoChangeOnTopOfAnUnknownOne(t *testing.T) {
+	ctx, dir := t.Context(), workspace(t)
+	before := tree(t, dir)
+	begun, goes := make(chan struct{}), make(chan struct{})
+	first, err := tool.CreateWith("first", "", anyWrite(), puts("new.txt", returns("", nil)), confined()...)
+	require.NoError(t, err)
+	second, err := tool.CreateWith("second", "", append(anyWrite(), perm.Access(perm.Delete, "file://workspace/**")), func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+		close(begun)
+		<-goes
+		f, err := handle.Open(tc, "workspace")
+		require.NoError(t, err)
+		return "", f.Delete(ctx, "new.txt")
+	}, confined()...)
+	require.NoError(t, err)
+	fails, _ := nth(1, false, ofKind(revert.KindDone))
+	rt := newRuntime(t, agent.Tools(first, second), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)), agent.Policy(allowAll()))
+	tx := begin(t, newSession(t, rt))
+	ended := make(chan error)
+	go func() {
+		_, err := tx.Invoke(ctx, "second", "")
+		ended <- err
+	}()
+	<-begun
+	_, err = tx.Invoke(ctx, "first", "text")
+	require.ErrorIs(t, err, tool.ErrUnknown)
+	close(goes)
+	require.ErrorContains(t, <-ended, "the journal does not hold all that the transaction did")
+	rep, err := tx.Revert(ctx)
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
 	require.Equal(t, before, tree(t, dir))
 }

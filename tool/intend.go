@@ -44,7 +44,7 @@ func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Principal: l.p.Principal, Recorder: l.p.Recorder,
 		Gate: l.gate(p.admitted), Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		Patience: l.p.Limits.Claim, Waits: l.p.Waits, Files: l.p.Limits.files(),
-		Held: l.p.Grant.Check, Progress: l.progress(p.id, p.tool.Name()),
+		Held: l.p.Grant.Check, Broken: l.Broken, Progress: l.progress(p.id, p.tool.Name()),
 	})
 	return intended{permitted: p, live: live}, nil
 }

@@ -183,7 +183,7 @@ func (c *checker) undone() {
 func (c *checker) done() {
 	said, committed, taken := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	last, seen := map[string]effect{}, map[string]string{}
-	foreign, touched := map[string]int{}, map[[2]string]int{} // places of the newest
+	foreign, touched, left := map[string]int{}, map[[2]string]int{}, map[string]int{} // places of the newest
 	for i, e := range c.events {
 		switch e.Kind {
 		case Touched:
@@ -198,9 +198,15 @@ func (c *checker) done() {
 			foreign[e.Resource] = i
 			delete(last, e.Resource)
 		case Left:
-			last[e.Resource] = effect{txn: e.Txn, call: e.Call, resource: e.Resource, content: e.Content}
+			last[e.Resource], left[e.Resource] = effect{txn: e.Txn, call: e.Call, resource: e.Resource, content: e.Content}, i
 			if foreign[e.Resource] > touched[[2]string{e.Txn, e.Resource}] {
 				delete(last, e.Resource)
+			}
+		case Doubted: // what it touched after somebody left something there may have come after that
+			for at, place := range touched {
+				if at[0] == e.Txn && place > left[at[1]] {
+					delete(last, at[1])
+				}
 			}
 		case Seen:
 			seen[e.Resource] = e.Content

@@ -120,6 +120,12 @@ func TestCheck(t *testing.T) {
 		{"done over what somebody left, and gone", events{
 			theirs("a", "F"), kept, touched("t", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), seen("a", "F"),
 		}, history.ClaimDone},
+		{"done, and somebody came after, who knows how far", events{
+			left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), touched("u", "a"), {Kind: history.Doubted, Txn: "u"}, seen("a", "B"),
+		}, ""},
+		{"done, and somebody got nowhere before, who knows how far", events{
+			touched("u", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", history.Committed), {Kind: history.Doubted, Txn: "u"}, seen("a", "B"),
+		}, history.ClaimDone},
 		{"not committed", events{left("t", "c", "a", "C"), done("t", "c"), seen("a", "B")}, ""},
 		{"not said to be done", events{left("t", "c", "a", "C"), ended("t", history.Committed), seen("a", "B")}, ""},
 

@@ -26,6 +26,7 @@ const (
 	Undone  // what a call did at a resource is taken back: Txn, Call, Resource; no resource: all of it, in services too
 	Brought // bringing back what was undone of a transaction begins: Txn
 	Taking  // a record says that taking an ended transaction back begins: Txn
+	Doubted // nobody can tell what a call did where its transaction touched something: Txn
 
 	// Of crashes.
 	Recovered // the journal's first N records recovered: N; Text says what went wrong, if anything
@@ -33,7 +34,7 @@ const (
 
 var names = [...]string{
 	"", "announced", "wrote", "took", "touched", "ended", "left", "theirs", "dropped", "acted", "withdrawn", "seen", "kept",
-	"done", "undone", "brought", "taking", "recovered",
+	"done", "undone", "brought", "taking", "doubted", "recovered",
 }
 
 // String names the kind.

@@ -87,6 +87,7 @@ type Config struct {
 	Waits     *Waits                      // with Patience: of the runtime
 	Files     FileLimits                  // of handles on files; zero fields: their defaults
 	Held      func(context.Context) error // why the session's grant does not stand any more; nil: it does not end
+	Broken    func() bool                 // whether the journal lacks a record of the transaction; nil: it has all
 	Progress  func(done, total float64, message string)
 }
 
@@ -389,6 +390,8 @@ func (c *Call) Root(name string) (disk.Root, bool) {
 	return r, ok
 }
 
+var errBroken = errors.New("the journal does not hold all that the transaction did, so it changes nothing more and can only be reverted")
+
 // Intend makes changes durable, with their numbers filled in, and claims their
 // resources for the transaction. Only after it returned nil may their effects
 // begin. What was not yet written of the call's start goes with them.
@@ -402,6 +405,12 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 		return nil, err
 	}
 	defer c.writes.Unlock()
+	// What a call came to whose end is not on the journal is told from the versions that it
+	// left: a change on top would hide them. It has ended, since the resource is this call's.
+	//mutant:check
+	if c.cfg.Broken != nil && c.cfg.Broken() {
+		return nil, errBroken
+	}
 	//mutant:barrier
 	w := revert.Write{Blobs: blobs, Durable: true}
 	if s := c.pending(); s != nil {

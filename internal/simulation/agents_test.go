@@ -214,6 +214,7 @@ func (w *world) told(out tool.Outcome) {
 		}
 	case tool.StatusUnknown:
 		w.note("unknown call", out.Call)
+		w.say(history.Event{Kind: history.Doubted, Txn: out.Txn})
 	default:
 	}
 }

@@ -220,6 +220,8 @@ func (w *world) accepted(b revert.Batch, owner string) {
 			for _, resource := range b.Claims {
 				w.say(history.Event{Kind: history.Touched, Txn: e.Header.Txn, Resource: resource})
 			}
+		case revert.KindUnknown:
+			w.say(history.Event{Kind: history.Doubted, Txn: e.Header.Txn})
 		case revert.KindBegun:
 			w.began(e.Header.Txn, e.Body)
 		default:
