@@ -169,7 +169,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 		if c.Phase == PhaseStarted && rec.Txn() != t.ID {
 			continue // its transaction has ended; nothing can be added to it
 		}
-		s, err := r.settleCall(ctx, w, rec, c, t.limit)
+		s, err := r.settleCall(ctx, w, rec, c, t)
 		if errors.Is(err, ErrNoTool) {
 			waiting = errors.Join(waiting, fmt.Errorf("call %s: %w", c.Ref.Call, err))
 			continue
@@ -186,15 +186,15 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 // that was begun is finished; no version changed means no effect; the tool's
 // own Verify is asked; what a confined call left half done is taken back;
 // anything else is unknown, and is neither repeated nor undone.
-func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string) (Settled, error) {
+func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, t *Txn) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if c.Redo != nil {
-		results, err := r.redoCall(ctx, w, rec, c, only, manner{by: c.Redo.Reverting.By})
+		results, err := r.redoCall(ctx, w, rec, c, t.limit, manner{by: c.Redo.Reverting.By})
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
 		return s, err
 	}
 	if c.Undo != nil && c.Undo.Reverted == nil {
-		return r.finishUndo(ctx, w, rec, c, s)
+		return r.finishUndo(ctx, w, rec, c, s, t.on(c))
 	}
 	took, known, err := w.took(ctx, c)
 	if err != nil {
@@ -265,9 +265,25 @@ func (w Ways) posts(ctx context.Context, c *Call) (posts []Post) {
 	return posts
 }
 
-func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
+// on lists what later calls left on what a call changed, as manner.kept: they go first,
+// also where the process that came to this call knew that one of them could not.
+func (t *Txn) on(c *Call) manner {
+	m := manner{kept: map[string]string{}}
+	for _, later := range t.Calls[slices.Index(t.Calls, c)+1:] {
+		if !later.Left() {
+			continue
+		}
+		for _, ch := range later.remaining() {
+			m.keep(later, []Result{{Resource: ch.Resource}})
+		}
+	}
+	return m
+}
+
+func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, m manner) (Settled, error) {
 	was := c.Undo.Reverting // whose it stays: what a person asked for can be redone
-	results, err := r.takeBackCall(ctx, w, rec, c, manner{cause: was.Cause, by: was.By})
+	m.cause, m.by = was.Cause, was.By
+	results, err := r.takeBackCall(ctx, w, rec, c, m)
 	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
