@@ -22,15 +22,16 @@ type part struct {
 	lines int // how many of its tests say what they proved
 }
 
-// parts are run in this order, the longest last.
+// parts are run in this order: what tells soonest of a mistake in the core first, what rests on
+// the other tests last.
 func parts() []part {
 	return []part{
+		{"simulation", "seeds of a world of several processes", []string{"-run", "^(TestSimulation|TestHammer)$", "./internal/simulation"}, 2},
 		{"matrix", "crash matrix on a simulated disk and journal", []string{"-run", "^TestCrashMatrix$", "./internal/crash"}, 1},
 		{"corruption", "each bit flipped and each length of a small journal's files", []string{"-run", "^TestCorruption$", "./revert/sqlite"}, 1},
 		{"faults", "each system call of a process fails, in each way", []string{"-run", "^TestFaults$", "./internal/kill"}, 1},
 		{"kills", "real processes killed at work, in recovery and while they take back", []string{"-run", "^TestKills$", "./internal/kill"}, 1},
 		{"grades", "built-in tools in the fault kit for tool authors", []string{"-run", "^TestGrades$", "./tool/builtin/...", "./revert/reverttest"}, 5},
-		{"simulation", "seeds of a world of several processes", []string{"-run", "^(TestSimulation|TestHammer)$", "./internal/simulation"}, 2},
 		{"mutants", "seeded bugs, each shown to the tests", []string{"-run", "^TestSeededBugs$", "./internal/mutant"}, 1},
 	}
 }
