@@ -153,11 +153,11 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error
 		return r, ok
 	}
 	l := tool.NewLine(tool.Parts{
-		Key: line.NewKey(), Host: rt.host, Tools: rt.tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open),
+		Key: line.NewKey(), Host: rt.host, Tools: rt.tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
 		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
 	})
 	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host)}, rt.schemes...)
-	return revert.Ways{World: worldOf(open), Schemes: schemes, Undoer: l, Prober: l}, nil
+	return revert.Ways{World: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, Still: l.Still}, nil
 }
 
 // worldOf names the folders that resources of a session lie in.

@@ -200,8 +200,12 @@ func (tx *Txn) commit(ctx context.Context) error {
 			return err
 		}
 		// Committed has a barrier: it is the point of no return, and whoever is
-		// told of it relies on it.
+		// told of it relies on it. Who takes the transaction back then may be another
+		// process, which knows nothing of what is still going on in this one.
 		return tx.quiet(func() error {
+			if err := tx.line.Quiet(ctx); err != nil {
+				return fmt.Errorf("%w; commit again, or revert", err)
+			}
 			if err := tx.release(ctx); err != nil {
 				return err
 			}

@@ -79,3 +79,60 @@ func TestKept(t *testing.T) {
 	_, err = revert.Unseal(kept)
 	require.ErrorIs(t, err, revert.ErrErased)
 }
+
+// TestRestoredUnderALaterCall: what looks like a version of a call may be one that a later
+// call of another transaction made, which stays. Taking the first one back would take that
+// one's away without a word.
+func TestRestoredUnderALaterCall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first  []write
+		others [][]write
+		is     any
+	}{
+		"the version that it left":  {[]write{{"n", 7}}, [][]write{{{"n", nil}}, {{"n", 7}}}, "7"},
+		"one in between of its own": {[]write{{"n", 5}, {"n", 7}}, [][]write{{{"n", 5}}}, "5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			first := l.txn()
+			l.put(first, tt.first...)
+			l.end(first)
+			for _, writes := range tt.others {
+				other := l.txn()
+				l.put(other, writes...)
+				l.end(other)
+			}
+			rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{})
+			require.NoError(t, err)
+			require.Equal(t, revert.RevertedPartial, rep.State)
+			require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+			require.Contains(t, rep.Items[0].Why, "changed it after this one")
+			require.Equal(t, tt.is, l.shelf.values["n"])
+			rep, err = l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{Cascade: true})
+			require.NoError(t, err)
+			require.True(t, rep.Complete())
+			require.NotContains(t, l.shelf.values, "n")
+		})
+	}
+}
+
+// TestRestoredUnderWhatIsGone: a later call that was taken back in part lies only on what
+// is left of it.
+func TestRestoredUnderWhatIsGone(t *testing.T) {
+	l := newLab(t)
+	first, second := l.txn(), l.txn()
+	l.put(first, write{"n", 7}, write{"m", 7})
+	l.end(first)
+	l.put(second, write{"n", 8}, write{"m", 8})
+	l.end(second)
+	l.shelf.values["m"] = "9" // somebody else
+	rep, err := l.reverter.Undo(t.Context(), second.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, "7", l.shelf.values["n"])
+	rep, err = l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.NotContains(t, l.shelf.values, "n", "nothing lies on it any more")
+	require.Equal(t, "9", l.shelf.values["m"])
+}

@@ -41,3 +41,59 @@ func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
 	require.Equal(t, revert.PhaseDone, txn.Calls[0].Phase)
 	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: call, Body: done()}}}), revert.ErrNotOwner)
 }
+
+// TestOwnerTakenForDeadByItself: a process that its journal takes for dead does not take
+// over what it is doing itself.
+func TestOwnerTakenForDeadByItself(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	call := l.start(rec, handled(), write{"a", 7})
+	r := &revert.Reverter{Journal: nobodyLives{l.reverter.Journal}, Host: l.reverter.Host, Ways: l.reverter.Ways}
+	found, err := r.Recover(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.OwnerGone)
+	require.Equal(t, 1, found.Alive)
+	_, err = r.Undo(t.Context(), rec.Txn(), revert.Undoing{})
+	require.ErrorIs(t, err, revert.ErrBusy)
+	l.line(rec, call, done())
+	l.end(rec)
+	require.Equal(t, revert.PhaseDone, l.load(rec.Txn()).Calls[0].Phase)
+}
+
+// nobodyLives is a journal that takes everybody for dead.
+type nobodyLives struct{ revert.Journal }
+
+func (nobodyLives) Alive(context.Context, string) (bool, error) { return false, nil }
+
+// TestNotBesideWhatGoesOn: while something that a call began is still going on, nothing of
+// it is looked at, put in order or taken back; later all of it is.
+func TestNotBesideWhatGoesOn(t *testing.T) {
+	l := newLab(t)
+	rec := l.txn()
+	id := l.put(rec, write{"a", 7})
+	dies := l.start(rec, handled(), write{"b", 7})
+	ways, goes := l.reverter.Ways, true
+	l.reverter.Ways = func(ctx context.Context, session string) (revert.Ways, error) {
+		w, err := ways(ctx, session)
+		w.Still = func(_ context.Context, call string) error {
+			if goes {
+				return errFault
+			}
+			return nil
+		}
+		return w, err
+	}
+	_, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	require.ErrorIs(t, err, errFault, "of the call that has no end")
+	require.Equal(t, "7", l.shelf.values["b"])
+	l.line(rec, dies, done())
+	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{id}})
+	require.NoError(t, err)
+	require.Equal(t, revert.UndoFailed, rep.Items[0].Outcome)
+	require.Equal(t, "7", l.shelf.values["a"])
+	goes = false
+	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Equal(t, "1", l.shelf.values["a"])
+}

@@ -87,7 +87,17 @@ func (r *Reverter) alive(ctx context.Context, o Ownership) (bool, error) {
 	if took, given := r.took(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
 		return false, nil
 	}
-	return r.Journal.Alive(ctx, o.Owner)
+	return r.lives(ctx, o.Owner)
+}
+
+// lives reports whether an owner is there. This one is, whatever a journal takes it for:
+// what it has in flight is not left behind.
+func (r *Reverter) lives(ctx context.Context, owner string) (bool, error) {
+	//mutant:check
+	if owner == r.Journal.Owner() {
+		return true, nil
+	}
+	return r.Journal.Alive(ctx, owner)
 }
 
 func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled, committing bool, err error) {
@@ -188,6 +198,9 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 // anything else is unknown, and is neither repeated nor undone.
 func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, t *Txn) (Settled, error) {
 	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
+	if err := w.still(ctx, c); err != nil {
+		return s, err
+	}
 	if c.Redo != nil {
 		results, err := r.redoCall(ctx, w, rec, c, t.limit, manner{by: c.Redo.Reverting.By})
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"

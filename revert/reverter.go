@@ -46,6 +46,18 @@ type Ways struct {
 	Schemes []Scheme
 	Undoer  Undoer // nil: no tool can be found, so only handle changes are undone
 	Prober  Prober // nil: nothing can be told but by versions
+
+	// Still waits until nothing of a call that has ended is going on in this process any
+	// more, and fails where that takes too long; nil: nothing ever is.
+	Still func(ctx context.Context, call string) error
+}
+
+// still is asked before anything that a call did is looked at or put in order.
+func (w Ways) still(ctx context.Context, c *Call) error {
+	if w.Still == nil {
+		return nil
+	}
+	return w.Still(ctx, c.Ref.Call)
 }
 
 // UndoKey is the key under which a call is taken back; the same for each
@@ -240,7 +252,7 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	if took, _ := r.took(t.ID); took && t.Owner == r.Journal.Owner() {
 		return t, nil
 	}
-	alive, err := r.Journal.Alive(ctx, t.Owner)
+	alive, err := r.lives(ctx, t.Owner)
 	if err != nil {
 		return nil, err
 	}

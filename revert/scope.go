@@ -113,7 +113,7 @@ func (s *scope) mention(c *Call, t *Txn) {
 	if t.End == "" {
 		how = "it has not ended"
 	}
-	for _, ch := range c.Changes {
+	for _, ch := range c.remaining() {
 		if _, ok := s.upon[ch.Resource]; !ok {
 			s.upon[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)
 		}

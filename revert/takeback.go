@@ -119,7 +119,10 @@ func (c *Call) verified() bool {
 // looked at is planned as failed, so that one bad resource does not keep the
 // others from being undone.
 func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]Step, []Blob) {
-	err := w.settleTries(ctx, c)
+	err := w.still(ctx, c)
+	if err == nil {
+		err = w.settleTries(ctx, c)
+	}
 	if err == nil {
 		var steps []Step
 		var blobs []Blob
@@ -247,9 +250,10 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner,
 		steps, blobs = append(steps, planned...), append(blobs, kept...)
 	}
 	for i := range steps {
-		// What something lies on that stays is not gone already: taking that back, too,
-		// would bring it back.
-		if on, ok := m.upon[steps[i].Change.Resource]; ok && (steps[i].Plan == Conflict || steps[i].Plan == Already) {
+		// Something lies on it that stays. What is as before is not gone already then: taking
+		// the other back, too, would bring it back. And what looks like a version of this call
+		// is one of the other, which would be lost without a word.
+		if on, ok := m.upon[steps[i].Change.Resource]; ok && (steps[i].Plan == Conflict || steps[i].Plan == Already || steps[i].Plan == Restored && !m.force) {
 			steps[i].Plan, steps[i].Why = Conflict, on
 		}
 		// What lies below a version that stays does not go before it: that one could

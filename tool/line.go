@@ -48,7 +48,7 @@ type Parts struct {
 	Beside    *Line  // of the transaction that it is in
 	Memory    Memory // nil: no approval is remembered
 	Limits    Limits
-	Waits     *line.Waits    // of the runtime; with Limits.Claim
+	Waits     *line.Waits    // of the runtime
 	Progress  func(Progress) // nil: nobody listens
 }
 
@@ -192,6 +192,21 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 	out := admitted.veil.outcome(l.proceed(ctx, admitted))
 	status = out.Status
 	return out
+}
+
+// Still waits until nothing of a call is going on in this process any more: as long as
+// for operations of a call that has to end, and then fails.
+func (l *Line) Still(ctx context.Context, call string) error {
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Grace, ErrTimeout)
+	defer cancel()
+	return l.p.Waits.Still(ctx, call)
+}
+
+// Quiet is Still for all calls of the transaction.
+func (l *Line) Quiet(ctx context.Context) error {
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Grace, ErrTimeout)
+	defer cancel()
+	return l.p.Waits.StillIn(ctx, l.p.Recorder.Txn())
 }
 
 // Broken reports whether a record that must not be missing could not be

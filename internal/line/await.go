@@ -12,10 +12,13 @@ import (
 
 // Waits knows which transactions of one runtime wait for which, so that two that
 // would wait for each other are told at once and not when their time is up. Of
-// other processes only the deadline tells.
+// other processes only the deadline tells. And it knows which calls have ended while
+// something of them was still going on.
 type Waits struct {
 	mu   sync.Mutex                // never held across a wait
 	ends map[string]map[string]int // by waiting transaction: whose end it waits for, by how many calls
+
+	stragglers map[string]straggler // by call that was cut off
 }
 
 // begin notes that a transaction waits, unless the holder waits for it already,

@@ -84,7 +84,7 @@ type Config struct {
 	Started   *revert.Started             // not yet written; nil when it is
 	Turns     *Turns                      // of the transaction; nil: nobody else is there
 	Patience  time.Duration               // how long a resource that another transaction holds is waited for
-	Waits     *Waits                      // with Patience: of the runtime
+	Waits     *Waits                      // of the runtime; nil: nobody waits, and nobody knows of stragglers
 	Files     FileLimits                  // of handles on files; zero fields: their defaults
 	Held      func(context.Context) error // why the session's grant does not stand any more; nil: it does not end
 	Broken    func() bool                 // whether the journal lacks a record of the transaction; nil: it has all
@@ -220,6 +220,7 @@ func (c *Call) rest() {
 	if c.closed && c.inflight == 0 && !c.still {
 		c.still = true
 		close(c.idle)
+		c.cfg.Waits.over(c.cfg.ID)
 	}
 }
 
@@ -252,11 +253,13 @@ func (c *Call) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	if c.settled() == nil { // in time, whichever case select picked
+	c.mu.Lock()
+	if c.still { // in time, whichever case select picked
+		c.mu.Unlock()
 		return nil
 	}
-	c.mu.Lock()
 	c.cut = true
+	c.cfg.Waits.late(c.cfg.Recorder.Host(), c.cfg.Recorder.Txn(), c.cfg.ID)
 	c.mu.Unlock()
 	// A record that is being written now still stands before the call's end;
 	// none may follow it.

@@ -20,16 +20,20 @@ import (
 const resource = "file://workspace/a.txt"
 
 // newCall opens a call of a transaction that has begun.
-func newCall(t *testing.T, h host.Host) *line.Call {
+func newCall(t *testing.T, h host.Host, change ...func(*line.Config)) *line.Call {
 	j := revert.Memory()
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
-	return line.New(line.Config{
+	cfg := line.Config{
 		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: line.NewTurns(h),
 		Gate:    func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil },
 		Started: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return line.New(cfg)
 }
 
 func kinds(t *testing.T, c *line.Call) (all []revert.Kind) {
@@ -196,4 +200,36 @@ func TestThen(t *testing.T) {
 	cancel()
 	_, err = c.Enter(ended)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestStill: what a call left is put in order once nothing of it is in flight any more,
+// and not beside it.
+func TestStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := &line.Waits{}
+		c := newCall(t, hosttest.New(1), func(cfg *line.Config) { cfg.Waits = waits })
+		id := c.Config().ID
+		op, err := c.Enter(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, waits.Still(t.Context(), id), "it has not ended")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, c.Close(ended), line.ErrInFlight)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, waits.Still(ctx, id), line.ErrInFlight)
+		require.ErrorIs(t, waits.StillIn(ctx, "t_1"), line.ErrInFlight)
+		require.NoError(t, waits.StillIn(ctx, "t_2"))
+		still := make(chan error, 2)
+		for range 2 {
+			go func() { still <- waits.Still(t.Context(), id) }()
+		}
+		synctest.Wait()
+		require.Empty(t, still)
+		op.Leave()
+		require.NoError(t, <-still)
+		require.NoError(t, <-still)
+		require.NoError(t, waits.Still(t.Context(), id))
+	})
+	require.NoError(t, (*line.Waits)(nil).Still(t.Context(), "c"))
 }
