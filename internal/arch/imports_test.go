@@ -75,7 +75,7 @@ type reach struct{ from, never []string }
 var reaches = []reach{
 	{
 		from: []string{
-			"tool", "ctxperm", "ctxperm/files", "tool/builtin/files", "ctxperm/database", "tool/builtin/database",
+			"tool", "tool/wire", "ctxperm", "ctxperm/files", "tool/builtin/files", "ctxperm/database", "tool/builtin/database",
 		},
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "github.com/jackc/pgx/...", "net/http", "testing"},
 	},

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// openAIResponses is OpenAI's Responses.
+func openAIResponses() shape {
+	return shape{
+		ids: true, plain: asIs(), strict: openAIStrict(),
+		definitions: responsesDefinitions, request: responsesRequest, turn: responsesTurn, results: responsesResults,
+	}
+}
+
+func responsesDefinitions(all []definition) (list []any) {
+	for _, d := range all {
+		list = append(list, fields{ // strict is the default here, so false has to be said
+			"type": "function", "name": d.name, "description": orNil(d.description), "parameters": d.schema, "strict": d.strict,
+		})
+	}
+	return list
+}
+
+func responsesRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+	out, err := chatRequest(list, c)
+	if c.Tool != "" {
+		out["tool_choice"] = fields{"type": "function", "name": c.Tool}
+	}
+	return out, err
+}
+
+// responsesTurn takes a response, or the list of its output items.
+func responsesTurn(raw json.RawMessage) (t turn, err error) {
+	items, err := readArray(raw)
+	if err != nil {
+		response, err := readObject(raw)
+		if err != nil {
+			return t, err
+		}
+		if response["output"] == nil {
+			return t, errors.New(`want the body of a response with "output", or the list of its items`)
+		}
+		if items, err = response.array("output"); err != nil {
+			return t, err
+		}
+		t.end = endingOf(response.text("status"), []string{"completed"}, nil)
+		if response.text("status") == "incomplete" && incomplete(response) == "max_output_tokens" {
+			t.end = cut
+		}
+	}
+	for _, raw := range items {
+		item, err := readObject(raw)
+		if err != nil {
+			return t, fmt.Errorf("an item of the output is %w", err)
+		}
+		if item.text("type") != "function_call" {
+			continue
+		}
+		f := found{id: item.text("call_id"), name: item.text("name")}
+		status := item.text("status")
+		f.partial = status != "" && status != "completed"
+		f.arguments(item["arguments"])
+		t.calls = append(t.calls, f)
+	}
+	return t, nil
+}
+
+// incomplete is the reason that a response gives for not being complete.
+func incomplete(response object) string {
+	details, err := response.object("incomplete_details")
+	if err != nil {
+		return ""
+	}
+	return details.text("reason")
+}
+
+func responsesResults(answers []answer) (items []any) {
+	for _, a := range answers {
+		a = a.keep(imageOrPDF)
+		item := fields{"type": "function_call_output", "call_id": a.id, "output": a.unmarked()}
+		if len(a.parts) > 0 {
+			item["output"] = responsesContent(a)
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func responsesContent(a answer) (content []any) {
+	if a.text != "" {
+		content = append(content, fields{"type": "input_text", "text": a.unmarked()})
+	}
+	for i, p := range a.parts {
+		if isImage(media(p)) {
+			content = append(content, fields{"type": "input_image", "image_url": dataURL(p)})
+			continue
+		}
+		content = append(content, fields{"type": "input_file", "filename": fmt.Sprintf("part-%d.pdf", i+1), "file_data": dataURL(p)})
+	}
+	return content
+}
