@@ -21,7 +21,7 @@ type Adapter struct {
 var errZero = errors.New("wire: the zero Adapter; make one with New")
 
 // New makes an adapter for the tools that a model is offered, in the order in which it is told of them: those of
-// agent.Session.Tools, say. The tools of one adapter are as different as those of a registry.
+// agent.Session.Tools, say. The tools of one adapter are as different as those of a registry: none are named alike.
 //
 // Names go over the wire as they are, because a tool's name is one in every format. A call of any other name is refused.
 func New(f Format, tools ...tool.Tool) (Adapter, error) {
@@ -124,6 +124,9 @@ func (a Adapter) Results(calls []Call, outcomes []tool.Outcome) ([]json.RawMessa
 	}
 	answers := make([]answer, len(calls))
 	for i, c := range calls {
+		if o := outcomes[i]; c.Problem == nil && o.Tool != "" && o.Tool != c.Name {
+			return nil, fmt.Errorf("wire: call %d is of tool %q and its outcome of %q, want the outcomes in the order of the calls", i+1, c.Name, o.Tool)
+		}
 		answers[i] = answerTo(c, outcomes[i])
 	}
 	var messages []json.RawMessage

@@ -70,6 +70,8 @@ func TestEachCallHasOneOutcome(t *testing.T) {
 		calls := read(t, a, goldens[f].body)
 		_, err := a.Results(calls, []tool.Outcome{done(tool.Text("x"))})
 		require.ErrorContains(t, err, "2 calls and 1 outcomes")
+		_, err = a.Results(calls, []tool.Outcome{{Tool: "say"}, {Tool: "weather"}})
+		require.ErrorContains(t, err, `call 1 is of tool "weather" and its outcome of "say"`)
 	}
 }
 
@@ -155,4 +157,42 @@ func TestManyToolsAreNotAllListedToTheModel(t *testing.T) {
 	require.Empty(t, a.WhyNotStrict("tool19"))
 	require.Contains(t, a.WhyNotStrict("tool20"), "a request may have 20 strict tools")
 	require.Equal(t, 20, strings.Count(definitions(t, a), `"strict":true`))
+}
+
+func TestReferencesThatLeadNowhereElse(t *testing.T) {
+	// The compiler of schemas takes references that only it can follow: by an anchor, or into a schema with a name of its own.
+	for _, input := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"#here"},"b":{"$anchor":"here","type":"string"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#here","description":"A."},"b":{"$anchor":"here","type":"string"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#here","anyOf":[{"type":"string"}]},"b":{"$anchor":"here","type":"string"}}}`,
+		`{"$id":"https://example.com/x","anyOf":[{"$ref":"#/$defs/A"}],"$defs":{"A":true}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":true}}`,
+	} {
+		for _, f := range Formats() {
+			a, err := New(f, made(t, "x", "", input))
+			require.NoError(t, err, input)
+			require.NotEmpty(t, a.Strict().WhyNotStrict("x"))
+			told := definitions(t, a)
+			if f == Ollama {
+				require.NotContains(t, told, `"$ref":`)
+			}
+			if f == Gemini && strings.Contains(input, "A.") {
+				require.Contains(t, told, `{"anyOf":[{"$ref":"#here"}],"description":"A."}`)
+			}
+		}
+	}
+}
+
+// References that are replaced multiply; a schema that grows too large is refused, and not told in part.
+func TestASchemaThatGrowsTooLargeIsRefused(t *testing.T) {
+	defs := `"d0":{"type":"string"}`
+	for i := range 16 {
+		defs += fmt.Sprintf(`,"d%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}},"required":["a","b"]}`, i+1, i, i)
+	}
+	x := made(t, "x", "", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d16"}},"required":["a"],"$defs":{`+defs+`}}`)
+	_, err := New(Ollama, x)
+	require.ErrorContains(t, err, `tool "x": the schema is too large`)
+	a, err := New(Anthropic, x)
+	require.NoError(t, err)
+	require.Contains(t, a.Strict().WhyNotStrict("x"), "too large for strict mode")
 }
