@@ -143,6 +143,15 @@ func TestStructuredOutputThatIsNoObject(t *testing.T) {
 	}
 }
 
+func TestStructuredOutputThatIsTooDeepIsAText(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 127) + "1" + strings.Repeat("}", 127)
+	for _, f := range Formats() {
+		a := adapter(t, f)
+		told := results(t, a, read(t, a, goldens[f].body)[:1], done(tool.Result{JSON: json.RawMessage(deep)}))
+		require.Contains(t, told, `"{\"a\":{`, f)
+	}
+}
+
 func TestManyToolsAreNotAllListedToTheModel(t *testing.T) {
 	var tools []tool.Tool
 	for i := range 60 {

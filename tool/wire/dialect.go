@@ -34,7 +34,11 @@ type tally struct {
 	tools, optional, unions int // of a request
 	properties, levels      int // of a schema
 	enums, characters       int
+	long                    int // characters of one enum of more than longEnum values
 }
+
+// longEnum is how many values an enum has before its characters are limited.
+const longEnum = 250
 
 func rules(groups map[rule][]string) map[string]rule {
 	table := map[string]rule{
@@ -82,7 +86,7 @@ func openAIStrict() *dialect {
 		formats: set("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"),
 		regular: true,
 		closed:  true, required: true, cyclic: true,
-		most: tally{properties: 5000, levels: 10, enums: 1000, characters: 120_000},
+		most: tally{properties: 5000, levels: 10, enums: 1000, characters: 120_000, long: 15_000},
 	}
 }
 

@@ -3,14 +3,26 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // ollama is Ollama's /api/chat.
 func ollama() shape {
 	return shape{
 		plain:       ollamaSubset(),
-		definitions: chatDefinitions, request: ollamaRequest, turn: ollamaTurn, results: ollamaResults,
+		definitions: ollamaDefinitions, request: ollamaRequest, turn: ollamaTurn, results: ollamaResults,
 	}
+}
+
+// ollamaDefinitions are those of Chat Completions, with what the schema says of the arguments as a whole in the description of
+// the tool: Ollama forgets it where it stands.
+func ollamaDefinitions(all []definition) []any {
+	for i, d := range all {
+		if schema, err := readObject(d.schema); err == nil {
+			all[i].description = strings.TrimSpace(d.description + " " + schema.text("description"))
+		}
+	}
+	return chatDefinitions(all)
 }
 
 func ollamaRequest(list json.RawMessage, c Choice) (map[string]any, error) {

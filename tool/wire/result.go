@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -36,9 +37,13 @@ func answerTo(c Call, o tool.Outcome) answer {
 	return a
 }
 
+// deepest is how many levels of structured output go as they are. A message puts more around them, and what is too deep for a
+// document is a text still.
+const deepest = 100
+
 // of adds what a result holds besides its text.
 func (a *answer) of(r tool.Result) {
-	if r.Text == "" && r.JSON != nil {
+	if r.Text == "" && r.JSON != nil && !canon.Deeper(r.JSON, deepest) {
 		a.json = r.JSON
 	}
 	if r.Text == "" && r.JSON == nil && len(r.Parts) > 0 {

@@ -111,17 +111,25 @@ func (r *rewriter) orNull(name string, declared, written any) (any, error) {
 // count adds what one schema holds to what providers limit.
 func (r *rewriter) count(out map[string]any, level int) {
 	properties, _ := out["properties"].(map[string]any)
+	defines, _ := out["$defs"].(map[string]any)
 	values, _ := out["enum"].([]any)
 	r.tally.properties += len(properties)
 	r.tally.enums += len(values)
 	r.tally.levels = max(r.tally.levels, level)
-	for name := range properties {
-		r.tally.characters += utf8.RuneCountInString(name)
-	}
-	for _, v := range values {
-		if text, ok := v.(string); ok {
-			r.tally.characters += utf8.RuneCountInString(text)
+	for _, named := range []map[string]any{properties, defines} {
+		for name := range named {
+			r.tally.characters += utf8.RuneCountInString(name)
 		}
+	}
+	here := 0
+	for _, v := range append(slices.Clone(values), out["const"]) {
+		if text, ok := v.(string); ok {
+			here += utf8.RuneCountInString(text)
+		}
+	}
+	r.tally.characters += here
+	if len(values) > longEnum {
+		r.tally.long = max(r.tally.long, here)
 	}
 	if _, several := out["type"].([]any); several || out["anyOf"] != nil {
 		r.tally.unions++
@@ -138,6 +146,7 @@ func (r *rewriter) checkLimits() error {
 		{"levels", r.tally.levels, r.most.levels},
 		{"values in enums", r.tally.enums, r.most.enums},
 		{"characters in names and enums", r.tally.characters, r.most.characters},
+		{"characters in one long enum", r.tally.long, r.most.long},
 	} {
 		if l.most > 0 && l.has > l.most {
 			return fmt.Errorf("the schema has %d %s, more than %d", l.has, l.what, l.most)

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,4 +164,36 @@ func TestEverythingAndNothingHaveASchemaEverywhere(t *testing.T) {
 		require.NotContains(t, definitions(t, a), `"input":true`)
 		require.Contains(t, definitions(t, a), `"type":"object"`)
 	}
+}
+
+func TestStrictKeepsWithinTheLimitsOfASchema(t *testing.T) {
+	enum := func(values, size int) string {
+		var list []string
+		for i := range values {
+			list = append(list, fmt.Sprintf(`"%0*d"`, size, i))
+		}
+		return `{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.Join(list, ",") + `]}},"required":["a"]}`
+	}
+	members := func(count, size int) string {
+		var list []string
+		for i := range count {
+			list = append(list, fmt.Sprintf(`"a%0*d":{"type":"string"}`, size-1, i))
+		}
+		return `{"type":"object","properties":{` + strings.Join(list, ",") + `}}`
+	}
+	for input, want := range map[string]string{
+		enum(1000, 4): "", enum(1001, 4): "1001 values in enums, more than 1000",
+		enum(250, 61): "", enum(251, 60): "15060 characters in one long enum, more than 15000",
+		members(5000, 5): "", members(5001, 5): "5001 members, more than 5000", members(4001, 30): "120030 characters in names and enums",
+	} {
+		_, why := strictly(t, OpenAIResponses, input)
+		requireWhy(t, want, why, input[:40])
+	}
+}
+
+func TestOllamaReadsOfTheArgumentsAsAWholeInTheToolsDescription(t *testing.T) {
+	a, err := New(Ollama, made(t, "x", "X.", `{"type":"object","properties":{},"description":"All.","minProperties":1}`))
+	require.NoError(t, err)
+	same(t, `[{"type":"function","function":{"name":"x","description":"X. All. (minProperties: 1)","parameters":{"type":"object","properties":{},
+		"description":"All. (minProperties: 1)"}}}]`, definitions(t, a))
 }
