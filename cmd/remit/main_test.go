@@ -7,11 +7,13 @@ import (
 	"flag"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
@@ -25,9 +27,26 @@ import (
 // TestMain makes the command available to scripts as remit, a process of its
 // own: with a clock and ids from a seed, tools that misbehave, and a way to die.
 func TestMain(m *testing.M) {
-	testscript.Main(withServer{m}, map[string]func(){
-		"remit": remitForTests, "sqlite": sqliteForTests, "depot": depotForTests, "expand": expandForTests,
-	})
+	testscript.Main(withServer{m}, scriptCommands())
+}
+
+func scriptCommands() map[string]func() {
+	return map[string]func(){"remit": remitForTests, "sqlite": sqliteForTests, "depot": depotForTests, "expand": expandForTests}
+}
+
+// quickly is a folder of the scripts' commands without the race detector, which would
+// take most of the time of hundreds of short processes; empty without it.
+func quickly(t *testing.T) string {
+	own, err := os.Executable()
+	require.NoError(t, err)
+	if self() == own {
+		return ""
+	}
+	dir := t.TempDir()
+	for name := range scriptCommands() {
+		require.NoError(t, os.Link(self(), filepath.Join(dir, name)))
+	}
+	return dir
 }
 
 // withServer stops the database server that tests may have started.
@@ -47,7 +66,7 @@ func (w withServer) Run() int {
 var leftBehind []string
 
 func TestScripts(t *testing.T) {
-	update := flag.Lookup("update")
+	update, quick := flag.Lookup("update"), quickly(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: update != nil && update.Value.String() == "true",
@@ -55,6 +74,9 @@ func TestScripts(t *testing.T) {
 			state := e.WorkDir + ".state" // beside the workspace, never inside
 			e.Setenv("XDG_STATE_HOME", state)
 			e.Defer(func() { _ = os.RemoveAll(state) })
+			if quick != "" {
+				e.Setenv("PATH", quick+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			}
 			startDepot(e)
 			return nil
 		},
