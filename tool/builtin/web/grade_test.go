@@ -76,7 +76,7 @@ func TestGrades(t *testing.T) {
 	network, err := handle.ParseNetwork(server.Listener.Addr().String())
 	require.NoError(t, err)
 	world := func(w *reverttest.Wire) (reverttest.World, error) {
-		s := &service{etags: true, keys: true, items: map[string]map[string]any{"old": {"id": "old", "name": "before"}}, rev: map[string]int{}, byKey: map[string]string{}}
+		s := &service{etags: true, keys: true, replays: true, items: map[string]map[string]any{"old": {"id": "old", "name": "before"}}, rev: map[string]int{}, byKey: map[string]string{}}
 		now.at = &wired{s, w}
 		return reverttest.World{
 			Process: func() ([]agent.Option, error) {
@@ -108,7 +108,7 @@ func TestGrades(t *testing.T) {
 		{"item_get", tool.Args{"id": "old"}, tool.ReadOnly},
 		{"item_drop", tool.Args{"id": "old"}, tool.NotUndoable},
 	} {
-		s := &service{etags: true, keys: true}
+		s := &service{etags: true, keys: true, replays: true}
 		for _, one := range s.calls(server.URL) {
 			if one.Name() != call.name {
 				continue
