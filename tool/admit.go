@@ -47,10 +47,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if !ok {
 		return admitted{}, l.invalid(ctx, req, Tool{}, l.unknownTool(req.Tool))
 	}
-	value, err := decodeInput(req.Input, l.p.Limits.document())
-	if err == nil {
-		err = t.t.input.Validate(value)
-	}
+	value, err := t.t.read(req.Input, l.p.Limits.document())
 	if err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
@@ -106,6 +103,18 @@ func (l *Line) unknownTool(name string) error {
 	return fmt.Errorf("%s; there are: %s", why, strings.Join(l.p.Tools.Names(), ", "))
 }
 
+// read decodes an input, fills in the defaults of what it leaves out, and validates it.
+func (t *tool) read(input any, limits canon.Limits) (canon.Value, error) {
+	value, err := decodeInput(input, limits)
+	if err == nil {
+		value, err = t.input.Complete(value)
+	}
+	if err == nil {
+		err = t.input.Validate(value)
+	}
+	return value, err
+}
+
 func decodeInput(input any, limits canon.Limits) (canon.Value, error) {
 	var v canon.Value
 	var err error
@@ -137,10 +146,7 @@ func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made touches nothing: %w", ErrInvalid)
 	}
-	value, err := decodeInput(input, canon.Limits{Bytes: len(input), Depth: mostDepth}) // whoever asks has it in memory already
-	if err == nil {
-		err = t.t.input.Validate(value)
-	}
+	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: mostDepth}) // whoever asks has it in memory already
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -2,11 +2,13 @@ package tool_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -42,4 +44,20 @@ func ExampleFromSpec() {
 	// Output:
 	// tool "Bad Name": a name is lower-case letters, digits and single or double underscores between them, begins with a letter and has at most 64 characters
 	// true pivot
+}
+
+// Parameters one by one, for those who write neither JSON Schema nor Go types. A call
+// that leaves out what has a default comes to the tool with it.
+func ExampleParams() {
+	forecast, err := tool.FromSpec(tool.Spec{
+		Name: "forecast", Description: "Tell the weather of the next days.", EffectClass: revert.Pure,
+		Params: tool.Params{
+			{Name: "city", Type: "string", Required: true},
+			{Name: "days", Type: "integer", Default: 3},
+		},
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) { return tool.Text("rain"), nil },
+	})
+	fmt.Println(string(forecast.InputSchema()), err)
+	// Output:
+	// {"additionalProperties":false,"properties":{"city":{"type":"string"},"days":{"default":3,"type":"integer"}},"required":["city"],"type":"object"} <nil>
 }

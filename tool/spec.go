@@ -30,7 +30,8 @@ type Spec struct {
 	Version     string   // the author's own
 	Tags        []string // categories, for policies and lists
 
-	Input  json.RawMessage // JSON Schema 2020-12 of the input; nil: one free-form string
+	Input  json.RawMessage // JSON Schema 2020-12 of the input; nil, and no Params: one free-form string
+	Params Params          // instead of Input: the arguments one by one; the frozen tool has them as Input
 	Output json.RawMessage // JSON Schema of Result.JSON; nil: not checked
 
 	// Needs is the most that any call may touch. An access may hold parameters:

@@ -50,8 +50,14 @@ func FromSpec(s Spec) (Tool, error) {
 	}
 	t := &tool{spec: cloneSpec(s), input: schema.FreeForm()}
 	var err error
-	if s.Input != nil {
-		if t.input, err = schema.Compile(s.Input); err != nil {
+	if s.Params != nil {
+		if t.spec.Input, err = s.Params.schema(); err != nil {
+			return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+		}
+		t.spec.Params = nil
+	}
+	if t.spec.Input != nil {
+		if t.input, err = schema.Compile(t.spec.Input); err != nil {
 			return Tool{}, fmt.Errorf("tool %q: input schema: %w", s.Name, err)
 		}
 	}
@@ -78,6 +84,8 @@ func checkSpec(s Spec) error {
 		return errors.New("a name is lower-case letters, digits and single or double underscores between them, begins with a letter and has at most 64 characters")
 	case s.Execute == nil:
 		return errors.New("Execute is missing")
+	case s.Params != nil && s.Input != nil:
+		return errors.New("Params and Input both say what the arguments are; leave one out")
 	case s.EffectClass != "" && !s.EffectClass.Valid():
 		return fmt.Errorf("unknown effect class %q; valid are %v", s.EffectClass, revert.EffectClasses())
 	case !slices.Contains([]Confinement{"", Trusted, Handles, Sandbox}, s.Confinement):

@@ -25,6 +25,7 @@ type part struct {
 	restItems  *part
 	types      []string
 	refuses    bool   // accepts nothing
+	preset     *any   // the default; nil: none
 	location   string // URL of the subschema, as the validator's errors name it
 }
 
@@ -39,20 +40,23 @@ type graph struct {
 	busy  map[*jsonschema.Schema]bool
 	next  []*jsonschema.Schema // found inside values, to be finished after those beside
 	rank  int
+
+	presets []preset
 }
 
-// newGraph returns the part of the root. It refuses a schema that judges a value by judging the same value again.
-func newGraph(root *jsonschema.Schema) (*part, error) {
+// newGraph returns the part of the root, and whether anything in it has a default to fill in. It refuses a schema that judges a value by
+// judging the same value again.
+func newGraph(root *jsonschema.Schema) (top *part, presets bool, err error) {
 	g := graph{parts: map[*jsonschema.Schema]*part{}, busy: map[*jsonschema.Schema]bool{}}
 	g.next = append(g.next, root)
 	for len(g.next) > 0 {
 		s := g.next[len(g.next)-1]
 		g.next = g.next[:len(g.next)-1]
 		if err := g.finish(s); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return g.parts[root], nil
+	return g.parts[root], usable(g.presets), nil
 }
 
 // part returns the part of a schema that judges values inside, and sees to it that it is finished later.
@@ -128,6 +132,9 @@ func beside(s *jsonschema.Schema) (included, others []*jsonschema.Schema) {
 func (g *graph) inside(p *part, s *jsonschema.Schema) {
 	p.location = s.Location
 	p.refuses = s.Bool != nil && !*s.Bool
+	if p.preset = s.Default; p.preset != nil {
+		g.presets = append(g.presets, preset{part: p, of: s})
+	}
 	if s.Types != nil {
 		p.types = s.Types.ToStrings()
 	}

@@ -19,6 +19,7 @@ type Schema struct {
 	compiled  *jsonschema.Schema
 	root      *part
 	quick     *quick
+	presets   bool // something in it has a default
 	canonical []byte
 }
 
@@ -40,11 +41,11 @@ func Compile(doc []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := newGraph(compiled)
+	root, presets, err := newGraph(compiled)
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{compiled: compiled, root: root, quick: newQuick(compiled), canonical: v.Canonical()}, nil
+	return &Schema{compiled: compiled, root: root, quick: newQuick(compiled), presets: presets, canonical: v.Canonical()}, nil
 }
 
 // FreeForm returns the schema of an input that is one string.

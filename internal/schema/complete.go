@@ -1,0 +1,93 @@
+package schema
+
+import (
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// mostFilled bounds the work of filling in one value: members and elements looked at, once for each subschema that judges
+// them.
+const mostFilled = 1_000_000
+
+// Complete returns the value with what it leaves out and the schema has a default for: declared members of the value itself,
+// of its members and of its elements. What only an alternative or a condition declares is left as it is, and so is what
+// stands in a default. The schema still has to judge the result.
+func (s *Schema) Complete(v canon.Value) (canon.Value, error) {
+	if s == nil || s.root == nil || !s.presets {
+		return v, nil
+	}
+	f := filler{left: mostFilled}
+	whole, changed := f.fill(s.root, v.Any())
+	switch {
+	case f.left < 0:
+		return v, &invalidError{text: "the input is too large for its schema, which would take too long to fill in"}
+	case !changed:
+		return v, nil
+	}
+	return canon.From(whole)
+}
+
+// filler fills in one value.
+type filler struct{ left int }
+
+// fill returns the value with its defaults, and whether that is another one. What it changes it may change in place: the
+// value was made for it.
+func (f *filler) fill(p *part, v any) (filled any, changed bool) {
+	if f.left--; p == nil || f.left < 0 {
+		return v, false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		changed = f.members(p, v)
+	case []any:
+		for i, e := range v {
+			to := p.items
+			if i < len(p.prefix) {
+				to = p.prefix[i]
+			}
+			one, other := f.fill(to, e)
+			v[i], changed = one, changed || other
+		}
+	}
+	for _, q := range p.included {
+		_, other := f.fill(q, v)
+		changed = changed || other
+	}
+	return v, changed
+}
+
+func (f *filler) members(p *part, object map[string]any) (changed bool) {
+	for name, to := range p.properties {
+		member, there := object[name]
+		switch {
+		case there:
+			_, other := f.fill(to, member)
+			changed = changed || other
+		case to.preset != nil:
+			object[name] = *to.preset
+			changed = true
+		}
+	}
+	return changed
+}
+
+// preset is a default, and the schema that it has to satisfy.
+type preset struct {
+	part *part
+	of   *jsonschema.Schema
+}
+
+// usable reports whether there are defaults to fill in. One that its own schema refuses is none: descriptions of other people
+// have such defaults, null for a text above all, and a call that leaves the member out is valid without it.
+func usable(all []preset) (some bool) {
+	for _, one := range all {
+		v, err := canon.From(*one.part.preset)
+		w := walk{}
+		if err != nil || !w.all(one.part, v) || one.of.Validate(*one.part.preset) != nil {
+			one.part.preset = nil
+			continue
+		}
+		some = true
+	}
+	return some
+}

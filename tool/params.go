@@ -1,0 +1,127 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/schema"
+)
+
+// Params are the arguments of a tool, one by one, for those who write neither JSON
+// Schema nor Go types. They become a closed schema in Spec.Input, in which no other
+// argument is accepted. Params that are not nil and have no element are those of a tool
+// without arguments.
+type Params []Param
+
+// Param is one argument.
+type Param struct {
+	Name        string // 1 to 64 characters; snake_case is what models are used to
+	Type        string // "string", "integer", "number", "boolean", "array" or "object"
+	Items       string // of an array: the type of its elements; empty: anything
+	Description string // for the model
+	Required    bool
+	Default     any   // what a call that leaves the argument out has instead; nil: nothing
+	Enum        []any // all values that are valid; nil: each of the type
+	Examples    []any // for the model
+}
+
+var paramTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
+
+// schema returns the JSON Schema of the arguments.
+func (all Params) schema() ([]byte, error) {
+	properties, required, names := map[string]any{}, []string{}, map[string]string{}
+	for i, p := range all {
+		if p.Name == "" || utf8.RuneCountInString(p.Name) > 64 || !utf8.ValidString(p.Name) {
+			return nil, fmt.Errorf("parameter %d: a name has 1 to 64 characters", i+1)
+		}
+		like := strings.ToLower(p.Name)
+		if other, taken := names[like]; taken {
+			return nil, fmt.Errorf("parameters %q and %q could be taken for one another", other, p.Name)
+		}
+		names[like] = p.Name
+		declared, err := p.schema()
+		if err != nil {
+			return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
+		}
+		properties[p.Name] = declared
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	doc := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		doc["required"] = required
+	}
+	return canon.Marshal(doc)
+}
+
+// schema returns what an argument has to satisfy, and refuses what it says of itself and
+// does not satisfy.
+func (p Param) schema() (map[string]any, error) {
+	switch {
+	case !slices.Contains(paramTypes, p.Type):
+		return nil, fmt.Errorf("unknown type %q; valid are %s", p.Type, strings.Join(paramTypes, ", "))
+	case p.Items != "" && p.Type != "array":
+		return nil, fmt.Errorf("a parameter of type %s has no items; only an array has", p.Type)
+	case p.Items != "" && !slices.Contains(paramTypes, p.Items):
+		return nil, fmt.Errorf("unknown type %q of its items; valid are %s", p.Items, strings.Join(paramTypes, ", "))
+	case p.Required && p.Default != nil:
+		return nil, errors.New("it is required and has a default, which no call could come to")
+	case p.Enum != nil && len(p.Enum) == 0:
+		return nil, errors.New("its enum has no value, so that none would be valid; leave it nil where all are")
+	}
+	doc := map[string]any{"type": p.Type}
+	if p.Items != "" {
+		doc["items"] = map[string]any{"type": p.Items}
+	}
+	if err := satisfies(doc, "enum", p.Enum); err != nil {
+		return nil, err
+	}
+	if p.Enum != nil {
+		doc["enum"] = p.Enum
+	}
+	if p.Default != nil {
+		if err := satisfies(doc, "default", []any{p.Default}); err != nil {
+			return nil, err
+		}
+	}
+	if err := satisfies(doc, "example", p.Examples); err != nil {
+		return nil, err
+	}
+	if p.Description != "" {
+		doc["description"] = p.Description
+	}
+	if p.Default != nil {
+		doc["default"] = p.Default
+	}
+	if p.Examples != nil {
+		doc["examples"] = p.Examples
+	}
+	return doc, nil
+}
+
+// satisfies refuses values that a parameter's own schema does.
+func satisfies(doc map[string]any, what string, values []any) error {
+	text, err := canon.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	compiled, err := schema.Compile(text)
+	if err != nil {
+		return err
+	}
+	for _, value := range values {
+		v, err := canon.From(value)
+		if err == nil {
+			err = compiled.ValidateAs("it", "member", v)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %v: %w", what, value, err)
+		}
+	}
+	return nil
+}
