@@ -65,8 +65,10 @@ func CreateWith(name, description string, needs []perm.ResourceAccess,
 }
 
 // CreateTyped makes a tool of Go types. The input schema is closed and made of
-// In: json tags name the arguments, `jsonschema` tags describe them. The input
-// is decoded once, after validation. Out becomes Result.JSON.
+// In: json tags name the arguments, `jsonschema` tags describe them, `enum:"a,b"` lists
+// what is valid, `default:"a"` is what a call that leaves the argument out has, and
+// `required:"true"` or "false" overrules omitempty. The input is decoded once, after
+// validation. Out becomes Result.JSON.
 func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAccess,
 	execute func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error), opts ...Option,
 ) (Tool, error) {
@@ -94,12 +96,16 @@ func typed[In, Out any](execute func(context.Context, ctxperm.ToolContext, In) (
 		if err != nil {
 			return Result{}, err
 		}
-		data, err := canon.Marshal(out)
-		if err != nil {
-			return Result{}, fmt.Errorf("output: %w", err)
-		}
-		return Result{JSON: data}, nil
+		return resultOf(out)
 	}
+}
+
+func resultOf(out any) (Result, error) {
+	data, err := canon.Marshal(out)
+	if err != nil {
+		return Result{}, fmt.Errorf("output: %w", err)
+	}
+	return Result{JSON: data}, nil
 }
 
 func (s Spec) with(opts []Option) (Tool, error) {

@@ -55,7 +55,9 @@ func ExampleParams() {
 			{Name: "city", Type: "string", Required: true},
 			{Name: "days", Type: "integer", Default: 3},
 		},
-		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) { return tool.Text("rain"), nil },
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text("rain"), nil
+		},
 	})
 	fmt.Println(string(forecast.InputSchema()), err)
 	// Output:

@@ -14,14 +14,17 @@ import (
 )
 
 // ForType returns the schema, in canonical form, of what [canon.Value.Decode] reads into a T: closed objects for structs,
-// with member names and optional members (omitempty, omitzero) from the json tags and descriptions from the jsonschema tags.
+// with member names and optional members (omitempty, omitzero) from the json tags and descriptions from the jsonschema tags,
+// and what the tags enum, default and required say; see [deriver.tags].
 // A pointer may be null, and so may a slice. Types that write themselves as text are strings.
 //
 // It refuses, naming the field, what has no such schema: channels, functions, complex numbers, interfaces other than any,
 // maps whose keys are not strings, types that refer to themselves, types with a MarshalJSON of their own, and tag options
 // that change how a field is read. Errors wrap [ErrSchema].
-func ForType[T any]() ([]byte, error) {
-	t := reflect.TypeFor[T]()
+func ForType[T any]() ([]byte, error) { return Of(reflect.TypeFor[T]()) }
+
+// Of is [ForType] for a type that is only known at run time.
+func Of(t reflect.Type) ([]byte, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -32,6 +35,9 @@ func ForType[T any]() ([]byte, error) {
 	s, err := jsontype.ForType(t, &jsontype.ForOptions{TypeSchemas: d.known})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	if err := d.tags(t, s, t.String()); err != nil {
+		return nil, err
 	}
 	doc, err := canon.Marshal(s)
 	if err != nil {

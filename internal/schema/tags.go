@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	jsontype "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// tags adds what fields say of themselves beside their type: `enum:"a,b"`, the values that are valid, of an array those of its
+// elements; `default:"a"`, which makes the member optional; `required:"true"` and `required:"false"`. Values of texts stand as
+// they are, others as JSON.
+func (d *deriver) tags(t reflect.Type, s *jsontype.Schema, where string) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if s == nil || d.known[t] != nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return d.tags(t.Elem(), s.Items, where+"[]")
+	case reflect.Map:
+		return d.tags(t.Elem(), s.AdditionalProperties, where+"[]")
+	case reflect.Struct:
+		return d.members(t, s, where)
+	default:
+		return nil
+	}
+}
+
+func (d *deriver) members(t reflect.Type, s *jsontype.Schema, where string) error {
+	for _, field := range reflect.VisibleFields(t) {
+		name, used, err := d.field(field, where)
+		if err != nil || !used || s.Properties[name] == nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		member := *s.Properties[name] // types may share theirs
+		s.Properties[name] = &member
+		at := where + "." + field.Name
+		if err := d.tags(field.Type, &member, at); err != nil {
+			return err
+		}
+		if err := d.choices(field, &member, at); err != nil {
+			return err
+		}
+		if err := d.optional(field, s, name, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choices reads the enum tag.
+func (d *deriver) choices(field reflect.StructField, member *jsontype.Schema, where string) error {
+	tag, ok := field.Tag.Lookup("enum")
+	if !ok {
+		return nil
+	}
+	t, into := field.Type, member
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if k := t.Kind(); d.known[t] == nil && (k == reflect.Slice || k == reflect.Array) {
+		element := *member.Items
+		t, into, member.Items = t.Elem(), &element, &element
+	}
+	var values []any
+	for text := range strings.SplitSeq(tag, ",") {
+		value, err := d.value(t, text)
+		if err != nil {
+			return refuse(where, "has the enum value "+text+", which is not of its type")
+		}
+		if !accepts(into, value) {
+			return refuse(where, "has the enum value "+text+", which is not of its type")
+		}
+		values = append(values, value)
+	}
+	into.Enum = values
+	return nil
+}
+
+// optional reads the tags default and required.
+func (d *deriver) optional(field reflect.StructField, s *jsontype.Schema, name, where string) error {
+	required := slices.Contains(s.Required, name)
+	switch tag, ok := field.Tag.Lookup("required"); {
+	case ok && tag != "true" && tag != "false":
+		return refuse(where, "has the tag required:\""+tag+"\", want true or false")
+	case ok:
+		required = tag == "true"
+	}
+	if text, ok := field.Tag.Lookup("default"); ok {
+		if field.Tag.Get("required") == "true" {
+			return refuse(where, "is required and has a default, which no call could come to")
+		}
+		value, err := d.value(field.Type, text)
+		if err != nil || !accepts(s.Properties[name], value) {
+			return refuse(where, "has the default "+text+", which it does not accept itself")
+		}
+		if s.Properties[name].Default, err = canon.Marshal(value); err != nil {
+			return refuse(where, "has the default "+text+", which has no JSON form")
+		}
+		required = false
+	}
+	s.Required = slices.DeleteFunc(slices.Clone(s.Required), func(o string) bool { return o == name })
+	if required {
+		s.Required = append(s.Required, name)
+	}
+	return nil
+}
+
+// value reads a value in a tag: of a text the text itself, else JSON.
+func (d *deriver) value(t reflect.Type, text string) (any, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if known := d.known[t]; t.Kind() == reflect.String && known == nil || known != nil && known.Type == "string" {
+		return text, nil
+	}
+	v, err := canon.Parse([]byte(text), limits())
+	if err != nil {
+		return nil, err
+	}
+	return v.Any(), nil
+}
+
+// accepts reports whether a schema accepts a value.
+func accepts(s *jsontype.Schema, value any) bool {
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return false
+	}
+	compiled, err := Compile(doc)
+	if err != nil {
+		return false
+	}
+	v, err := canon.From(value)
+	return err == nil && compiled.Validate(v) == nil
+}
