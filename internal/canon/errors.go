@@ -27,12 +27,27 @@ func (f *fault) in(token string) *fault {
 
 func (f *fault) err() error {
 	slices.Reverse(f.tokens)
-	where := Place(f.tokens)
-	if f.offset >= 0 {
-		where += " (byte " + strconv.Itoa(f.offset) + ")"
-	}
-	return fmt.Errorf("%w %s: %s", ErrInvalid, where, f.text)
+	return &ParseError{Tokens: f.tokens, Offset: f.offset, Text: f.text}
 }
+
+// ParseError is what [Parse] refuses a document with.
+type ParseError struct {
+	Tokens []string // the member names and indexes that lead to the place
+	Offset int      // bytes into the document; negative when no one byte is to blame
+	Text   string
+}
+
+// Error names the place.
+func (e *ParseError) Error() string {
+	where := Place(e.Tokens)
+	if e.Offset >= 0 {
+		where += " (byte " + strconv.Itoa(e.Offset) + ")"
+	}
+	return fmt.Sprintf("%v %s: %s", ErrInvalid, where, e.Text)
+}
+
+// Unwrap returns ErrInvalid.
+func (e *ParseError) Unwrap() error { return ErrInvalid }
 
 // Bounds of what a message repeats of member names, which come from the document: a message must stay short when they don't.
 const (

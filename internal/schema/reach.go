@@ -61,7 +61,7 @@ func checkReach(v canon.Value) error {
 }
 
 func schemaError(path []string, text string) error {
-	return fmt.Errorf("%w %s: %s", ErrSchema, canon.Place(path), text)
+	return &PlaceError{Path: path, Text: text}
 }
 
 func (r *reach) schema(v canon.Value, base *url.URL, path []string) error {

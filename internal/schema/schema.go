@@ -14,6 +14,20 @@ var ErrSchema = errors.New("invalid schema")
 // ErrInvalid is what [Schema.Validate] returns, with a text of its own, for a value that its schema refuses.
 var ErrInvalid = errors.New("the value does not match its schema")
 
+// PlaceError is what [Compile] returns, wrapped, where it knows which place in the document is wrong.
+type PlaceError struct {
+	Path []string // member names and indexes
+	Text string
+}
+
+// Error names the place.
+func (e *PlaceError) Error() string {
+	return fmt.Sprintf("%v %s: %s", ErrSchema, canon.Place(e.Path), e.Text)
+}
+
+// Unwrap returns ErrSchema.
+func (e *PlaceError) Unwrap() error { return ErrSchema }
+
 // Schema is a compiled schema. It cannot be changed and is safe for concurrent use. A nil or zero Schema refuses everything.
 type Schema struct {
 	compiled  *jsonschema.Schema
