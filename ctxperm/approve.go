@@ -16,6 +16,7 @@ type Ask struct {
 	Session    string
 	Tool       string
 	ToolDigest string
+	Settings   string // digest of what the tool is configured with; empty: it has no settings
 	Principal  perm.Principal
 	Input      json.RawMessage // canonical
 	Accesses   []perm.ResourceAccess

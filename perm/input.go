@@ -35,6 +35,11 @@ func (r Request) Filled() Request {
 	}
 	r.Principal.Roles = orEmpty(r.Principal.Roles)
 	r.Session.Labels = orEmpty(r.Session.Labels)
+	if r.Session.Client != nil {
+		c := *r.Session.Client
+		c.Capabilities, c.Off = orEmpty(c.Capabilities), orEmpty(c.Off)
+		r.Session.Client = &c
+	}
 	r.Tool.Tags = orEmpty(r.Tool.Tags)
 	r.Time = r.Time.UTC()
 	return r

@@ -218,7 +218,7 @@ func (c *agreement) object(path string, t reflect.Type, node map[string]any) {
 			c.differ(path+"."+name, "not in the schema")
 			continue
 		}
-		if slices.Contains(required, any(name)) == strings.Contains(rest, "omitempty") {
+		if slices.Contains(required, any(name)) == (strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")) {
 			c.differ(path+"."+name, "required and omitempty must exclude each other")
 		}
 		c.check(path+"."+name, f.Type, p)

@@ -38,8 +38,23 @@ type Request struct {
 type SessionFacts struct {
 	ID     string               `json:"id"`
 	Labels []string             `json:"labels"`
-	Tools  map[string]ToolTally `json:"tools"`  // by tool name
-	Recent []RecentCall         `json:"recent"` // the last 32 calls, oldest first
+	Tools  map[string]ToolTally `json:"tools"`            // by tool name
+	Recent []RecentCall         `json:"recent"`           // the last 32 calls, oldest first
+	Client *ClientFacts         `json:"client,omitempty"` // always there when a runtime asks
+}
+
+// ClientFacts is who a session's tools and results are shown to; the host program vouches for it. The zero value is the
+// strictest: nothing is known of it.
+type ClientFacts struct {
+	Surface      string   `json:"surface"`      // the kind of session, in words of the host, such as terminal or chat
+	Model        string   `json:"model"`        // its name
+	Capabilities []string `json:"capabilities"` // of the model, such as vision or long_context
+	// Confidence is how far the provider of the model is trusted with what tools return, in thousandths: 0 is not at all, and
+	// counts also where nobody has said a valid number; 1000 is wholly.
+	Confidence int `json:"confidence"`
+	// Selected are the names and tags of the tools that the user has switched on; nil: nobody was asked, and all are.
+	Selected []string `json:"selected,omitzero"`
+	Off      []string `json:"off"` // names and tags of tools that are switched off
 }
 
 // ToolTally counts the calls of one tool in a session.
@@ -79,9 +94,10 @@ type ToolFacts struct {
 	Provenance  string   `json:"provenance"` // where the tool comes from, such as builtin or mcp
 	CanVerify   bool     `json:"can_verify"`
 	CanRevert   bool     `json:"can_revert"`
-	Confinement string   `json:"confinement"` // sandbox, handles, trusted
-	Destination string   `json:"destination"` // none, configured, third_party, model_chosen
-	Grade       string   `json:"grade"`       // ungraded, not_undoable, compensable, crash_undoable, read_only
+	Confinement string   `json:"confinement"`          // sandbox, handles, trusted
+	Destination string   `json:"destination"`          // none, configured, third_party, model_chosen
+	Grade       string   `json:"grade"`                // ungraded, not_undoable, compensable, crash_undoable, read_only
+	Confidence  int      `json:"confidence,omitempty"` // that the tool wants of a session's client, in thousandths
 }
 
 // CallFacts is the call as asked for. Args is the canonical input after schema

@@ -82,11 +82,18 @@ func (r *Reverter) eraseCall(ctx context.Context, e *erasing, t *Txn, c *Call) e
 		return err
 	}
 	e.addCall(t, c)
+	e.addStates(c)
 	return r.writeErased(ctx, e, t.Session, []string{t.ID}, g)
 }
 
 // hasRecords reports whether there is anything of the call to erase.
-func (c *Call) hasRecords() bool { return c.Phase != PhaseErased || len(c.tries) > 0 }
+func (c *Call) hasRecords() bool {
+	return c.needed() || len(c.states) > 0 || len(c.Feedback) > 0 // which somebody may have written while it was erased
+}
+
+// needed reports whether there are records that taking the call back, or bringing it
+// back, needs.
+func (c *Call) needed() bool { return c.Phase != PhaseErased || len(c.tries) > 0 }
 
 // over reports why a call cannot be erased yet.
 func (c *Call) over(t *Txn) error {
@@ -128,9 +135,9 @@ func (e *erasing) names(refs []BlobRef) {
 func (e *erasing) addCall(t *Txn, c *Call) {
 	if c.Phase != PhaseErased {
 		e.addOwn(t, c)
-	} else if n := len(c.tries); n > 0 && c.tries[n-1].Reverting.Cause == CauseRedo {
+	} else if redone := c.redoneLast(); redone || len(c.Feedback) > 0 {
 		again := *c.Erased
-		again.Left = true // it was brought back while somebody erased it
+		again.Left = again.Left || redone // it was brought back while somebody erased it
 		e.add(t.ID, c.Ref.Call, &again)
 	}
 	for _, u := range c.tries {
@@ -142,6 +149,11 @@ func (e *erasing) addCall(t *Txn, c *Call) {
 			e.add(u.Txn, u.Call, &Erased{Tool: c.Tool})
 		}
 	}
+}
+
+func (c *Call) redoneLast() bool {
+	n := len(c.tries)
+	return n > 0 && c.tries[n-1].Reverting.Cause == CauseRedo
 }
 
 // addOwn adds the records of a call itself.

@@ -6,11 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 )
 
 // TestErasedBesideOthers: between what an erasure has read and what it writes,
-// somebody else erases, prunes, takes back or brings back the same. The journal can be
+// somebody else erases, prunes, takes back, brings back or judges the same. The journal can be
 // read afterwards, and erasing again leaves nothing of the call.
 func TestErasedBesideOthers(t *testing.T) {
 	acts := map[string]func(p *process, txn, call string) error{
@@ -30,6 +31,11 @@ func TestErasedBesideOthers(t *testing.T) {
 			_, err := p.reverter.Redo(t.Context(), txn, "kim")
 			return err
 		},
+	}
+	acts["feedback"] = func(p *process, txn, call string) error {
+		rec := revert.NewRecorder(p.journal, p.host, "s_1")
+		said := &revert.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name", By: "kim"}}
+		return rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: said}}, Durable: true})
 	}
 	for _, first := range []string{"erase", "prune"} {
 		for other := range acts {
@@ -74,4 +80,37 @@ func TestErasedBesideOthers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestJudgedAfterAnErasure: somebody who had read the call before it was erased says
+// afterwards what they think of it. Erasing again destroys that, too.
+func TestJudgedAfterAnErasure(t *testing.T) {
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	txn := p.one(t, "a", 1)
+	got, err := revert.Load(t.Context(), p.journal, txn)
+	require.NoError(t, err)
+	call := got.Calls[0].Ref.Call
+	erase := func(by string) revert.Erasure {
+		done, err := p.reverter.Erase(t.Context(), call, revert.Erased{By: by, Why: "x"})
+		require.NoError(t, err)
+		return done
+	}
+	require.Equal(t, 1, erase("kim").Records)
+	require.Zero(t, erase("ada").Records)
+	said := &revert.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name \xff", By: "kim"}}
+	rec := revert.NewRecorder(p.journal, p.host, "s_1")
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: said}}, Durable: true}))
+	_, c, err := revert.LoadCall(t.Context(), p.journal, call)
+	require.NoError(t, err)
+	require.Equal(t, "a name %FF", c.Feedback[0].Note)
+	require.Equal(t, revert.PhaseErased, c.Phase)
+	left := c.Erased.Left
+	require.Equal(t, 1, erase("ada").Records)
+	_, c, err = revert.LoadCall(t.Context(), p.journal, call)
+	require.NoError(t, err)
+	require.Empty(t, c.Feedback)
+	require.Equal(t, left, c.Erased.Left)
+	require.Zero(t, erase("ada").Records)
+	found, err := revert.Fsck(t.Context(), p.journal, revert.FsckOptions{})
+	require.NoError(t, err, "%+v", found)
 }

@@ -202,9 +202,12 @@ func (f *fsck) entry(ctx context.Context, e Entry) error {
 	return nil
 }
 
+// naming are the kinds of record that name content.
+var naming = []Kind{KindChanged, KindState, KindReverting}
+
 // blobsIn lists the content that an entry names.
 func blobsIn(e Entry) ([]BlobRef, error) {
-	if e.Erased != "" || (e.Header.Kind != KindChanged && e.Header.Kind != KindReverting) {
+	if e.Erased != "" || !slices.Contains(naming, e.Header.Kind) {
 		return nil, nil
 	}
 	r, err := Unseal(e)
@@ -218,7 +221,7 @@ func blobsIn(e Entry) ([]BlobRef, error) {
 // it is named. It ends with an error where an entry cannot be read: what that one
 // names must not be taken for unnamed.
 func Blobs(ctx context.Context, j Journal, after int64, fn func(BlobRef) error) error {
-	for e, err := range j.Entries(ctx, Query{Kinds: []Kind{KindChanged, KindReverting}, After: after}) {
+	for e, err := range j.Entries(ctx, Query{Kinds: naming, After: after}) {
 		if err != nil {
 			return err
 		}
@@ -240,6 +243,10 @@ func blobsOf(b Body) (refs []BlobRef) {
 	switch b := b.(type) {
 	case *Changed:
 		refs = b.Blobs
+	case *State:
+		if b.Content != nil {
+			refs = []BlobRef{*b.Content}
+		}
 	case *Reverting:
 		for _, s := range b.Steps {
 			refs = append(refs, s.Change.Blobs...)

@@ -116,7 +116,7 @@ func (c *Call) release(b *Started, r Record) error {
 	if b.Key != c.Held.Key {
 		return fmt.Errorf("call %s was released under another operation key than it was held with", r.Call)
 	}
-	fresh := Call{Ref: c.Ref, Session: c.Session, Tool: c.Tool, Asked: c.Asked, Answered: c.Answered, Held: c.Held, Notes: c.Notes, tries: c.tries}
+	fresh := Call{Ref: c.Ref, Session: c.Session, Tool: c.Tool, Asked: c.Asked, Answered: c.Answered, Held: c.Held, Notes: c.Notes, Feedback: c.Feedback, tries: c.tries}
 	fresh.Phase, fresh.Started, fresh.Began = PhaseStarted, b, r.At
 	fresh.doubt = c.doubt || c.Phase == PhaseUnknown
 	*c = fresh

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/remit-dev/remit/provenance"
 )
 
 // Kind names what a record says.
@@ -29,6 +31,7 @@ const (
 	KindChanged    Kind = "changed"     // one effect is about to happen
 	KindLanded     Kind = "landed"      // versions that changes really left, of a call without a result
 	KindNoted      Kind = "noted"       // the tool noted something for its own undo
+	KindState      Kind = "state"       // what a stateful tool holds for a session from here on
 	KindDone       Kind = "done"        // the call's code returned a result
 	KindFailed     Kind = "failed"      // the call ended, proven to have no effect left
 	KindUnknown    Kind = "unknown"     // the call ended and its effect cannot be told
@@ -46,14 +49,15 @@ const (
 	KindAborted    Kind = "aborted"     // the transaction ended, taken back as far as listed
 	KindErased     Kind = "erased"      // the bodies of a call's records were destroyed
 	KindUndoneBy   Kind = "undone_by"   // an ended transaction is being taken back, or brought back, by another
+	KindFeedback   Kind = "feedback"    // somebody said what they think of a call
 )
 
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
 		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindChanged,
-		KindLanded, KindNoted, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindNested, KindNestEnded, KindRevertedTo,
-		KindReverting, KindReverted, KindCommitting, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy,
+		KindLanded, KindNoted, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindNested, KindNestEnded, KindRevertedTo,
+		KindReverting, KindReverted, KindCommitting, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy, KindFeedback,
 	}
 }
 
@@ -62,7 +66,7 @@ func Kinds() []Kind {
 func (k Kind) Erasable() bool {
 	switch k {
 	case KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindChanged, KindLanded, KindNoted,
-		KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindReverting, KindReverted:
+		KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindReverting, KindReverted, KindFeedback:
 		return true
 	default:
 		return false
@@ -78,8 +82,8 @@ var bodies = func() map[Kind]reflect.Type {
 	types := map[Kind]reflect.Type{}
 	for _, b := range []Body{
 		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
-		&Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
-		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{},
+		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
+		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{},
 	} {
 		types[b.kind()] = reflect.TypeOf(b).Elem()
 	}
@@ -105,6 +109,7 @@ type Session struct {
 	Parent    string          `json:"parent,omitempty"` // the session that handed the grant on
 	Expires   time.Time       `json:"expires,omitzero"` // of the grant
 	Uses      int             `json:"uses,omitempty"`   // calls that may start under the grant; 0: any number
+	Client    json.RawMessage `json:"client,omitempty"` // who its tools and results are shown to
 }
 
 // Handed says that a session handed some of its grant on.
@@ -171,6 +176,7 @@ type ToolRef struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
 	Digest      string `json:"digest,omitempty"`
+	Settings    string `json:"settings,omitempty"` // digest of what it was configured with
 	UndoVersion string `json:"undo_version,omitempty"`
 }
 
@@ -186,10 +192,19 @@ type Denied struct {
 	Key         string          `json:"key"`
 	InputDigest string          `json:"input_digest"`
 	Input       json.RawMessage `json:"input"`
-	Stage       string          `json:"stage"`  // grant, policy, approver
+	Stage       string          `json:"stage"`  // grant, policy, approver, filter
 	Access      Access          `json:"access"` // the access that was refused
 	Decision    json.RawMessage `json:"decision"`
 	Why         string          `json:"why"`
+	Filter      string          `json:"filter,omitempty"`   // that refused it
+	Replaced    []Replacement   `json:"replaced,omitempty"` // inputs that filters put another one in the place of, oldest first
+	Ends        string          `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
+}
+
+// Replacement is an input that a filter put another one in the place of.
+type Replacement struct {
+	By    string `json:"by"`    // the filter
+	Given string `json:"given"` // digest of the input before
 }
 
 // Asked is a suspended decision: everything that was shown, and what an answer
@@ -209,6 +224,8 @@ type Asked struct {
 	Purpose  string    `json:"purpose,omitempty"`
 	Preview  string    `json:"preview,omitempty"`
 	Approval *Approval `json:"approval,omitempty"`
+
+	Replaced []Replacement `json:"replaced,omitempty"` // as in Denied
 }
 
 // Answered is what somebody said to an asked call. Anybody may write it, so it
@@ -250,6 +267,12 @@ type Started struct {
 	// Redacted are JSON pointers to what the policy keeps out of Input and of the
 	// output.
 	Redacted []string `json:"redacted,omitempty"`
+
+	Replaced []Replacement `json:"replaced,omitempty"` // as in Denied
+	// AnsweredBy is the filter that gave the result in the tool's place: the tool's code
+	// is not entered, and the call has no effect.
+	AnsweredBy string `json:"answered_by,omitempty"`
+	Ends       string `json:"ends,omitempty"` // as in Denied
 }
 
 // Approval is who answered an ask, bound to what was asked.
@@ -282,6 +305,14 @@ type Done struct {
 	OutputDigest string          `json:"output_digest"`
 	Recovered    bool            `json:"recovered,omitempty"` // found after a crash; the output was lost
 	Posts        []Post          `json:"posts,omitempty"`
+
+	// Delivered is what filters made of Output: whoever asked got that. The tool's
+	// Verify and Revert work with Output.
+	Delivered       json.RawMessage `json:"delivered,omitempty"`
+	DeliveredDigest string          `json:"delivered_digest,omitempty"`
+	DeliveredBy     []string        `json:"delivered_by,omitempty"` // the filters that changed it, in the order in which they did
+	Undelivered     string          `json:"undelivered,omitempty"`  // why filters let nothing of it be delivered: the call did not verify
+	Ends            string          `json:"ends,omitempty"`         // as in Denied, with what was said after the call had run
 }
 
 // Post is the version that a change left, where it was not known before.
@@ -423,6 +454,12 @@ type UndoneBy struct {
 	Txn string `json:"txn"`
 }
 
+// Feedback is what somebody thinks of a call. It says nothing about what became of
+// it, and may come at any time, also when the transaction has ended.
+type Feedback struct {
+	provenance.Feedback
+}
+
 func (*Session) kind() Kind    { return KindSession }
 func (*Handed) kind() Kind     { return KindHanded }
 func (*Revoked) kind() Kind    { return KindRevoked }
@@ -440,6 +477,7 @@ func (*Started) kind() Kind    { return KindStarted }
 func (*Changed) kind() Kind    { return KindChanged }
 func (*Landed) kind() Kind     { return KindLanded }
 func (*Noted) kind() Kind      { return KindNoted }
+func (*State) kind() Kind      { return KindState }
 func (*Done) kind() Kind       { return KindDone }
 func (*Failed) kind() Kind     { return KindFailed }
 func (*Unknown) kind() Kind    { return KindUnknown }
@@ -457,3 +495,4 @@ func (*Aborting) kind() Kind   { return KindAborting }
 func (*Aborted) kind() Kind    { return KindAborted }
 func (*Erased) kind() Kind     { return KindErased }
 func (*UndoneBy) kind() Kind   { return KindUndoneBy }
+func (*Feedback) kind() Kind   { return KindFeedback }

@@ -76,7 +76,8 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 	if err != nil {
 		return rep, err
 	}
-	items, err := r.takeBack(ctx, rec, slices.DeleteFunc(t.Left(), outside), manner{cause: "nest"})
+	inside := slices.DeleteFunc(t.Left(), outside)
+	items, err := r.takeBack(ctx, rec, inside, manner{cause: "nest", upon: t.upon(inside)})
 	rep.Items = append(rep.Items, items...)
 	if err != nil {
 		return rep, err
@@ -89,6 +90,20 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 	}
 	w.Durable = true
 	return rep, rec.Write(ctx, w)
+}
+
+// NestTouched lists what the calls of a nested transaction, or of one inside it, changed by
+// one scheme, in order of the text.
+func (t *Txn) NestTouched(nest, scheme string) (resources []string) {
+	for _, c := range t.Calls {
+		for _, ch := range c.Changes {
+			if ch.Scheme == scheme && t.inNest(c, nest) {
+				resources = append(resources, ch.Resource)
+			}
+		}
+	}
+	slices.Sort(resources)
+	return slices.Compact(resources)
 }
 
 // nest names the nested transaction that a call is in.

@@ -17,6 +17,7 @@ func (b *Failed) prose() []*string   { return []*string{&b.Why} }
 func (b *Unknown) prose() []*string  { return []*string{&b.Why} }
 func (b *Decided) prose() []*string  { return []*string{&b.By, &b.Why} }
 func (b *Dropped) prose() []*string  { return []*string{&b.By} }
+func (b *Feedback) prose() []*string { return []*string{&b.By, &b.Note} }
 func (b *Aborting) prose() []*string { return []*string{&b.Why} }
 
 func (b *Verified) prose() []*string {

@@ -70,6 +70,9 @@ func (r *Reverter) Prune(ctx context.Context, keep Retention) (Pruned, error) {
 	if keep.Dry {
 		return out, nil
 	}
+	if err := r.sweep(ctx, limit); err != nil {
+		return out, err
+	}
 	c, err := r.collect(ctx, nil)
 	out.Size, out.Blobs, out.Freed, out.Waiting = c.Size, c.Blobs, c.Freed, c.Waiting
 	return out, err
@@ -135,7 +138,7 @@ func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry boo
 	e := &erasing{cause: eraseRetention}
 	for _, id := range ids {
 		for _, c := range g[id].Calls {
-			if !c.hasRecords() {
+			if !c.needed() {
 				continue
 			}
 			e.addCall(g[id], c)
@@ -156,7 +159,7 @@ func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry boo
 
 // hasRecords reports whether there is anything to erase.
 func (t *Txn) hasRecords() bool {
-	return slices.ContainsFunc(t.Calls, (*Call).hasRecords)
+	return slices.ContainsFunc(t.Calls, (*Call).needed)
 }
 
 // mustStay says why nothing of a transaction may go: it ended too late, or for a

@@ -102,6 +102,9 @@ func (r Recorder) seal(l Line, h Header) (Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
 	}
+	if b, ok := l.Body.(*State); ok { // it is found by its own session, whoever takes a call of that back
+		h.Session = b.Session
+	}
 	salt := make([]byte, SaltSize)
 	r.host.Random(salt)
 	return Seal(Record{Header: h, Body: l.Body}, salt)

@@ -202,12 +202,21 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		return s, err
 	}
 	if c.Redo != nil {
-		results, err := r.redoCall(ctx, w, rec, c, t.limit, manner{by: c.Redo.Reverting.By})
+		beside, err := r.around(ctx, t, []*Call{c})
+		if err != nil {
+			return s, err
+		}
+		m := manner{by: c.Redo.Reverting.By, upon: beside.upon(c, nil)}
+		results, err := r.redoCall(ctx, w, rec, c, t.limit, m)
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
 		return s, err
 	}
 	if c.Undo != nil && c.Undo.Reverted == nil {
-		return r.finishUndo(ctx, w, rec, c, s, t.on(c))
+		m, err := r.on(ctx, t, c)
+		if err != nil {
+			return s, err
+		}
+		return r.finishUndo(ctx, w, rec, c, s, m)
 	}
 	took, known, err := w.took(ctx, c)
 	if err != nil {
@@ -276,21 +285,6 @@ func (w Ways) posts(ctx context.Context, c *Call) (posts []Post) {
 		}
 	}
 	return posts
-}
-
-// on lists what later calls left on what a call changed, as manner.kept: they go first,
-// also where the process that came to this call knew that one of them could not.
-func (t *Txn) on(c *Call) manner {
-	m := manner{kept: map[string]string{}}
-	for _, later := range t.Calls[slices.Index(t.Calls, c)+1:] {
-		if !later.Left() {
-			continue
-		}
-		for _, ch := range later.remaining() {
-			m.keep(later, []Result{{Resource: ch.Resource}})
-		}
-	}
-	return m
 }
 
 func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, m manner) (Settled, error) {

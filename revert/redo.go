@@ -116,8 +116,12 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	// Earlier transactions first: what lies on them began later.
 	m := manner{cause: CauseRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
+	var come []*Call
 	for _, s := range ordered {
-		if err := r.redoCalls(ctx, s, only, rec, m, &rep); err != nil {
+		come = append(come, s.undone(only)...)
+	}
+	for _, s := range ordered {
+		if err := r.redoCalls(ctx, s, come, only, rec, m, &rep); err != nil {
 			return rep, err
 		}
 	}
@@ -145,15 +149,21 @@ func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
 	return nil
 }
 
-func (r *Reverter) redoCalls(ctx context.Context, t *Txn, only string, rec Recorder, m manner, rep *Report) error {
+func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come []*Call, only string, rec Recorder, m manner, rep *Report) error {
 	w, err := r.Ways(ctx, t.Session)
 	if err != nil {
 		return err
 	}
-	for _, c := range t.undone(only) {
+	undone := t.undone(only)
+	beside, err := r.around(ctx, t, undone)
+	if err != nil {
+		return err
+	}
+	for _, c := range undone {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		m.upon = beside.upon(c, come)
 		results, err := r.redoCall(ctx, w, rec, c, only, m)
 		if err != nil {
 			return err
@@ -194,10 +204,12 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	if c.outside {
 		results = append(results, Result{Resource: c.toolResource(), Outcome: UndoFailed, Why: "what the tool's Revert did is not done again; call the tool"})
 	}
-	results = append(results, r.applySteps(ctx, w, reverting.Steps)...)
-	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
+	applied := r.applySteps(ctx, w, reverting.Steps)
+	lines := r.states(w, c, reverting.Steps, applied)
+	results = append(results, applied...)
+	lines = append(lines, Line{Call: id, Body: &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}})
 	//mutant:barrier
-	return results, rec.Write(ctx, Write{Lines: []Line{{Call: id, Body: end}}, Durable: true})
+	return results, rec.Write(ctx, Write{Lines: lines, Durable: true})
 }
 
 // taken lists the changes with which a call was taken back, in all attempts, and

@@ -124,12 +124,7 @@ func (s *scope) mention(c *Call, t *Txn) {
 // recorded after the first change of these and that something may be left of.
 func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call) (scope, error) {
 	out := scope{txns: map[string]*Txn{}}
-	first := int64(0)
-	for _, c := range calls {
-		if len(c.at) > 0 && (first == 0 || c.at[0] < first) {
-			first = c.at[0]
-		}
-	}
+	first := firstChange(calls)
 	if first == 0 {
 		return out, nil
 	}

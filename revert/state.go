@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/remit-dev/remit/provenance"
 )
 
 // Phase is how far a call came.
@@ -49,14 +51,16 @@ type Call struct {
 	Decided  *Decided // what a person said of it, where its outcome was unknown
 	Erased   *Erased  // set: the records of the call are gone, and all else here with them
 	Verified []Verified
-	Undo     *Undo // the newest taking back, nil where there was none, or it was taken back itself
-	Redo     *Undo // a taking back of Undo that has no end
+	Feedback []provenance.Feedback // what was said of it, oldest first
+	Undo     *Undo                 // the newest taking back, nil where there was none, or it was taken back itself
+	Redo     *Undo                 // a taking back of Undo that has no end
 
-	at      []int64 // positions of Changes on the journal
-	earlier []*Undo // attempts before Undo, oldest first
-	tries   []*Undo // all attempts to take the call back or to bring it back, oldest first, whose records are there
-	outside bool    // the tool's own Revert has ended well, in whichever attempt
-	doubt   bool    // it was released before, and nobody knows what became of that
+	at      []int64    // positions of Changes on the journal
+	earlier []*Undo    // attempts before Undo, oldest first
+	tries   []*Undo    // all attempts to take the call back or to bring it back, oldest first, whose records are there
+	states  []stateRef // what it, or a taking back of it, left of its tool's state
+	outside bool       // the tool's own Revert has ended well, in whichever attempt
+	doubt   bool       // it was released before, and nobody knows what became of that
 }
 
 // Undo is one taking back of a call.
@@ -68,6 +72,7 @@ type Undo struct {
 	Verified  *Verified // what the tool's Verify found afterwards, where it was asked
 	Changes   []Change  // what the tool's own Revert did through handles
 
+	at    int64           // position of Reverting on the journal
 	doubt map[string]bool // resources that a redo which went wrong may have brought back
 }
 
@@ -330,7 +335,10 @@ func (t *Txn) apply(e Entry, r Record) error {
 	if t.Owner == "" {
 		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
 	}
-	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered && r.Kind != KindDecided && r.Kind != KindErased {
+	if b, ok := r.Body.(*State); ok {
+		return t.applyState(r, b)
+	}
+	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered && r.Kind != KindDecided && r.Kind != KindErased && r.Kind != KindFeedback {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {
@@ -380,8 +388,10 @@ func (t *Txn) dropMarks(name string) {
 
 // applyUndo folds the records with which a transaction, this one or another,
 // takes calls of this one back.
-func (t *Txn) applyUndo(_ Entry, r Record) error {
+func (t *Txn) applyUndo(e Entry, r Record) error {
 	switch b := r.Body.(type) {
+	case *State:
+		return t.applyState(r, b)
 	case *Begun:
 		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
 		t.redone = false // until it has ended: its process may have died half-way
@@ -396,7 +406,7 @@ func (t *Txn) applyUndo(_ Entry, r Record) error {
 		if !ok {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
-		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b}
+		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b, at: e.Pos}
 		c.tries = append(c.tries, u)
 		if b.Cause == CauseRedo {
 			c.Redo = u

@@ -23,6 +23,9 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 		return nil
 	case *Decided:
 		return c.decide(b)
+	case *Feedback:
+		c.Feedback = append(c.Feedback, b.Feedback)
+		return nil
 	}
 	if c.Phase == PhasePending {
 		return t.proceed(c, r)

@@ -52,8 +52,10 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 		return nil, err
 	}
 	results := r.undoOutside(ctx, w, rec, c, undo, key)
-	results = append(results, r.applySteps(ctx, w, reverting.Steps)...)
-	results, lines := w.verifyUndo(ctx, c, undo, results)
+	applied := r.applySteps(ctx, w, reverting.Steps)
+	states := r.states(w, c, reverting.Steps, applied)
+	results, lines := w.verifyUndo(ctx, c, undo, append(results, applied...))
+	lines = append(lines, states...)
 	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
 	// than what recovery would find.

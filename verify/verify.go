@@ -84,6 +84,7 @@ type Subject struct {
 	Input   json.RawMessage // canonical
 	Output  json.RawMessage // canonical form of the tool's result; nil where it is lost
 	Changes []Change
+	Notes   map[string]json.RawMessage // what the tool noted
 	World   World
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,12 +39,16 @@ type chain struct {
 
 // stage is one process of a chain.
 type stage struct {
-	does string
-	at   int           // the point; 0: by time
-	when time.Duration // with at 0
+	does  string
+	at    int           // the point; 0: by time
+	named string        // the only points that at counts; empty: all
+	when  time.Duration // with at 0
 }
 
 func (s stage) String() string {
+	if s.named != "" {
+		return fmt.Sprintf("%s killed at point %d of %s", s.does, s.at, s.named)
+	}
 	if s.at > 0 {
 		return fmt.Sprintf("%s killed at point %d", s.does, s.at)
 	}
@@ -83,9 +88,15 @@ func (c *chain) end() {
 func (c *chain) stages() []stage {
 	k := c.lab.kind(c.seed)
 	work := c.at("work", k)
-	// Each point has its turn, in an order of its own; the rest is left to chance.
-	if turn, points := int(c.seed)/len(c.lab.kinds), len(k.points["work"]); turn < points {
-		work.at = 1 + turn*stride%points
+	// Each point has its turn, in an order of its own. What is done differs from plan to plan,
+	// and so does what a number means: each name has its turn as well. The rest is left to chance.
+	points := k.points["work"]
+	turn, names := int(c.seed)/len(c.lab.kinds), slices.Compact(slices.Sorted(slices.Values(points)))
+	switch after := turn - len(points); {
+	case after < 0:
+		work.at = 1 + turn*stride%len(points)
+	case after%2 == 0:
+		work = stage{does: "work", at: 1, named: names[after/2%len(names)]}
 	}
 	all := []stage{work}
 	for range 1 + c.r.IntN(3) {
@@ -102,7 +113,7 @@ const stride = 4999
 // After a kill there is less to do than without one, and of a recovery there is none.
 func (c *chain) at(does string, k *kind) stage {
 	if c.r.IntN(4) == 0 {
-		return stage{does, 0, time.Duration(c.r.Int64N(int64(k.took[does]) + 1))}
+		return stage{does: does, when: time.Duration(c.r.Int64N(int64(k.took[does]) + 1))}
 	}
 	n := len(k.points[does])
 	switch {
@@ -111,7 +122,7 @@ func (c *chain) at(does string, k *kind) stage {
 	case does != "work":
 		n = min(n, []int{10, 50, n}[c.r.IntN(3)])
 	}
-	return stage{does, 1 + c.r.IntN(n), 0}
+	return stage{does: does, at: 1 + c.r.IntN(n)}
 }
 
 // run runs the chain, and returns what is wrong at its end.
@@ -137,7 +148,7 @@ func (c *chain) run(ctx context.Context) error {
 // stage runs one process. It may end before it is killed.
 func (c *chain) stage(s stage) (killed bool, err error) {
 	o := c.order
-	o.Does, o.At = s.does, s.at
+	o.Does, o.At, o.Named = s.does, s.at, s.named
 	cmd, out, err := c.lab.command(o)
 	if err != nil {
 		return false, err

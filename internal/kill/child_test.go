@@ -41,6 +41,7 @@ type order struct {
 	Allow string // its address
 	Plan  plan
 	At    int    // the point at which it is killed; 0: at none
+	Named string // the only points that At counts; empty: all
 	Trace string // where the points are written; empty: nowhere
 	Trap  bool   // reports its system calls
 	Goes  bool   // goes on after a call that failed
@@ -54,6 +55,7 @@ type killer struct {
 	host.Host
 	mu    sync.Mutex // held for ever by the one that is killed
 	at    int
+	named string
 	seen  int
 	trace *os.File
 }
@@ -61,12 +63,15 @@ type killer struct {
 func (k *killer) Point(ctx context.Context, id string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.seen++
+	name := strings.ReplaceAll(id, " ", "_")
+	if k.named == "" || k.named == name {
+		k.seen++
+	}
 	if k.trace != nil {
-		_, _ = fmt.Fprintln(k.trace, strings.ReplaceAll(id, " ", "_"))
+		_, _ = fmt.Fprintln(k.trace, name)
 	}
 	if k.at > 0 && k.seen == k.at {
-		say("point %s", strings.ReplaceAll(id, " ", "_"))
+		say("point %s", name)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // nothing after the kill may run
 	}
@@ -93,7 +98,7 @@ func (o order) run(ctx context.Context) error {
 			return err
 		}
 	}
-	k := &killer{Host: host.Real(), at: o.At}
+	k := &killer{Host: host.Real(), at: o.At, named: o.Named}
 	if o.Trace != "" {
 		var err error
 		if k.trace, err = os.Create(o.Trace); err != nil {
@@ -215,6 +220,10 @@ func (o order) services() ([]agent.Option, error) {
 	return []agent.Option{agent.Driver(client), agent.Tools(tools...)}, nil
 }
 
+// once keeps no connection: an idle one is open for as long as its process lives, and
+// the service is quiet when none is.
+var once = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // post is a tool of which nobody can tell later what it did.
 func (o order) post(name string, class revert.EffectClass) tool.Tool {
 	made, err := tool.CreateWith(name, "Tells the service something.", nil, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
@@ -223,7 +232,7 @@ func (o order) post(name string, class revert.EffectClass) tool.Tool {
 			return "", tool.NoEffect(err)
 		}
 		r.Header.Set("X-Operation", tc.Call().Key)
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := once.Do(r)
 		if err != nil {
 			return "", err
 		}

@@ -55,7 +55,7 @@ func menuOf(w int, sandbox bool) []step {
 		{"file_move", tool.Args{"from": in("sub"), "to": in("moved")}},
 		{"file_copy", tool.Args{"from": in("e.txt"), "to": in("copy.txt")}},
 		sql("UPDATE a SET v = v || 'x' WHERE worker = ?", w),
-		sql("INSERT INTO a(worker, v) VALUES (?, 'new')", w),
+		sql("INSERT INTO a(id, worker, v) VALUES (?, ?, 'new')", 100+w, w), // an id that another one took back is held until its end
 		sql("DELETE FROM a WHERE worker = ? AND v LIKE 'two%'", w),
 		{"keyed", tool.Args{"name": fmt.Sprintf("keyed of %d", w)}},
 		{"plain", tool.Args{"name": fmt.Sprintf("plain of %d", w)}},

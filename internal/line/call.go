@@ -72,6 +72,7 @@ type Config struct {
 	Key       string
 	Tool      string
 	Class     revert.EffectClass // of this call
+	Settings  []byte             // canonical; nil: the tool has none
 	Principal perm.Principal
 	Recorder  revert.Recorder // of the call's transaction, or for an undo of the one that takes it back
 	Gate      Gate
@@ -80,14 +81,16 @@ type Config struct {
 	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
 	Terms     Terms                 // of those decisions
 	Roots     map[string]disk.Root
-	Drivers   []any                       // what handles other than files work with
-	Started   *revert.Started             // not yet written; nil when it is
-	Turns     *Turns                      // of the transaction; nil: nobody else is there
-	Patience  time.Duration               // how long a resource that another transaction holds is waited for
-	Waits     *Waits                      // of the runtime; nil: nobody waits, and nobody knows of stragglers
-	Files     FileLimits                  // of handles on files; zero fields: their defaults
-	Held      func(context.Context) error // why the session's grant does not stand any more; nil: it does not end
-	Broken    func() bool                 // whether the journal lacks a record of the transaction; nil: it has all
+	Drivers   []any                                          // what handles other than files work with
+	Started   *revert.Started                                // not yet written; nil when it is
+	Turns     *Turns                                         // of the transaction; nil: nobody else is there
+	Patience  time.Duration                                  // how long a resource that another transaction holds is waited for
+	Waits     *Waits                                         // of the runtime; nil: nobody waits, and nobody knows of stragglers
+	Files     FileLimits                                     // of handles on files; zero fields: their defaults
+	Held      func(context.Context) error                    // why the session's grant does not stand any more; nil: it does not end
+	Hides     func() bool                                    // whether something of the call is to be written down nowhere; nil: nothing is
+	Ways      func(ctx context.Context) (revert.Ways, error) // what takes changes of the call back; nil: nothing does
+	Broken    func() bool                                    // whether the journal lacks a record of the transaction; nil: it has all
 	Progress  func(done, total float64, message string)
 }
 
@@ -100,6 +103,13 @@ type FileLimits struct {
 // Call is the live state. Its methods are safe for concurrent use.
 type Call struct {
 	cfg    Config
+	within *perm.Set // of a part: what it may touch; nil: what the call may
+	prefix string    // of a part: before the keys of its notes
+	*shared
+}
+
+// shared is what a call and its parts have in common.
+type shared struct {
 	writes *host.Lock // orders the records of this call
 
 	mu       sync.Mutex // never held across a wait
@@ -107,8 +117,9 @@ type Call struct {
 	terms    Terms
 	started  *revert.Started
 	changes  []revert.Change
+	of       []string // the prefix of the part that made each of changes
 	posts    []revert.Post
-	handles  []Handle
+	handles  []joined
 	commits  bool // one of the handles commits by itself
 	refused  *DeniedError
 	inflight int
@@ -116,11 +127,14 @@ type Call struct {
 	cut      bool // closed while operations were in flight
 	still    bool // idle is closed
 	idle     chan struct{}
+
+	cells map[string]*Cell           // states that its tools hold, by resource
+	notes map[string]json.RawMessage // what was noted
 }
 
 // New opens a call. Close ends it.
 func New(cfg Config) *Call {
-	c := &Call{cfg: cfg, started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{})}
+	c := &Call{cfg: cfg, shared: &shared{started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{}), notes: map[string]json.RawMessage{}}}
 	c.writes = host.NewLock(cfg.Recorder.Host(), "line.writes")
 	for _, a := range cfg.Decided {
 		c.decided[a] = true
@@ -301,6 +315,9 @@ func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
 	if err := c.held(ctx, a); err != nil {
 		return err
 	}
+	if err := c.inside(a); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	known := c.decided[a]
 	c.mu.Unlock()
@@ -435,6 +452,9 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 	defer c.mu.Unlock()
 	c.started = nil
 	c.changes = append(c.changes, out...)
+	for range out {
+		c.of = append(c.of, c.prefix)
+	}
 	return out, nil
 }
 
@@ -454,12 +474,19 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	if err != nil {
 		return fmt.Errorf("note %q: %w", key, err)
 	}
+	key = c.prefix + key
 	if known := SecretsOf(c.cfg.Drivers); !known.None() && known.Scrub(key+"\n"+string(raw)) != key+"\n"+string(raw) {
 		return errors.New("a note would hold the value of a secret: note its name instead")
 	}
 	line := revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}}
 	//mutant:barrier
-	return c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true})
+	if err := c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true}); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes[key] = raw
+	return nil
 }
 
 // write appends to the call's records, behind its start.

@@ -33,6 +33,8 @@ func suites(folder string) [][]string {
 	switch {
 	case folder == "revert/sqlite":
 		return [][]string{own, {"-run", "^TestContentIsSynced$", "./internal/kill"}, core, command}
+	case folder == "internal/state":
+		return [][]string{own, {"-run", "State", "./agent"}, core, command}
 	case folder == "ctxperm/files":
 		return [][]string{{"-skip", slow, own[0]}, crashes, own, handles, core, command}
 	case strings.HasPrefix(folder, "ctxperm"):

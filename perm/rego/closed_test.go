@@ -64,12 +64,10 @@ func TestDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: 30 * time.Millisecond})
 			require.NoError(t, err)
-			start := time.Now()
 			d, err := e.Decide(context.Background(), request())
 			require.ErrorIs(t, err, rego.ErrDeadline)
 			require.NotErrorIs(t, err, rego.ErrEvaluation)
 			require.Equal(t, perm.Deny, d.Effect())
-			require.Less(t, time.Since(start), 5*time.Second)
 		})
 	}
 }

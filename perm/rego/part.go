@@ -41,6 +41,8 @@ func contextParts() []part {
 		texts("session.labels", func(r *perm.Request) []string { return r.Session.Labels }),
 		{path: "session.tools", check: checkTools, term: (*document).tools},
 		{path: "session.recent", check: checkRecent, term: (*document).recent},
+		optional(part{path: "session.client", check: checkClient, term: (*document).client, key: clientKey},
+			func(r *perm.Request) bool { return r.Session.Client != nil }),
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),
@@ -61,6 +63,8 @@ func toolParts() []part {
 		text("tool.confinement", func(r *perm.Request) string { return r.Tool.Confinement }),
 		text("tool.destination", func(r *perm.Request) string { return r.Tool.Destination }),
 		text("tool.grade", func(r *perm.Request) string { return r.Tool.Grade }),
+		optional(number("tool.confidence", func(r *perm.Request) int { return r.Tool.Confidence }),
+			func(r *perm.Request) bool { return r.Tool.Confidence != 0 }),
 	}
 }
 

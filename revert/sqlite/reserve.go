@@ -88,7 +88,7 @@ func ends(b revert.Batch) bool {
 		switch e.Header.Kind {
 		case revert.KindDone, revert.KindLanded, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindDecided,
 			revert.KindDropped, revert.KindRevoked, revert.KindAdopted, revert.KindNestEnded,
-			revert.KindReverting, revert.KindReverted, revert.KindRevertedTo, revert.KindUndoneBy, revert.KindErased,
+			revert.KindReverting, revert.KindState, revert.KindReverted, revert.KindRevertedTo, revert.KindUndoneBy, revert.KindErased,
 			revert.KindAborting, revert.KindAborted, revert.KindCommitted:
 		case revert.KindBegun:
 			if !link {

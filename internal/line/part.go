@@ -1,0 +1,225 @@
+package line
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Piece is one of the tools that a call's tool is composed of.
+type Piece struct {
+	Name   string // among the parts
+	Tool   string
+	Key    string // operation key
+	Class  revert.EffectClass
+	Within perm.Set // what it may touch, of all that the call may
+}
+
+// Piece is the call as one of its parts sees it. It shares everything with the call, but
+// reaches no further than the part may, and its notes are its own.
+func (c *Call) Piece(p Piece) *Call {
+	in := &Call{cfg: c.cfg, within: &p.Within, prefix: c.prefix + p.Name + "/", shared: c.shared}
+	if c.within != nil {
+		less := c.within.Intersect(p.Within)
+		in.within = &less
+	}
+	in.cfg.Tool, in.cfg.Key, in.cfg.Class = p.Tool, p.Key, p.Class
+	if all := c.cfg.Bound; all != nil {
+		in.cfg.Bound = func() perm.Set { return all().Intersect(*in.within) }
+	}
+	return in
+}
+
+// inside refuses a part what only other parts may.
+func (c *Call) inside(a perm.ResourceAccess) error {
+	if c.within == nil || c.within.Allows(a) {
+		return nil
+	}
+	err := &DeniedError{Access: a, Stage: "grant", Why: "the tool " + c.cfg.Tool + " does not declare that it needs to " + a.String()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mark(err, a)
+	return err
+}
+
+// Notes returns what was noted under the part's own prefix, without it.
+func (c *Call) Notes() map[string]json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return NotesOf(c.notes, c.prefix)
+}
+
+// NotesOf are the notes whose keys have a prefix, without it.
+func NotesOf(all map[string]json.RawMessage, prefix string) map[string]json.RawMessage {
+	own := map[string]json.RawMessage{}
+	for key, value := range all {
+		if rest, ok := strings.CutPrefix(key, prefix); ok {
+			own[rest] = slices.Clone(value)
+		}
+	}
+	return own
+}
+
+// Mark is how far a part has come.
+type Mark struct {
+	changes, handles int
+	cells            map[string]Cell
+}
+
+// Mark is for Rollback.
+func (c *Call) Mark() Mark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := Mark{changes: len(c.changes), handles: len(c.handles), cells: map[string]Cell{}}
+	for tool, cell := range c.cells {
+		m.cells[tool] = Cell{content: cell.content, next: cell.next, blob: cell.blob}
+	}
+	return m
+}
+
+// Own lists the numbers of the changes that the part, or one inside it, made since.
+func (c *Call) Own(since Mark) (own []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := since.changes; i < len(c.of); i++ {
+		if strings.HasPrefix(c.of[i], c.prefix) {
+			own = append(own, i+1)
+		}
+	}
+	return own
+}
+
+// ErrNotBack says that what a part did could not be taken back while its call went on.
+var ErrNotBack = errors.New("what it did could not be taken back")
+
+// Rollback takes back what a part did since the mark, while its call goes on: by changes of
+// the call like any other, so that whatever becomes of the process the call is taken back
+// as a whole. The part has returned.
+func (c *Call) Rollback(ctx context.Context, m Mark) error {
+	c.unhand(ctx, m)
+	c.forget(m)
+	own := c.Own(m)
+	if len(own) == 0 {
+		return nil
+	}
+	if c.cfg.Ways == nil {
+		return ErrNotBack
+	}
+	w, err := c.cfg.Ways(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotBack, err)
+	}
+	var changes []revert.Change
+	all := c.Changes()
+	for _, n := range own {
+		changes = append(changes, all[n-1])
+	}
+	for len(changes) > 0 { // newest kind first
+		name := changes[len(changes)-1].Scheme
+		var these, others []revert.Change
+		for _, ch := range changes {
+			if ch.Scheme == name {
+				these = append(these, ch)
+			} else {
+				others = append(others, ch)
+			}
+		}
+		if err := c.back(ctx, w, name, these); err != nil {
+			return err
+		}
+		changes = others
+	}
+	return nil
+}
+
+// unhand aborts the handles that the part opened, newest first.
+func (c *Call) unhand(ctx context.Context, m Mark) {
+	c.mu.Lock()
+	var mine, rest []joined
+	for i, h := range c.handles {
+		if i >= m.handles && strings.HasPrefix(h.of, c.prefix) {
+			mine = append(mine, h)
+		} else {
+			rest = append(rest, h)
+		}
+	}
+	c.handles = rest
+	c.commits = slices.ContainsFunc(rest, func(h joined) bool { return h.commits })
+	c.mu.Unlock()
+	abort(ctx, mine)
+}
+
+// forget gives the states back that the part was to leave.
+func (c *Call) forget(m Mark) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for tool := range maps.Keys(c.cells) {
+		cell, was := c.cells[tool], m.cells[tool]
+		if !strings.HasPrefix(cell.by, c.prefix) {
+			continue
+		}
+		cell.next, cell.blob = was.next, was.blob
+		if cell.content = was.content; was.next == nil {
+			cell.read = false // as it is on the journal
+		}
+	}
+}
+
+// back takes changes of one scheme back.
+func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []revert.Change) error {
+	at := slices.IndexFunc(w.Schemes, func(s revert.Scheme) bool { return s.Name() == name })
+	if at < 0 {
+		return fmt.Errorf("%w: nothing here knows how to restore %s resources", ErrNotBack, name)
+	}
+	scheme, keep := w.Schemes[at], c.cfg.Recorder.Journal()
+	steps, blobs, err := scheme.Plan(ctx, changes, keep)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotBack, err)
+	}
+	var todo []revert.Change
+	for _, s := range steps {
+		if !s.Plan.Clean() {
+			return fmt.Errorf("%w: %s: %s", ErrNotBack, s.Plan, s.Why)
+		}
+		if s.Plan == revert.Restored {
+			todo = append(todo, s.Change)
+		}
+	}
+	if _, err := c.Intend(ctx, todo, blobs); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotBack, err)
+	}
+	for _, s := range steps {
+		if s.Plan != revert.Restored {
+			continue
+		}
+		if err := c.cfg.Recorder.Host().Point(ctx, "line.rollback"); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotBack, err)
+		}
+		if res := scheme.Apply(ctx, s, keep); !res.Outcome.Clean() {
+			return fmt.Errorf("%w: %s: %s", ErrNotBack, res.Outcome, res.Why)
+		}
+	}
+	return nil
+}
+
+// ComposedError is how a call whose tool is composed of others went wrong: what is known of
+// the effects of all parts, and not of the one that failed alone.
+type ComposedError struct {
+	Err error
+	// Nothing: no part has an effect left outside handles. Back: what they have there is
+	// known, and the tool's Revert takes it back.
+	Nothing, Back bool
+}
+
+// Error says what went wrong.
+func (e *ComposedError) Error() string { return e.Err.Error() }
+
+// Unwrap tells what kind of error it is; what single parts proved is not to be taken from it.
+func (e *ComposedError) Unwrap() error { return e.Err }

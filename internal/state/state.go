@@ -1,0 +1,260 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/verify"
+)
+
+// SchemeName is what changes of states are recorded under.
+const SchemeName = "state"
+
+const prefix = "state://"
+
+// Resource names what a tool holds for a session.
+func Resource(session, tool string) string { return prefix + session + "/" + tool }
+
+func parse(resource string) (session, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(resource, prefix)
+	session, tool, cut := strings.Cut(rest, "/")
+	return session, tool, ok && cut
+}
+
+// Newest finds what a tool holds for a session. What never was, and what somebody erased,
+// is Absent.
+func Newest(ctx context.Context, j revert.Journal, session, tool string) (revert.State, error) {
+	none := revert.State{Session: session, Tool: tool, Version: revert.Absent}
+	for e, err := range j.Entries(ctx, revert.Query{Session: session, Kinds: []revert.Kind{revert.KindState}, Newest: true}) {
+		if err != nil {
+			return none, err
+		}
+		if !none.IsOf(e.Header.Call) {
+			continue
+		}
+		if e.Erased != "" {
+			return none, nil
+		}
+		r, err := revert.Unseal(e)
+		if err != nil {
+			return none, err
+		}
+		if b, ok := r.Body.(*revert.State); ok {
+			return *b, nil
+		}
+	}
+	return none, nil
+}
+
+// Read returns what a tool holds for a session; no content where it holds nothing.
+func Read(ctx context.Context, j revert.Journal, session, tool string) (revert.State, json.RawMessage, error) {
+	now, err := Newest(ctx, j, session, tool)
+	if err != nil || now.Content == nil {
+		return now, nil, err
+	}
+	r, err := j.Open(ctx, *now.Content)
+	if err != nil {
+		return now, nil, fmt.Errorf("the state of tool %s: %w", tool, err)
+	}
+	raw, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return now, nil, fmt.Errorf("the state of tool %s: %w", tool, err)
+	}
+	return now, raw, nil
+}
+
+// Token is the version of a content.
+func Token(content json.RawMessage) revert.Token {
+	return revert.Token(canon.Sum("remit/state-token/v1", content))
+}
+
+// ways is the way back of a change, and forth again.
+type ways struct {
+	Before *revert.BlobRef `json:"before"` // nil: nothing
+	After  *revert.BlobRef `json:"after"`
+}
+
+// Change is one of what a tool holds: from a state to another one.
+func Change(from, to revert.State) (revert.Change, error) {
+	c := revert.Change{Scheme: SchemeName, Resource: Resource(to.Session, to.Tool), Kind: kind(from, to), Pre: from.Version, Post: to.Version}
+	raw, err := canon.Marshal(ways{Before: from.Content, After: to.Content})
+	if err != nil {
+		return c, err
+	}
+	c.Inverse = raw
+	for _, ref := range []*revert.BlobRef{from.Content, to.Content} {
+		if ref != nil {
+			c.Blobs = append(c.Blobs, *ref)
+		}
+	}
+	return c, nil
+}
+
+func kind(from, to revert.State) string {
+	switch {
+	case from.Version == revert.Absent:
+		return "create"
+	case to.Version == revert.Absent:
+		return "delete"
+	default:
+		return "write"
+	}
+}
+
+// Scheme restores states. What it restores the reverter writes with the end of the undo;
+// see revert.State.
+func Scheme(j revert.Journal) revert.Scheme { return scheme{j} }
+
+type scheme struct{ journal revert.Journal }
+
+func (scheme) Name() string { return SchemeName }
+
+func (s scheme) now(ctx context.Context, resource string) (revert.State, error) {
+	session, tool, ok := parse(resource)
+	if !ok {
+		return revert.State{}, fmt.Errorf("%q names no state: %w", resource, fs.ErrInvalid)
+	}
+	return Newest(ctx, s.journal, session, tool)
+}
+
+// Settle only looks: nothing of a state is ever half-done.
+func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+	now, err := s.now(ctx, c.Resource)
+	return now.Version, err
+}
+
+// Plan goes back from what the last change of each state left to what the first one found.
+func (s scheme) Plan(ctx context.Context, changes []revert.Change, _ revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+	steps, at := []revert.Step{}, map[string]int{}
+	first := map[string]revert.Change{}
+	for _, c := range changes {
+		i, seen := at[c.Resource]
+		if !seen {
+			i = len(steps)
+			at[c.Resource], first[c.Resource] = i, c
+			steps = append(steps, revert.Step{})
+		}
+		of := append(steps[i].Of, c.N)
+		step, err := s.plan(ctx, first[c.Resource], c)
+		if err != nil {
+			return nil, nil, err
+		}
+		step.Of, steps[i] = of, step
+	}
+	return steps, nil, nil
+}
+
+func (s scheme) plan(ctx context.Context, first, last revert.Change) (revert.Step, error) {
+	now, err := s.now(ctx, last.Resource)
+	if err != nil {
+		return revert.Step{}, err
+	}
+	var back ways
+	if err := canon.Decode(first.Inverse, &back); err != nil {
+		return revert.Step{}, fmt.Errorf("the way back of %s: %w", first.Resource, err)
+	}
+	to := revert.State{Session: now.Session, Tool: now.Tool, Version: first.Pre, Content: back.Before}
+	change, err := Change(now, to)
+	step := revert.Step{Plan: revert.Conflict, Change: change, Why: "another call changed it afterwards, or somebody erased it"}
+	switch {
+	//mutant:token
+	case now.Version.Same(last.Post):
+		step.Plan, step.Why = revert.Restored, ""
+	//mutant:token
+	case now.Version.Same(first.Pre):
+		step.Plan, step.Why = revert.Already, ""
+	}
+	return step, err
+}
+
+// Apply looks whether the step can still be done; the reverter then writes it down.
+func (s scheme) Apply(ctx context.Context, step revert.Step, _ revert.Keeper) revert.Result {
+	res := revert.Result{Resource: step.Change.Resource}
+	now, err := s.now(ctx, step.Change.Resource)
+	res.Now = now.Version
+	switch {
+	case err != nil:
+		res.Outcome, res.Why = revert.UndoUnknown, err.Error()
+	//mutant:token
+	case now.Version.Same(step.Change.Pre):
+		res.Outcome, res.Now = revert.Restored, step.Change.Post
+	//mutant:token
+	case now.Version.Same(step.Change.Post):
+		res.Outcome = revert.Already
+	default:
+		res.Outcome, res.Why = revert.Conflict, "a call changed it meanwhile"
+	}
+	return res
+}
+
+// State is what a step comes to.
+func (s scheme) State(step revert.Step) (revert.State, error) {
+	session, tool, _ := parse(step.Change.Resource)
+	var w ways
+	err := canon.Decode(step.Change.Inverse, &w)
+	return revert.State{Session: session, Tool: tool, Version: step.Change.Post, Content: w.After}, err
+}
+
+// World tells the versions of states, and their content, for verifiers.
+func World(j revert.Journal, changes []revert.Change) verify.World {
+	return &world{scheme{j}, changes}
+}
+
+type world struct {
+	scheme
+	changes []revert.Change
+}
+
+// Version tells what is there now.
+func (w *world) Version(ctx context.Context, resource string) (string, error) {
+	now, err := w.now(ctx, resource)
+	return string(now.Version), err
+}
+
+// Open reads what is there now.
+func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+	now, err := w.now(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return w.content(ctx, now.Content)
+}
+
+// Before reads what was there before the call.
+func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+	for _, c := range w.changes {
+		if c.Resource == resource && c.Scheme == SchemeName {
+			var back ways
+			if err := canon.Decode(c.Inverse, &back); err != nil {
+				return nil, err
+			}
+			return w.content(ctx, back.Before)
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (w *world) content(ctx context.Context, ref *revert.BlobRef) (io.ReadCloser, error) {
+	if ref == nil {
+		return nil, fs.ErrNotExist
+	}
+	return w.journal.Open(ctx, *ref)
+}
+
+// Keep takes the content of a state in.
+func Keep(ctx context.Context, j revert.Journal, session, tool string, content json.RawMessage) (revert.State, revert.Blob, error) {
+	blob, err := j.Keep(ctx, bytes.NewReader(content))
+	if err != nil {
+		return revert.State{}, blob, err
+	}
+	ref := blob.Ref()
+	return revert.State{Session: session, Tool: tool, Version: Token(content), Content: &ref}, blob, nil
+}

@@ -1,0 +1,68 @@
+package state_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestPlanGoesByVersions: a state goes back from what the call left, is back already where
+// it is as the call found it, and is left alone anywhere else; so when the step is done.
+func TestPlanGoesByVersions(t *testing.T) {
+	for name, c := range map[string]struct {
+		now, later string // when it is planned, and when it is done; empty: nothing
+		plan, does revert.UndoOutcome
+	}{
+		"as it left it":           {"2", "2", revert.Restored, revert.Restored},
+		"as it found it":          {"1", "1", revert.Already, ""},
+		"of somebody else":        {"3", "3", revert.Conflict, ""},
+		"erased":                  {"", "", revert.Conflict, ""},
+		"went back meanwhile":     {"2", "1", revert.Restored, revert.Already},
+		"somebody came meanwhile": {"2", "3", revert.Restored, revert.Conflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, j := t.Context(), revert.Memory()
+			h := hosttest.New(1)
+			rec := revert.NewRecorder(j, h, "s_1").In("t_1")
+			require.NoError(t, rec.Write(ctx, revert.Write{
+				Lines: []revert.Line{{Body: &revert.Begun{Owner: j.Owner()}}},
+				Take:  revert.Take{To: revert.Ownership{Txn: "t_1", Owner: j.Owner()}},
+			}))
+			holds := func(content string) revert.State {
+				if content == "" {
+					return revert.State{Session: "s_1", Tool: "count", Version: revert.Absent}
+				}
+				s, blob, err := state.Keep(ctx, j, "s_1", "count", json.RawMessage(content))
+				require.NoError(t, err)
+				s.Of = revert.CallRef{Txn: "t_1", Call: "c_1"}
+				require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.ID(h), Body: &s}}, Blobs: []revert.Blob{blob}}))
+				return s
+			}
+			left := func(content string) {
+				if s := holds(content); content == "" {
+					require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.ID(h), Body: &s}}}))
+				}
+			}
+			found, did := holds("1"), holds("2")
+			change, err := state.Change(found, did)
+			require.NoError(t, err)
+			change.N = 1
+
+			left(c.now)
+			steps, _, err := state.Scheme(j).Plan(ctx, []revert.Change{change}, j)
+			require.NoError(t, err)
+			require.Len(t, steps, 1)
+			require.Equal(t, c.plan, steps[0].Plan)
+			if c.does == "" {
+				return
+			}
+			left(c.later)
+			require.Equal(t, c.does, state.Scheme(j).Apply(ctx, steps[0], j).Outcome)
+		})
+	}
+}

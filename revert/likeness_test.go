@@ -1,0 +1,219 @@
+package revert_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestLikeVersions: with two keys and three values almost each version looks like one of
+// another call. All the same, once nothing is in flight each key is as the newest call
+// left it that the journal says still stands, and whoever takes back everything, newest
+// first, is back at the beginning.
+func TestLikeVersions(t *testing.T) {
+	seeds := 60
+	if os.Getenv("REMIT_LONG") != "" {
+		seeds = 4_000
+	}
+	for seed := range seeds {
+		likeness(t, uint64(seed))
+	}
+}
+
+// alike plays one seed.
+type alike struct {
+	*lab
+	rng   *rand.Rand
+	txns  []string // in the order in which they began
+	links []string
+	open  revert.Recorder
+	nest  string
+	wrote []wrote
+	story []string
+}
+
+// wrote is a call that changed a key, in the order of the changes.
+type wrote struct{ txn, call, key string }
+
+func likeness(t *testing.T, seed uint64) {
+	a := &alike{lab: newLab(t), rng: rand.New(rand.NewPCG(seed, 7))}
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d:\n%s", seed, strings.Join(a.story, "\n"))
+		}
+	}()
+	for range 24 {
+		a.step()
+		a.asTheJournalSays()
+	}
+	if a.open.Txn() != "" {
+		a.abort()
+	}
+	for range 2 { // what a base was missing for comes back in the second round, and goes
+		for _, id := range slices.Backward(a.txns) {
+			_, err := a.reverter.Undo(t.Context(), id, revert.Undoing{})
+			require.NoError(t, err)
+		}
+	}
+	a.asTheJournalSays()
+	require.Equal(t, before(), a.shelf.values)
+}
+
+func (a *alike) say(format string, args ...any) {
+	a.story = append(a.story, fmt.Sprintf(format, args...)+fmt.Sprintf(" -> %v", a.shelf.values))
+}
+
+// over forgets the open transaction.
+func (a *alike) over() { a.open, a.nest = revert.Recorder{}, "" }
+
+func (a *alike) step() {
+	switch n := a.rng.IntN(10); {
+	case n < 4:
+		a.write()
+	case n < 6 && a.open.Txn() != "":
+		a.end()
+	case n < 8 && len(a.txns) > 0:
+		a.back()
+	case len(a.txns) > 0:
+		a.again()
+	}
+}
+
+// write changes a key in the open transaction, in a nested one at times.
+func (a *alike) write() {
+	if a.open.Txn() == "" {
+		a.open = a.txn()
+		a.txns = append(a.txns, a.open.Txn())
+	}
+	if a.nest == "" && a.rng.IntN(3) == 0 {
+		a.nest = fmt.Sprintf("n_%d", len(a.story))
+		a.line(a.open, "", &revert.Nested{ID: a.nest})
+	}
+	s := handled()
+	if a.rng.IntN(2) == 0 {
+		s.Nest = a.nest
+	}
+	key := []string{"a", "b"}[a.rng.IntN(2)]
+	var value any
+	if n := a.rng.IntN(3); n > 0 {
+		value = n
+	}
+	var held *revert.ClaimedError
+	if errors.As(a.open.Write(a.t.Context(), revert.Write{Claims: []string{key}}), &held) {
+		return // by an undo that did not end
+	}
+	now, there := a.shelf.values[key]
+	if there == (value != nil) && now == fmt.Sprint(value) || !there && value == nil {
+		return
+	}
+	id := a.start(a.open, s, write{key, value})
+	a.line(a.open, id, done())
+	a.wrote = append(a.wrote, wrote{a.open.Txn(), id, key})
+	a.say("%s of %s (%s) writes %s=%v", id, a.open.Txn(), s.Nest, key, value)
+}
+
+func (a *alike) end() {
+	switch {
+	case a.nest != "" && a.rng.IntN(2) == 0:
+		_, err := a.reverter.RevertNest(a.t.Context(), a.open.Txn(), a.nest)
+		require.NoError(a.t, err)
+		a.say("revert nest %s", a.nest)
+		a.nest = ""
+	case a.rng.IntN(3) == 0:
+		a.abort()
+	default:
+		a.lab.end(a.open)
+		a.say("commit %s", a.open.Txn())
+		a.over()
+	}
+}
+
+func (a *alike) abort() {
+	rep, err := a.reverter.Abort(a.t.Context(), a.open.Txn(), revert.Undoing{})
+	require.NoError(a.t, err)
+	require.True(a.t, rep.Complete(), "%+v", rep)
+	a.say("abort %s", a.open.Txn())
+	a.over()
+}
+
+// back takes an ended transaction back, or a call of it, and dies in the middle at times.
+func (a *alike) back() {
+	id := a.txns[a.rng.IntN(len(a.txns))]
+	if id == a.open.Txn() {
+		return
+	}
+	how := revert.Undoing{Cascade: a.rng.IntN(2) == 0}
+	if i := slices.IndexFunc(a.wrote, func(w wrote) bool { return w.txn == id }); i >= 0 && a.rng.IntN(3) == 0 {
+		how.Calls = []string{a.wrote[i].call}
+	}
+	a.mortal(fmt.Sprintf("undo %s %+v", id, how), func() (revert.Report, error) { return a.reverter.Undo(a.t.Context(), id, how) })
+}
+
+func (a *alike) again() {
+	ids := slices.Concat(a.txns, a.links)
+	id := ids[a.rng.IntN(len(ids))]
+	if id == a.open.Txn() {
+		return
+	}
+	a.mortal("redo "+id, func() (revert.Report, error) { return a.reverter.Redo(a.t.Context(), id, "kim") })
+}
+
+// mortal does what may be cut off by the end of its process. The next one recovers, and
+// takes back what was open.
+func (a *alike) mortal(what string, do func() (revert.Report, error)) {
+	ctx := a.t.Context()
+	dies := a.rng.IntN(2) == 0
+	if dies {
+		dieAt(a.lab, []string{"journal.append", "revert.apply"}[a.rng.IntN(2)], 1+a.rng.IntN(6))
+	}
+	rep, err := do()
+	a.host.OnPoint = nil
+	if rep.Undo != "" && strings.HasPrefix(what, "undo") {
+		a.links = append(a.links, rep.Undo)
+	}
+	a.say("%s: %v %v %v", what, rep.State, outcomes(rep.Items), err)
+	if !dies {
+		return
+	}
+	a.next()
+	found, err := a.reverter.Recover(ctx)
+	require.NoError(a.t, err)
+	a.say("recover: %+v", found.Settled)
+	if a.open.Txn() != "" {
+		rep, err := a.reverter.Undo(ctx, a.open.Txn(), revert.Undoing{})
+		require.NoError(a.t, err)
+		a.say("undo of what was open: %v", rep.State)
+		a.over()
+	}
+}
+
+// asTheJournalSays holds the world against the calls that stand.
+func (a *alike) asTheJournalSays() {
+	want, txns := before(), map[string]*revert.Txn{}
+	for _, w := range a.wrote {
+		if txns[w.txn] == nil {
+			txns[w.txn] = a.load(w.txn)
+		}
+		c, ok := txns[w.txn].Call(w.call)
+		require.True(a.t, ok)
+		if !c.Left() {
+			continue
+		}
+		delete(want, w.key)
+		if post := c.Changes[0].Post; post != revert.Absent {
+			want[w.key] = strings.TrimPrefix(string(post), "v:")
+		}
+	}
+	if !maps.Equal(want, a.shelf.values) {
+		require.Equal(a.t, want, a.shelf.values)
+	}
+}

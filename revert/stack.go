@@ -1,0 +1,158 @@
+package revert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// What lies on what tells an order: effects go from the top, and come back from the
+// bottom. Versions alone don't: the one that a call found may be there because of a
+// call on top of it, and the one that it left because a call below it is gone.
+
+// on lists what later calls left on what a call changed, as manner.kept: they go first,
+// also where the process that came to this call knew that one of them could not.
+func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
+	m, calls := manner{kept: map[string]string{}}, t.Calls
+	if t.End != "" { // until then nobody else changed what it had claimed
+		others, err := r.othersOn(ctx, t, []*Call{c})
+		if err != nil {
+			return m, err
+		}
+		calls = slices.Concat(calls, others.calls)
+	}
+	over := onTop(calls)
+	for _, later := range calls {
+		if !over[later][c] || !later.Left() {
+			continue
+		}
+		for _, ch := range later.remaining() {
+			m.keep(later, []Result{{Resource: ch.Resource}})
+		}
+	}
+	return m, nil
+}
+
+// upon lists by resource what other calls of the transaction left on what some of its
+// calls changed, as manner.upon.
+func (t *Txn) upon(some []*Call) map[string]string {
+	left, on := t.Left(), map[string]string{}
+	over := onTop(left)
+	for _, later := range left {
+		if slices.Contains(some, later) || !slices.ContainsFunc(some, func(c *Call) bool { return over[later][c] }) {
+			continue
+		}
+		for _, ch := range later.remaining() {
+			on[ch.Resource] = "call " + later.Ref.Call + ", which is outside of what is taken back, changed it after this one; that one has to go first"
+		}
+	}
+	return on
+}
+
+// around are calls beside those that are to be brought back: recorded, taken back or
+// brought back after the first change of those.
+type around []*Call
+
+// around finds them among the calls of the same world.
+func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out around, err error) {
+	first := firstChange(calls)
+	if first == 0 {
+		return out, nil
+	}
+	others, err := r.othersOn(ctx, t, calls)
+	if err != nil {
+		return out, err
+	}
+	out, others.txns[t.ID] = others.calls, t
+	seen, same := map[CallRef]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
+	for e, err := range r.Journal.Entries(ctx, Query{Kinds: []Kind{KindReverting}, After: first}) {
+		if err != nil {
+			return out, err
+		}
+		if e.Erased != "" {
+			continue // nothing of it can come back
+		}
+		rec, err := Unseal(e)
+		if err != nil {
+			return out, err
+		}
+		b, ok := rec.Body.(*Reverting)
+		if !ok || seen[b.Of] {
+			continue
+		}
+		of := b.Of
+		seen[of] = true
+		if others.txns[of.Txn] == nil {
+			if others.txns[of.Txn], err = Load(ctx, r.Journal, of.Txn); err != nil {
+				return out, err
+			}
+		}
+		c, ok := others.txns[of.Txn].Call(of.Call)
+		if !ok {
+			continue
+		}
+		if ok, err = same.has(ctx, c.Session); err != nil {
+			return out, err
+		} else if ok {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// upon lists by resource, in words, why a call cannot come back there, as manner.upon:
+// what it lay on when it ran is not there, or something is there that it did not lie on.
+// Those that come are brought back in their order.
+func (a around) upon(c *Call, come []*Call) map[string]string {
+	why := map[string]string{}
+	for _, o := range a {
+		if o.Ref == c.Ref || slices.ContainsFunc(come, func(also *Call) bool { return also.Ref == o.Ref }) {
+			continue
+		}
+		for i, ch := range c.Changes {
+			switch was, is := o.stood(ch.Resource, c.at[i]), o.leaves(ch.Resource); {
+			case was && !is:
+				why[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it before this one and was taken back; bring that one back first", o.Ref.Call, o.Ref.Txn)
+			case is && !was:
+				why[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it after this one or came back later; take that one back first", o.Ref.Call, o.Ref.Txn)
+			}
+		}
+	}
+	return why
+}
+
+// stood reports whether what the call had done to a resource was there at a position of
+// the journal.
+func (c *Call) stood(resource string, pos int64) (is bool) {
+	for i, ch := range c.Changes {
+		is = is || ch.Resource == resource && c.at[i] < pos
+	}
+	for _, u := range c.tries {
+		if began := u.at < pos; began && u.cleared(resource) {
+			is = u.Reverting.Cause == CauseRedo
+		}
+	}
+	return is
+}
+
+// leaves reports whether something of what the call did to a resource may be left.
+func (c *Call) leaves(resource string) bool {
+	return c.Left() && slices.ContainsFunc(c.remaining(), func(ch Change) bool { return ch.Resource == resource })
+}
+
+// cleared reports whether an attempt came to an end at a resource.
+func (u *Undo) cleared(resource string) bool {
+	return u.Reverted != nil && slices.ContainsFunc(u.Reverted.Results, func(r Result) bool {
+		return r.Resource == resource && r.Outcome.Clean()
+	})
+}
+
+// firstChange is the position of the first change of calls, 0 where there is none.
+func firstChange(calls []*Call) (first int64) {
+	for _, c := range calls {
+		if len(c.at) > 0 && (first == 0 || c.at[0] < first) {
+			first = c.at[0]
+		}
+	}
+	return first
+}
