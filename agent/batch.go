@@ -26,15 +26,23 @@ type Ask struct {
 // Calls of one batch run in no particular order, so they should not need one
 // another, nor write the same file.
 func (tx *Txn) InvokeAll(ctx context.Context, batch []Ask) []tool.Outcome {
-	outcomes := make([]tool.Outcome, len(batch))
+	outcomes, calls := make([]tool.Outcome, len(batch)), make([]tool.Request, len(batch))
+	if len(batch) == 0 {
+		return outcomes
+	}
+	turn := tx.s.standing.nextTurn()
+	for i, ask := range batch {
+		calls[i] = tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: perm.BatchFacts{Index: i, Count: len(batch)}, Turn: turn}
+	}
+	ended := tx.line.Around(ctx, calls)
 	var all sync.WaitGroup
 	for i, ask := range batch {
-		place := perm.BatchFacts{Index: i, Count: len(batch)}
 		all.Go(func() {
-			outcomes[i], _ = tx.invoke(ctx, tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: place}, ask.ID, ask.ID != "")
+			outcomes[i], _ = tx.invoke(ctx, calls[i], ask.ID, ask.ID != "")
 		})
 	}
 	all.Wait()
+	ended(outcomes)
 	return outcomes
 }
 

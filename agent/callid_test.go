@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -67,6 +68,7 @@ func TestSameCallIDIsTheSameCall(t *testing.T) {
 		want  tool.Status
 	}{
 		{"fine", "a", tool.StatusDone},
+		{"fine", "a result that repeats its argument", tool.StatusDone},
 		{"fine", "secret", tool.StatusDenied},
 		{"fine", "ask", tool.StatusPending},
 		{"fine", tool.Args{"x": 1}, tool.StatusInvalid},
@@ -147,5 +149,28 @@ func TestBadCallID(t *testing.T) {
 		_, err := tx.Invoke(context.Background(), "fine", "x", agent.WithCallID(id))
 		require.ErrorIs(t, err, tool.ErrInvalid)
 		require.ErrorContains(t, err, "1 to 256 bytes")
+	}
+}
+
+// TestCallIDOfADocument: a result that only had to fit a schema is given again, also
+// where the input was filled in with a default, and no policy had a postcondition.
+func TestCallIDOfADocument(t *testing.T) {
+	ctx, ran := context.Background(), 0
+	tl, err := tool.FromSpec(tool.Spec{
+		Name: "full", EffectClass: revert.Pure, Output: json.RawMessage(`{"type":"object"}`),
+		Input: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","default":"x"}},"additionalProperties":false}`),
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			ran++
+			return tool.Result{JSON: json.RawMessage(`{}`)}, nil
+		},
+	})
+	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nallow contains \"all\" if true"}})
+	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(e))
+	tx := begin(t, newSession(t, rt))
+	for range 2 {
+		out, err := tx.Invoke(ctx, "full", tool.Args{}, agent.WithCallID("1"))
+		require.NoError(t, err)
+		require.JSONEq(t, `{}`, string(out.Output))
+		require.Equal(t, 1, ran)
 	}
 }

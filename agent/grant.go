@@ -26,6 +26,7 @@ type sessionConfig struct {
 	uses    int
 	wrong   error
 	limits  tool.Limits
+	client  *perm.ClientFacts
 }
 
 // Grant gives a session less than what it would hold: only these accesses, as far
@@ -79,7 +80,7 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 		return nil, errors.New("agent: a session needs a principal with an id")
 	}
 	rt.warnOfRoots()
-	all, err := rt.tools.Grant()
+	all, err := rt.Tools().Grant()
 	if err != nil {
 		return nil, fmt.Errorf("agent: grant: %w", err)
 	}
@@ -127,6 +128,9 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	}
 	body, err := s.rt.sessionRecord(s.principal, set)
 	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	if s.client, body.Client, err = shownTo(c.client, from); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
 	s.limits = c.limits

@@ -125,6 +125,34 @@ func TestCallEndsThoughAPermitStaysOpen(t *testing.T) {
 	}
 }
 
+// TestCommitWaitsForWhatGoesOn: whoever takes a committed transaction back may be
+// another process, which knows nothing of an operation that is still going on in this
+// one.
+func TestCommitWaitsForWhatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept ctxperm.Permit
+		run := func(ctx context.Context, tc ctxperm.ToolContext, _ string) (_ string, err error) {
+			kept, err = ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, "file://workspace/a.txt"))
+			return "ok", err
+		}
+		tl, err := tool.CreateWith("leak", "", anyWrite(), run, confined()...)
+		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{Grace: time.Minute}))
+		tx := begin(t, newSession(t, rt))
+		_, err = tx.Invoke(t.Context(), "leak", "in")
+		require.ErrorIs(t, err, tool.ErrUnknown)
+
+		began := time.Now()
+		require.ErrorContains(t, tx.Commit(t.Context()), "commit again, or revert")
+		require.Equal(t, time.Minute, time.Since(began))
+		committed := make(chan error, 1)
+		go func() { committed <- tx.Commit(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, committed, "it is still going on")
+		kept.End()
+		require.NoError(t, <-committed)
+	})
+}
+
 func TestVerifyThatIgnoresItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

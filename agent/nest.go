@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -164,6 +165,11 @@ func (tx *Txn) unnest(ctx context.Context) (rep revert.Report, err error) {
 		if err := tx.shut(ctx); err != nil {
 			return err
 		}
+		leave, err := tx.turns(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		rep, err = tx.s.rt.reverter.RevertNest(context.WithoutCancel(ctx), tx.ID(), tx.nest)
 		if err == nil {
 			tx.end()
@@ -171,6 +177,16 @@ func (tx *Txn) unnest(ctx context.Context) (rep revert.Report, err error) {
 		return partial(rep, err)
 	})
 	return rep, err
+}
+
+// turns takes the turn for each state that calls of the nested transaction left: calls
+// beside it may go on, and one of them may be working on the same state.
+func (tx *Txn) turns(ctx context.Context) (leave func(), err error) {
+	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
+	if err != nil {
+		return nil, err
+	}
+	return tx.line.Turns(ctx, tx.nest, t.NestTouched(tx.nest, state.SchemeName))
 }
 
 // quiet runs fn while nothing is open inside the transaction, and keeps it so

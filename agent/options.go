@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
@@ -30,6 +31,7 @@ type config struct {
 	limits   tool.Limits
 	abandon  Abandoned
 	progress func(tool.Progress)
+	filters  []tool.Filter
 }
 
 type rootConfig struct{ name, path string }
@@ -147,6 +149,26 @@ func Limits(l tool.Limits) Option {
 func OnProgress(listen func(tool.Progress)) Option {
 	return func(c *config) error {
 		c.progress = listen
+		return nil
+	}
+}
+
+// Filters adds filters around the calls of the runtime, after those that are there:
+// tool.Filter says what they can do, and package tool/filter has ready ones. They are
+// asked in this order, and see results and outcomes in the opposite one. Two cannot
+// have one name. No filter is asked when a call is taken back, nor when a call id
+// that was used before is answered from the journal.
+func Filters(filters ...tool.Filter) Option {
+	return func(c *config) error {
+		for _, f := range filters {
+			if err := f.Check(); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(c.filters, func(other tool.Filter) bool { return other.Name == f.Name }) {
+				return fmt.Errorf("two filters are named %q", f.Name)
+			}
+			c.filters = append(c.filters, f)
+		}
 		return nil
 	}
 }

@@ -100,7 +100,7 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 	}
 	// One that has begun is not given up because its caller went away: nobody could
 	// say what it did.
-	out := line.Release(context.WithoutCancel(ctx), c)
+	out := line.Release(context.WithoutCancel(ctx), c, tx.s.standing.turn())
 	tx.outbox.mu.Lock()
 	tx.outbox.released = append(tx.outbox.released, out)
 	tx.outbox.mu.Unlock()

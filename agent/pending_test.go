@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -232,4 +233,39 @@ func TestOpenAgain(t *testing.T) {
 		_, err = again.Invoke(ctx, "send", "x")
 		require.ErrorIs(t, err, tool.ErrDenied)
 	})
+}
+
+// TestResumedWithoutItsTool: a program that does not have the tool cannot let a call
+// go on, and leaves it waiting, with a journal that is whole.
+func TestResumedWithoutItsTool(t *testing.T) {
+	ctx, st := context.Background(), newStore()
+	look, err := tool.Create("look", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
+	life := func(tools ...tool.Tool) (*agent.Runtime, func()) {
+		j := st.open(nil)
+		rt, err := agent.New(quiet(), agent.Tools(tools...), agent.Policy(asks(false)), agent.Wait(), agent.Journal(j))
+		require.NoError(t, err)
+		return rt, func() { require.NoError(t, errors.Join(rt.Close(), j.Close())) }
+	}
+	rt, end := life(mustTool(t, look, err))
+	tx := begin(t, newSession(t, rt))
+	asked, _ := tx.Invoke(ctx, "look", "x")
+	require.Equal(t, tool.StatusPending, asked.Status)
+	end()
+	for _, tools := range [][]tool.Tool{nil, {look}} {
+		rt, end := life(tools...)
+		if len(tools) == 0 {
+			require.NoError(t, rt.Answer(ctx, agent.Reply{Call: asked.Call, Approved: true, By: "boss"}))
+		}
+		tx, err := rt.Open(ctx, tx.ID())
+		require.NoError(t, err)
+		out, err := tx.Resume(ctx, asked.Call)
+		if len(tools) == 0 {
+			require.ErrorIs(t, err, tool.ErrInvalid)
+			require.Contains(t, out.Error.Fix, "has the tool")
+		} else {
+			require.NoError(t, err)
+		}
+		fsckClean(t, rt)
+		end()
+	}
 }

@@ -66,7 +66,7 @@ func (rt *Runtime) remembering(ask ctxperm.Ask, ref revert.ToolRef, input, by st
 // answers reports whether a remembered approval stands for an answer.
 func (k remembered) answers(ask ctxperm.Ask, input string, now time.Time) bool {
 	if !now.Before(k.Expires) || (!k.Always && k.session != ask.Session) ||
-		k.Tool.Name != ask.Tool || k.Tool.Digest != ask.ToolDigest ||
+		k.Tool.Name != ask.Tool || k.Tool.Digest != ask.ToolDigest || k.Tool.Settings != ask.Settings ||
 		k.Principal != ask.Principal.ID || !slices.Equal(k.Chain, ask.Principal.Chain) ||
 		(k.InputDigest != "" && k.InputDigest != input) || len(ask.Accesses) == 0 {
 		return false
@@ -88,7 +88,7 @@ func (k remembered) accesses() (out []perm.ResourceAccess) {
 }
 
 // memory is what a session's calls are approved by, beside somebody who is asked.
-// It makes a tool.Memory.
+// It makes a Memory of tool.Parts.
 type memory struct{ s *Session }
 
 // Recall finds the newest approval that stands for an answer.

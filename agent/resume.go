@@ -189,7 +189,7 @@ func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
 	} else if in != tx {
 		return in.Resume(ctx, call)
 	}
-	out := tx.line.Run(ctx, tool.Resume(c))
+	out := tx.line.Resume(ctx, c, tx.s.standing.turn())
 	tx.noticeHeld(out)
 	return out, out.Err()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -44,8 +45,7 @@ func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 // of their calls will fail.
 func (rt *Runtime) warnOfRoots() {
 	have := rt.roots.byName()
-	for _, name := range rt.tools.Names() {
-		t, _ := rt.tools.Get(name)
+	for _, t := range rt.Tools().All() {
 		for _, need := range t.Spec().Needs {
 			p, err := perm.ParsePattern(need.Resource)
 			if err != nil || p.Kind() != perm.KindFile {
@@ -53,7 +53,7 @@ func (rt *Runtime) warnOfRoots() {
 			}
 			root, _, _ := strings.Cut(strings.TrimPrefix(p.String(), "file://"), "/")
 			if _, ok := have[root]; !ok && !strings.ContainsAny(root, "*{") {
-				rt.log.Warn("a tool needs a root that is not there", "tool", name, "root", root, "fix", "agent.Root(name, dir)")
+				rt.log.Warn("a tool needs a root that is not there", "tool", t.Name(), "root", root, "fix", "agent.Root(name, dir)")
 				break
 			}
 		}
@@ -152,11 +152,11 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error
 		r, ok := open[name]
 		return r, ok
 	}
-	l := tool.NewLine(tool.Parts{
-		Key: line.NewKey(), Host: rt.host, Tools: rt.tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
+	l := tool.Parts{
+		Key: line.NewKey(), Host: rt.host, Tools: rt.Tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
 		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
-	})
-	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host)}, rt.schemes...)
+	}.Line()
+	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host), state.Scheme(rt.journal)}, rt.schemes...)
 	return revert.Ways{World: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, Still: l.Still}, nil
 }
 

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -22,7 +25,8 @@ import (
 // use. It starts no goroutine and reads no environment.
 type Runtime struct {
 	host      host.Host
-	tools     tool.Registry
+	tools     atomic.Pointer[tool.Registry]
+	exchange  sync.Mutex // never held across a wait; of whoever puts other tools in their place
 	engine    perm.Engine
 	approver  ctxperm.Approver
 	wait      bool
@@ -41,6 +45,7 @@ type Runtime struct {
 	abandon   Abandoned
 	waits     line.Waits
 	progress  func(tool.Progress)
+	filters   []tool.Filter
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -54,10 +59,10 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress, filters: c.filters}
 	var err error
-	if rt.tools, err = tool.NewRegistry(c.tools...); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
+	if err = rt.SetTools(c.tools...); err != nil {
+		return nil, err
 	}
 	if rt.engine == nil {
 		if rt.engine, err = rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix}); err != nil {
@@ -84,8 +89,39 @@ func New(opts ...Option) (*Runtime, error) {
 // the journal.
 func (rt *Runtime) Close() error { return errors.Join(rt.roots.close(), rt.others.close()) }
 
-// Tools returns the tools, which cannot change.
-func (rt *Runtime) Tools() tool.Registry { return rt.tools }
+// Tools returns the tools as they are now; see SetTools.
+func (rt *Runtime) Tools() tool.Registry {
+	if r := rt.tools.Load(); r != nil {
+		return *r
+	}
+	return tool.Registry{}
+}
+
+// SetTools puts these tools in the place of all that the runtime has, in one step: a
+// call sees the tools that there were when it was admitted, from its first step to its
+// last. With an error nothing has changed. Sessions keep the grant that they began
+// with: what new tools need beyond it they do not get. An approval of a call, or of
+// calls to come, counts for the declaration that it was given for and no other. Calls
+// that were made before are undone by the tools that made them, for as long as this
+// runtime lives; another process needs a tool of the same name and undo version.
+func (rt *Runtime) SetTools(tools ...tool.Tool) error {
+	r, err := tool.NewRegistry(tools...)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	rt.exchange.Lock()
+	defer rt.exchange.Unlock()
+	r = r.After(rt.Tools())
+	rt.tools.Store(&r)
+	return nil
+}
+
+// Filters returns the filters, in the order in which they are asked.
+func (rt *Runtime) Filters() []tool.Filter { return slices.Clone(rt.filters) }
+
+func (rt *Runtime) panicked(filter, hook string, err error) {
+	rt.log.Error("a hook of a filter panicked; what it was told of stands", "filter", filter, "hook", hook, "error", err.Error())
+}
 
 // Journal returns the journal that the runtime records in.
 func (rt *Runtime) Journal() revert.Journal { return rt.journal }

@@ -32,6 +32,7 @@ type Session struct {
 	rt        *Runtime
 	id        string
 	principal perm.Principal
+	client    perm.ClientFacts
 	limits    tool.Limits
 	roots     folders
 	standing  *standing

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -23,7 +24,16 @@ type standing struct {
 	tally *tally
 	grant ctxperm.Grant
 	from  *standing // of the session that handed the grant on; kept, so that its uses are counted once
+
+	properties sync.Map     // for filters
+	requests   atomic.Int64 // batches, and calls of their own, so far
 }
+
+// nextTurn numbers a request of the session.
+func (st *standing) nextTurn() int { return int(st.requests.Add(1)) - 1 }
+
+// turn is the number of the newest request.
+func (st *standing) turn() int { return max(int(st.requests.Load())-1, 0) }
 
 // standings finds them again for as long as somebody uses them. After that the
 // journal tells the same.
@@ -67,7 +77,7 @@ func (rt *Runtime) standing(id string, body *revert.Session, set perm.Set, from 
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.Look = rt.register.gone
 	}
-	return &standing{tally: newTally(rt.host, rt.tools), grant: ctxperm.NewGrant(line.NewKey(), c), from: from}
+	return &standing{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), from: from}
 }
 
 // again finds a session by its id: what this process knows of it, or else what
@@ -82,6 +92,11 @@ func (rt *Runtime) again(ctx context.Context, id string) (*Session, *revert.Sess
 		return nil, nil, fmt.Errorf("session %s: %w", id, err)
 	}
 	s.principal = s.principal.Clone()
+	if len(body.Client) > 0 {
+		if err := canon.Decode(body.Client, &s.client); err != nil {
+			return nil, nil, fmt.Errorf("session %s: client: %w", id, err)
+		}
+	}
 	if s.roots, err = rt.rootsOf(ctx, id); err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +116,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *revert.Session)
 	if err := canon.Decode(body.Grant, &set); err != nil {
 		return nil, fmt.Errorf("session %s: grant: %w", id, err)
 	}
-	have, err := rt.tools.Grant()
+	have, err := rt.Tools().Grant()
 	if err != nil {
 		return nil, err
 	}

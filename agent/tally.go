@@ -22,13 +22,16 @@ const recentCalls = 32
 // the ones that its own calls write, as they are written, or the ones of the
 // journal. Both come to the same.
 type tally struct {
-	host host.Host
+	host     host.Host
+	registry func() *tool.Registry
 
 	mu     sync.Mutex // never held across a wait
 	tools  map[string]*toolCount
 	calls  map[string]*counted // by call id: in flight, or without a last word
 	recent []happened
 	labels []string // sorted
+
+	declared *tool.Registry // whose sums are among the tools
 }
 
 // counted is a call that has not been added to the counts.
@@ -65,19 +68,26 @@ func order(a, b happened) int {
 	return 1
 }
 
-// newTally knows the sums that tools declare, so that a policy finds a zero where
-// nothing was counted.
-func newTally(h host.Host, tools tool.Registry) *tally {
-	t := &tally{host: h, tools: map[string]*toolCount{}, calls: map[string]*counted{}}
-	for _, name := range tools.Names() {
-		tl, _ := tools.Get(name)
+// newTally makes one for the tools that there are at any time.
+func newTally(h host.Host, registry func() *tool.Registry) *tally {
+	return &tally{host: h, registry: registry, tools: map[string]*toolCount{}, calls: map[string]*counted{}}
+}
+
+// declare takes in the sums that tools declare, so that a policy finds a zero where
+// nothing was counted. It is called with the lock.
+func (t *tally) declare() {
+	now := t.registry()
+	if now == t.declared {
+		return
+	}
+	t.declared = now
+	for _, tl := range now.All() {
 		if counters := tl.Spec().Counters; len(counters) > 0 {
-			c := t.of(name)
+			c := t.of(tl.Name())
 			c.declared = true
 			c.name(maps.Keys(counters))
 		}
 	}
-	return t
 }
 
 func (t *tally) of(name string) *toolCount {
@@ -97,6 +107,7 @@ func (t *tally) facts(id string) perm.SessionFacts {
 
 // held is called with the lock.
 func (t *tally) held(id string, now time.Time) perm.SessionFacts {
+	t.declare()
 	f := perm.SessionFacts{
 		ID: id, Labels: append([]string{}, t.labels...),
 		Tools: make(map[string]perm.ToolTally, len(t.tools)), Recent: make([]perm.RecentCall, len(t.recent)),
@@ -118,6 +129,9 @@ func (t *tally) reserve(id, call, name string, sums map[string]json.Number) perm
 	tc := t.of(name)
 	c := t.calls[call]
 	if c == nil || !c.queued {
+		if c != nil { // a filter replaced the input: the call is counted with that one
+			t.unreserve(c)
+		}
 		c = &counted{tool: name, sums: amounts(sums)}
 	}
 	tc.name(maps.Keys(c.sums))

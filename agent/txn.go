@@ -46,12 +46,13 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn
 	if up != nil {
 		beside, tx.counts.up = up.line, up.counts
 	}
-	tx.line = tool.NewLine(tool.Parts{
+	tx.line = tool.Parts{
 		Nest: nest, Beside: beside,
-		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
-		Grant: s.standing.grant, Principal: s.principal, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
+		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.Tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
+		Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
 		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
-	})
+		Filters: s.rt.filters, Properties: &s.standing.properties, Panicked: s.rt.panicked,
+	}.Line()
 	return tx
 }
 
@@ -67,7 +68,7 @@ func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallO
 	for _, o := range opts {
 		o(&c)
 	}
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input}, c.given, c.named)
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn()}, c.given, c.named)
 }
 
 // refused is the outcome of a call that no line ever saw.

@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/verify"
@@ -37,6 +39,9 @@ func (rt *Runtime) widened(w verify.World, changes []revert.Change) verify.World
 				all.of[string(kind)] = own
 			}
 		}
+	}
+	if slices.ContainsFunc(changes, func(c revert.Change) bool { return c.Scheme == state.SchemeName }) {
+		all.of[state.SchemeName] = state.World(rt.journal, changes)
 	}
 	if len(all.of) == 0 {
 		return w

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -19,6 +18,7 @@ import (
 type admitted struct {
 	id     string
 	tool   Tool
+	seq    int    // number in the transaction; 0 until permit
 	input  []byte // canonical
 	digest string // of the input
 	exact  []perm.ResourceAccess
@@ -27,6 +27,9 @@ type admitted struct {
 	veil   *veil              // what is not written down or shown of it
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
+
+	pass    *pass    // through the filters; nil: there are none
+	refusal *refusal // of the batch that the call is in
 
 	script  *perm.ScriptFacts  // what the call's script would run; nil: it has none
 	program []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
@@ -43,23 +46,45 @@ type admitted struct {
 // the exact accesses. What is refused here was never asked about: it is noted
 // without a barrier and uses up no sequence number.
 func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
-	t, ok := l.p.Tools.Get(req.Tool)
-	if !ok {
-		return admitted{}, l.invalid(ctx, req, Tool{}, l.unknownTool(req.Tool))
-	}
-	value, err := t.t.read(req.Input, l.p.Limits.document())
+	t, err := l.tools().Find(req.Tool)
 	if err != nil {
+		if t.IsZero() {
+			_, err = l.tools().seenBy(l.p.Client).Find(req.Tool) // whose words name no other tool
+		}
+		return admitted{}, l.invalid(ctx, req, Tool{}, err)
+	}
+	if why := t.NotConfigured(); why != "" {
+		return admitted{}, l.invalid(ctx, req, t, unconfigured(t, why))
+	}
+	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal}
+	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
-	a := admitted{id: req.ID, tool: t, input: value.Canonical(), batch: req.Batch, resume: req.resumed}
+	var before []revert.Replacement
+	if req.resumed != nil && req.resumed.Asked != nil {
+		before = req.resumed.Asked.Replaced
+	}
+	a.pass = l.newPass(req.Turn, before)
+	return a, nil
+}
+
+// accept gives a call its input, once it is decoded and validated, and all that
+// follows from it.
+func (l *Line) accept(a admitted, input any) (admitted, error) {
+	t := a.tool
+	value, err := t.t.read(input, l.p.Limits.document())
+	if err != nil {
+		return a, err
+	}
+	a.input = value.Canonical()
 	a.veil = &veil{input: a.input, known: l.known}
 	a.veil.hold()
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
-		return admitted{}, l.invalid(ctx, req, t, err)
+		return a, err
 	}
 	if a.sums, err = t.t.sums(value); err != nil {
-		return admitted{}, l.invalid(ctx, req, t, err)
+		return a, err
 	}
 	a.class, a.script = t.classOf(a.input), t.scriptOf(a.input)
 	return a, nil
@@ -87,20 +112,18 @@ func (t Tool) classOf(input []byte) (class revert.EffectClass) {
 			class = t.Class()
 		}
 	}()
-	if f := t.t.spec.ClassOf; f != nil {
-		if class = f(slices.Clone(input)); class.Valid() {
-			return class
-		}
+	f := t.t.spec.ClassOf
+	if f == nil {
+		return t.Class()
 	}
-	return t.Class()
-}
-
-func (l *Line) unknownTool(name string) error {
-	why := fmt.Sprintf("there is no tool %q", name)
-	if near := nearest.Name(name, l.p.Tools.Names()); near != "" {
-		return fmt.Errorf("%s; did you mean %q?", why, near)
+	switch class = f(slices.Clone(input)); {
+	case !class.Valid():
+		return t.Class()
+	case class == revert.Pure && t.t.spec.holds != "":
+		return revert.Reversible // its state
+	default:
+		return class
 	}
-	return fmt.Errorf("%s; there are: %s", why, strings.Join(l.p.Tools.Names(), ", "))
 }
 
 // read decodes an input, fills in the defaults of what it leaves out, and validates it.
@@ -139,6 +162,18 @@ func decodeInput(input any, limits canon.Limits) (canon.Value, error) {
 	return v, nil
 }
 
+// ClassFor returns the effect class of a call with this input: Class, or a milder one.
+func (t Tool) ClassFor(input json.RawMessage) (revert.EffectClass, error) {
+	if t.t == nil {
+		return revert.Pivot, fmt.Errorf("a tool that was never made: %w", ErrInvalid)
+	}
+	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: mostDepth})
+	if err != nil {
+		return t.Class(), fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return t.classOf(value.Canonical()), nil
+}
+
 // Accesses returns the exact accesses that a call with this input asks for before
 // it runs. None means that it is asked for as a call of the tool. What it asks for
 // while it runs is not among them.
@@ -152,6 +187,19 @@ func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	}
 	exact, _, err := t.t.accesses(value)
 	return exact, err
+}
+
+// Complete returns an input as the tool's code receives it: validated, canonical, and
+// with the defaults of what it leaves out.
+func (t Tool) Complete(input json.RawMessage) (json.RawMessage, error) {
+	if t.t == nil {
+		return nil, fmt.Errorf("a tool that was never made takes no input: %w", ErrInvalid)
+	}
+	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: mostDepth})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return value.Canonical(), nil
 }
 
 // accesses computes what one call will touch: each need whose parameters the
@@ -176,7 +224,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		a := n.access
 		a.Resource = p.String()
 		limits = append(limits, a)
-		if r, ok := p.Exact(); ok {
+		if r, ok := p.Exact(); ok && !t.spec.composed {
 			a.Resource = r.String()
 			exact = append(exact, a)
 		}
@@ -186,7 +234,10 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		if err != nil {
 			return nil, bound, err
 		}
-		exact, limits = append(exact, own...), append(limits, own...)
+		exact, limits = merged(exact, own), append(limits, own...)
+	}
+	if t.spec.composed { // the arguments are not those of the parts
+		return exact, t.bound, nil
 	}
 	bound, err = perm.NewSet(limits...)
 	return exact, bound, err
@@ -303,6 +354,11 @@ func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Out
 	if !t.IsZero() {
 		out.EffectClass = t.Class()
 	}
+	if req.resumed != nil { // it waits on, for a program that can let it go on
+		out.Error.What = "the call that waits cannot go on here"
+		out.Error.Fix = "resume it in a program that has the tool as it was asked about, or take its transaction back"
+		return out.withText()
+	}
 	rec := revert.Line{Call: req.ID, Body: &revert.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
 	// No barrier: nothing happened, and losing the note loses nothing.
 	if err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{rec}}); err != nil {
@@ -316,5 +372,5 @@ func toolRef(t Tool, name string) revert.ToolRef {
 		return revert.ToolRef{Name: name}
 	}
 	s := t.t.spec
-	return revert.ToolRef{Name: s.Name, Version: s.Version, Digest: t.t.digest, UndoVersion: s.UndoVersion}
+	return revert.ToolRef{Name: s.Name, Version: s.Version, Digest: t.t.digest, Settings: t.SettingsDigest(), UndoVersion: s.UndoVersion}
 }

@@ -102,13 +102,16 @@ func nobody(by string) string {
 // shown, so that an answer fits nothing else.
 func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.Ask {
 	ask := ctxperm.Ask{
-		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(),
+		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(), Settings: a.tool.SettingsDigest(),
 		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.veil.shownInput()), Accesses: slices.Clone(asked),
 		Reasons: d.Reasons(), Revision: d.Revision(),
 	}
 	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
 	for _, access := range asked {
 		parts = append(parts, []byte(access.String()))
+	}
+	if ask.Settings != "" {
+		parts = append(parts, []byte("settings"), []byte(ask.Settings))
 	}
 	if a.program != nil {
 		ask.Preview = a.veil.text(a.preview)
@@ -194,7 +197,7 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 	if err == nil {
 		body := &revert.Asked{
 			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
-			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked),
+			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked), Replaced: p.pass.replacements(),
 		}
 		if p.program != nil {
 			body.Purpose, body.Approval = string(perm.PurposeApply), p.approval

@@ -55,11 +55,14 @@ func (l *Line) verify(ctx context.Context, s settled) Outcome {
 // look returns the verdict of the tool's Verify, whether anybody looked at all,
 // and what is broken.
 func (l *Line) look(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
-	if why := s.checkOutput(); why != "" {
-		return verify.Absent(why), true, why
+	if s.broken != "" {
+		return verify.Unclear(s.broken), true, s.broken
+	}
+	if err := s.tool.fits(s.result); err != nil {
+		return verify.Absent(err.Error()), true, err.Error()
 	}
 	spec := s.tool.t.spec
-	if spec.Verify != nil {
+	if spec.Verify != nil && s.answer == nil { // of what did not run there is nothing to see
 		looked = true
 		timed, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
 		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(s.result.Output())))
@@ -79,18 +82,19 @@ func described(v verify.Verdict) string {
 	return ", because " + strings.Join(v.Findings(), "; ")
 }
 
-func (s settled) checkOutput() string {
-	if s.tool.t.output == nil {
-		return ""
+// fits holds a result against the tool's output schema, where it has one.
+func (t Tool) fits(r Result) error {
+	if t.t.output == nil {
+		return nil
 	}
-	v, err := canon.Parse(s.result.JSON, canon.DefaultLimits())
+	v, err := canon.Parse(r.JSON, canon.DefaultLimits())
 	if err == nil {
-		err = s.tool.t.output.ValidateAs("the output", "field", v)
+		err = t.t.output.ValidateAs("the output", "field", v)
 	}
 	if err != nil {
-		return "the output does not fit the tool's own schema: " + err.Error()
+		return fmt.Errorf("the output does not fit the tool's own schema: %w", err)
 	}
-	return ""
+	return nil
 }
 
 // postconditions asks the policy with purpose verify. An engine that says that
@@ -166,7 +170,7 @@ func (l *Line) subject(i intended, output json.RawMessage) verify.Subject {
 
 func (i intended) subject(output json.RawMessage) verify.Subject {
 	return verify.Subject{
-		Phase: verify.AfterCall, Input: slices.Clone(i.input), Output: output, Changes: viewSubject(i.live.Changes()),
+		Phase: verify.AfterCall, Input: slices.Clone(i.input), Output: output, Changes: viewSubject(i.live.Changes()), Notes: i.live.Notes(),
 	}
 }
 

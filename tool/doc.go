@@ -11,8 +11,10 @@
 //
 //	admit    find the tool, decode and validate the input, compute the accesses
 //	permit   the session's grants, the policy, the approver
+//	filters  code of the host program: refuse, answer, replace the input
 //	intend   the write-ahead record
 //	execute  the tool's own code, through its ToolContext
+//	deliver  the filters again, with the result
 //	settle   the result, durable
 //	verify   output schema, the tool's Verify, the policy's postconditions
 //

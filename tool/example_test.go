@@ -63,3 +63,47 @@ func ExampleParams() {
 	// Output:
 	// {"additionalProperties":false,"properties":{"city":{"type":"string"},"days":{"default":3,"type":"integer"}},"required":["city"],"type":"object"} <nil>
 }
+
+// What a stateful tool holds has to come back from JSON as what it was.
+func ExampleStateful() {
+	type list struct{ Items []string }
+	type bad struct{ Items []any }
+	_, err := tool.Stateful("todo", "Keep a list.", nil,
+		func(context.Context, ctxperm.ToolContext) (list, error) { return list{}, nil },
+		func(_ context.Context, _ ctxperm.ToolContext, in string, was list) (int, list, error) {
+			was.Items = append(was.Items, in)
+			return len(was.Items), was, nil
+		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	fmt.Println(err)
+	_, err = tool.Stateful("todo", "Keep a list.", nil,
+		func(context.Context, ctxperm.ToolContext) (bad, error) { return bad{}, nil },
+		func(_ context.Context, _ ctxperm.ToolContext, _ string, was bad) (int, bad, error) {
+			return 0, was, nil
+		})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// tool "todo": state: field Items[] is the interface interface {}, and what it held is not told by JSON; name the type
+}
+
+func ExampleTool_Adjust() {
+	upper, err := tool.Create("upper", "Upper-case a text.", func(_ context.Context, in string) (string, error) {
+		return strings.ToUpper(in), nil
+	}, tool.Pure())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	short, err := upper.Adjust([]byte(`[
+		{"op": "replace", "path": "/description", "value": "Upper-cases a word, never more."},
+		{"op": "add", "path": "/input/maxLength", "value": 20}
+	]`))
+	fmt.Println(short.ForModel(), err)
+	fmt.Println(short.Spec().Provenance.Parent == upper.Digest(), short.Grade())
+	_, err = short.Adjust([]byte(`[{"op": "replace", "path": "/input/maxLength", "value": 40}]`))
+	fmt.Println(err)
+	// Output:
+	// Upper-cases a word, never more. <nil>
+	// true ungraded
+	// adjusting tool "upper": /input/maxLength: it may only become lower
+}

@@ -29,6 +29,9 @@ func (e *panicError) Error() string { return fmt.Sprintf("the tool panicked (%T)
 // later ones refused, so that what the call did is settled before anybody says
 // how it ended.
 func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
+	if i.answer != nil { // a filter answered: the code is not entered
+		return executed{intended: i, result: cloneResult(i.answer), output: i.answer}, nil
+	}
 	limit := i.tool.t.spec.Hints.Timeout
 	if limit <= 0 {
 		limit = l.p.Limits.Timeout
@@ -43,7 +46,10 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 		return executed{}, l.failed(context.WithoutCancel(ctx), i, mishap{err: closed, going: true})
 	}
 	if refused := i.live.Refused(); refused != nil {
-		err = refused // whatever the tool made of it
+		err = stopped(err, refused) // whatever the tool made of it
+	}
+	if err == nil {
+		err = result.failure()
 	}
 	if err == nil {
 		e.output, err = l.encode(result)
@@ -68,6 +74,16 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 		return executed{}, l.failed(settleCtx, i, mishap{err: err, cause: cause, running: !over})
 	}
 	return e, nil
+}
+
+// stopped is the error of a call that was refused something. What a composed tool knows
+// of its parts it still knows.
+func stopped(err error, refused *line.DeniedError) error {
+	var composed *line.ComposedError
+	if !errors.As(err, &composed) {
+		return refused
+	}
+	return &line.ComposedError{Err: refused, Nothing: composed.Nothing, Back: composed.Back}
 }
 
 // close ends the call's permits. Operations in flight have a while to end.

@@ -47,7 +47,7 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 	if i.doubt && p != provenProbe {
 		p = noProof // what this attempt came to says nothing of the one before
 	}
-	if p != noProof && len(i.live.Changes()) > 0 {
+	if p == provenBack || p != noProof && len(i.live.Changes()) > 0 {
 		results, tbErr := l.withdraw(ctx, i)
 		out.Undo, out.TakenBack = results, revert.TakenBack(results)
 		if tbErr != nil {
@@ -100,6 +100,8 @@ func (l *Line) withdraw(ctx context.Context, i intended) ([]revert.Result, error
 func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	var none *noEffectError
 	var blocked *blockedError
+	var composed *line.ComposedError
+	parts := errors.As(m.err, &composed)
 	s := i.tool.t.spec
 	switch {
 	case m.going, errors.Is(m.err, line.ErrUndetermined): // what may still come must not be taken for absent
@@ -113,7 +115,9 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 			return provenByTool
 		}
 		return provenBack
-	case errors.As(m.err, &none), errors.As(m.err, &blocked):
+	case parts && composed.Back && i.class != revert.Pure:
+		return provenBack
+	case parts && composed.Nothing, !parts && (errors.As(m.err, &none) || errors.As(m.err, &blocked)):
 		return provenByTool
 	case i.class == revert.Pure:
 		return provenPure

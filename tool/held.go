@@ -53,8 +53,9 @@ func (a admitted) cannotWait(dynamic bool) string {
 
 // hold ends a call that waits for the commit, for now. Its record is all that
 // releasing it needs, and is durable before anybody is told that the call is queued.
-func (l *Line) hold(ctx context.Context, p permitted, back func()) *Outcome {
-	started, err := l.startedRecord(p)
+func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
+	p := f.permitted
+	started, err := l.startedRecord(f)
 	if err == nil {
 		terms := p.terms()
 		body := &revert.Held{
@@ -80,15 +81,15 @@ func (l *Line) hold(ctx context.Context, p permitted, back func()) *Outcome {
 // that moment, and somebody approved them where it asked. What may have changed
 // since is looked at: the tool, what the call touches, and whether the session's
 // grant still stands. A call that cannot be started has had no effect.
-func (l *Line) Release(ctx context.Context, c *revert.Call) Outcome {
+func (l *Line) Release(ctx context.Context, c *revert.Call, turn int) Outcome {
 	p := permitted{admitted: admitted{
 		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &veil{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
-		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown,
-	}, seq: c.Held.Sequence, key: c.Held.Key, approval: c.Held.Approval}
+		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown, seq: c.Held.Sequence, pass: l.newPass(turn, c.Held.Replaced),
+	}, key: c.Held.Key, approval: c.Held.Approval}
 	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
 	status := StatusUnknown
 	defer func() { l.p.Facts.Release(p.id, status) }()
-	out := p.veil.outcome(l.release(ctx, p))
+	out := p.pass.over(ctx, l.release(ctx, p), p.veil)
 	status = out.Status
 	if out.requeued() {
 		out.Text += " It is still queued: committing again sends it."
@@ -116,7 +117,11 @@ func (l *Line) release(ctx context.Context, p permitted) Outcome {
 	if err != nil {
 		return *l.unreleased(ctx, p, stage, err)
 	}
-	return l.run(ctx, p, func() {})
+	f, end := l.filter(ctx, p)
+	if end != nil {
+		return *end
+	}
+	return l.run(ctx, f, func() {})
 }
 
 // readmit finds the tool of a held call again, and computes again what the call
@@ -124,12 +129,18 @@ func (l *Line) release(ctx context.Context, p permitted) Outcome {
 // about.
 func (l *Line) readmit(a *admitted) (stage string, err error) {
 	ref := a.released.Tool
-	t, ok := l.p.Tools.Get(ref.Name)
+	t, ok := l.tools().Get(asking(ref))
 	if !ok {
-		return "tool", fmt.Errorf("there is no tool %s here: release it in the program that has it", ref.Name)
+		return "tool", fmt.Errorf("there is no tool %s here: release it in the program that has it", asking(ref))
 	}
 	if t.Digest() != ref.Digest {
 		return "tool", fmt.Errorf("the declaration of tool %s is not the one that was decided about: it is %s, and was %s", ref.Name, t.Digest(), ref.Digest)
+	}
+	if t.SettingsDigest() != ref.Settings {
+		return "tool", fmt.Errorf("the settings of tool %s are not the ones that were decided about", ref.Name)
+	}
+	if why := t.NotConfigured(); why != "" {
+		return "tool", unconfigured(t, why)
 	}
 	a.tool, a.class = t, t.classOf(a.input)
 	value, err := decodeInput(a.input, l.p.Limits.document())
@@ -172,7 +183,7 @@ func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why er
 		Changes: []Change{}, Decision: decisionRecord(p.released.Decision),
 	}
 	out.Error = &Problem{What: "the held call was not released", Why: why.Error()}
-	if stage == "grant" {
+	if stage == "grant" || stage == "filter" {
 		out.Status, out.Stage = StatusDenied, stage
 		out.Error.What = "the held call was denied by " + stage
 	}

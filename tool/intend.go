@@ -15,7 +15,7 @@ import (
 // ready to go with the first change it would make: the only thing that execute
 // takes.
 type intended struct {
-	permitted
+	filtered
 	live *line.Call
 }
 
@@ -23,9 +23,10 @@ type intended struct {
 // which no handle announces gets a barrier of its own here; one that can act
 // only through handles carries its record along to the barrier of its first
 // change, since nothing can happen before that.
-func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
-	started, err := l.startedRecord(p)
-	if err == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
+func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
+	p := f.permitted
+	started, err := l.startedRecord(f)
+	if err == nil && f.answer == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
 		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
@@ -41,12 +42,13 @@ func (l *Line) intend(ctx context.Context, p permitted) (intended, *Outcome) {
 		return intended{}, out.withText()
 	}
 	live := line.New(line.Config{
-		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Principal: l.p.Principal, Recorder: l.p.Recorder,
+		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Recorder: l.p.Recorder,
 		Gate: l.gate(p.admitted), Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		Patience: l.p.Limits.Claim, Waits: l.p.Waits, Files: l.p.Limits.files(),
+		Hides: func() bool { return len(p.veil.hides()) > 0 }, Ways: l.ways,
 		Held: l.p.Grant.Check, Broken: l.Broken, Progress: l.progress(p.id, p.tool.Name()),
 	})
-	return intended{permitted: p, live: live}, nil
+	return intended{filtered: f, live: live}, nil
 }
 
 func barrierBeforeExecute(t Tool) bool {
@@ -62,14 +64,17 @@ func barrierBeforeExecute(t Tool) bool {
 
 // connects reports whether the call may run a program with the network. What the
 // program sends is announced by nobody.
-func (p permitted) connects() bool {
-	return slices.ContainsFunc(p.bound.Accesses(), func(a perm.ResourceAccess) bool {
+func (p permitted) connects() bool { return reachesOut(p.bound) }
+
+func reachesOut(bound perm.Set) bool {
+	return slices.ContainsFunc(bound.Accesses(), func(a perm.ResourceAccess) bool {
 		pattern, err := a.Pattern()
 		return a.Action == perm.Connect && (err != nil || pattern.Kind() == perm.KindExec || pattern.Kind() == perm.KindFile)
 	})
 }
 
-func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
+func (l *Line) startedRecord(f filtered) (*revert.Started, error) {
+	p := f.permitted
 	if p.released != nil {
 		started := p.released.Started
 		return &started, nil
@@ -87,11 +92,16 @@ func (l *Line) startedRecord(p permitted) (*revert.Started, error) {
 		decided = append(decided, accessText(a))
 	}
 	s := p.tool.t.spec
-	return &revert.Started{
+	started := &revert.Started{
 		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.veil.shownInput(), InputDigest: p.digest,
 		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
 		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.veil.hides(),
-	}, nil
+		Replaced: p.pass.replacements(), Ends: p.pass.end(),
+	}
+	if f.answer != nil { // nothing runs, so there is nothing to take back
+		started.AnsweredBy, started.Reverts, started.Right = p.pass.refuser(), false, []revert.Access{}
+	}
+	return started, nil
 }
 
 // gate decides what a running call asks for beyond its exact accesses: within
@@ -119,6 +129,11 @@ func (l *Line) gate(a admitted) line.Gate {
 		}
 		return termsOf(d), l.label(ctx, a, access, d)
 	}
+}
+
+// ways is what takes changes of a running call back.
+func (l *Line) ways(ctx context.Context) (revert.Ways, error) {
+	return l.p.Reverter.Ways(ctx, l.p.Recorder.Session())
 }
 
 // context makes what the tool's code receives.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,12 +33,13 @@ type Line struct {
 type Parts struct {
 	Key       line.Key
 	Host      host.Host
-	Tools     Registry
+	Tools     func() Registry // as they are now; nil: none
 	Engine    perm.Engine
 	Approver  ctxperm.Approver // nil: an ask is a denial, or waits
 	Wait      bool             // without an approver an ask suspends its call
 	Grant     ctxperm.Grant    // what the session holds
 	Principal perm.Principal
+	Client    perm.ClientFacts
 	Recorder  revert.Recorder // of the transaction
 	Reverter  *revert.Reverter
 	Roots     map[string]disk.Root
@@ -46,18 +48,20 @@ type Parts struct {
 	Facts     Facts
 	Nest      string // the nested transaction of the calls
 	Beside    *Line  // of the transaction that it is in
-	Memory    Memory // nil: no approval is remembered
-	Limits    Limits
-	Waits     *line.Waits    // of the runtime
-	Progress  func(Progress) // nil: nobody listens
-}
+	// Memory keeps approvals for calls to come; nil: none is remembered.
+	Memory interface {
+		// Recall finds one that stands for an answer to the question now.
+		Recall(ctx context.Context, ask ctxperm.Ask, inputDigest string) (approval *revert.Approval, err error)
+		// Keep remembers an answer that was just given.
+		Keep(ctx context.Context, ask ctxperm.Ask, ref revert.ToolRef, inputDigest, by string, r ctxperm.Remember) error
+	}
+	Limits   Limits
+	Waits    *line.Waits    // of the runtime
+	Progress func(Progress) // nil: nobody listens
 
-// Memory keeps approvals for calls to come, for package agent.
-type Memory interface {
-	// Recall finds one that stands for an answer to the question now.
-	Recall(ctx context.Context, ask ctxperm.Ask, inputDigest string) (approval *revert.Approval, err error)
-	// Keep remembers an answer that was just given.
-	Keep(ctx context.Context, ask ctxperm.Ask, ref revert.ToolRef, inputDigest, by string, r ctxperm.Remember) error
+	Filters    []Filter                             // in the order in which they are asked
+	Properties *sync.Map                            // of the session, for filters
+	Panicked   func(filter, hook string, err error) // of a hook that can change nothing any more; nil: nobody is told
 }
 
 // Facts are the counts of a session and a transaction, kept by package agent.
@@ -137,8 +141,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// NewLine makes a line, or returns nil for parts that this module did not make.
-func NewLine(p Parts) *Line {
+// Line makes a line, or returns nil for parts that this module did not make.
+func (p Parts) Line() *Line {
 	if !p.Key.Valid() {
 		return nil
 	}
@@ -149,6 +153,23 @@ func NewLine(p Parts) *Line {
 	return &Line{p: p, turns: line.NewTurns(p.Host), known: line.SecretsOf(p.Drivers), broken: new(atomic.Bool)}
 }
 
+// tools are those of this moment. A call looks once, and goes on with what it found.
+func (l *Line) tools() Registry {
+	if l.p.Tools == nil {
+		return Registry{}
+	}
+	return l.p.Tools()
+}
+
+// asking is how a call on the journal asked for its tool, or would have: whatever came
+// since, it is this version that it stands for.
+func asking(ref revert.ToolRef) string {
+	if ref.Version == "" {
+		return ref.Name
+	}
+	return ref.Name + "@" + ref.Version
+}
+
 // Request asks for one call. Input is an Args, a json.RawMessage, or a string
 // for a free-form tool; a nil input is an empty object.
 type Request struct {
@@ -156,18 +177,20 @@ type Request struct {
 	Tool  string
 	Input any
 	Batch perm.BatchFacts
+	Turn  int // which request of its session it belongs to, from 0
 
 	resumed *revert.Call // a pending call that goes on
+	refusal *refusal     // of the batch that it is in
 }
 
-// Resume asks for a pending call to go on: what was journaled is admitted again,
-// and the answer counts if everything that was shown is still the same.
-func Resume(c *revert.Call) Request {
-	r := Request{ID: c.Ref.Call, Tool: c.Tool.Name, resumed: c}
+// Resume lets a pending call go on: what was journaled is admitted again, and the
+// answer counts if everything that was shown is still the same.
+func (l *Line) Resume(ctx context.Context, c *revert.Call, turn int) Outcome {
+	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: turn, resumed: c}
 	if c.Asked != nil {
 		r.Input = c.Asked.Input
 	}
-	return r
+	return l.Run(ctx, r)
 }
 
 // Run is the one path that every call takes. Each step takes what the step
@@ -189,7 +212,9 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 	admitted.counted = l.p.Facts.Reserve(admitted.id, admitted.tool.Name(), admitted.sums)
 	status := StatusUnknown // where the runtime itself panics
 	defer func() { l.p.Facts.Release(admitted.id, status) }()
-	out := admitted.veil.outcome(l.proceed(ctx, admitted))
+	out := l.proceed(ctx, admitted)
+	out.Text += admitted.tool.notice()
+	out = admitted.pass.over(ctx, out, admitted.veil)
 	status = out.Status
 	return out
 }
@@ -209,6 +234,21 @@ func (l *Line) Quiet(ctx context.Context) error {
 	return l.p.Waits.StillIn(ctx, l.p.Recorder.Txn())
 }
 
+// Turns takes the turn for resources, in the name of what is no call. Leave gives them
+// back.
+func (l *Line) Turns(ctx context.Context, id string, resources []string) (leave func(), err error) {
+	leave = func() { l.turns.Leave(id) }
+	for _, r := range resources {
+		release, err := l.turns.Take(ctx, id, r)
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		release()
+	}
+	return leave, nil
+}
+
 // Broken reports whether a record that must not be missing could not be
 // written. The transaction can then only be reverted.
 func (l *Line) Broken() bool { return l.broken.Load() }
@@ -218,20 +258,25 @@ func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 	if end != nil {
 		return *end
 	}
+	filtered, end := l.filter(ctx, permitted)
+	if end != nil {
+		return *end
+	}
 	back, err := l.p.Grant.Use(ctx)
 	if err != nil {
-		return *l.denied(ctx, permitted, &line.DeniedError{Access: permitted.asked()[0], Stage: "grant", Why: err.Error()})
+		return *l.denied(ctx, filtered.permitted, &line.DeniedError{Access: filtered.asked()[0], Stage: "grant", Why: err.Error()})
 	}
-	if permitted.held {
-		return *l.hold(ctx, permitted, back)
+	if filtered.held && filtered.answer == nil {
+		return *l.hold(ctx, filtered, back)
 	}
-	return l.run(ctx, permitted, back)
+	return l.run(ctx, filtered, back)
 }
 
-// run takes a permitted call, or one that was held and is released, through the
-// other steps.
-func (l *Line) run(ctx context.Context, permitted permitted, back func()) Outcome {
-	intended, end := l.intend(ctx, permitted)
+// run takes a call that the filters let through, also one that was held and is
+// released, through the other steps.
+func (l *Line) run(ctx context.Context, filtered filtered, back func()) Outcome {
+	ctx = filtered.pass.within(ctx)
+	intended, end := l.intend(ctx, filtered)
 	if end != nil {
 		back() // it did not start
 		return *end
@@ -245,7 +290,7 @@ func (l *Line) run(ctx context.Context, permitted permitted, back func()) Outcom
 		}
 		return *end
 	}
-	settled, end := l.settle(ctx, executed)
+	settled, end := l.settle(ctx, l.deliver(ctx, executed))
 	if end != nil {
 		return *end
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Listed returns the tools that the policy does not hide, by name: it is asked
-// about each with purpose list. Hiding keeps a model from trying in vain; it
+// Listed returns the tools that the policy does not hide, by name, and of several
+// versions the newest; one that is not configured is not offered. It is asked about each with purpose list. Hiding keeps a model from trying in vain; it
 // protects nothing, as a call by name is decided like any other. A tool that the
 // policy cannot be asked about is not listed, and the error says so.
 func (l *Line) Listed(ctx context.Context) (shown []Tool, err error) {
@@ -16,8 +16,12 @@ func (l *Line) Listed(ctx context.Context) (shown []Tool, err error) {
 		return nil, nil
 	}
 	facts := l.p.Facts.Session()
-	for _, name := range l.p.Tools.Names() {
-		t, _ := l.p.Tools.Get(name) // Names lists what is there
+	tools := l.tools()
+	for _, name := range tools.Names() {
+		t, _ := tools.Get(name) // Names lists what is there
+		if t.NotConfigured() != "" || t.Unseen(l.p.Client) != "" {
+			continue
+		}
 		hidden, why := l.hides(ctx, admitted{tool: t, class: t.Class(), input: []byte("null"), veil: &veil{}, counted: facts})
 		if why != nil {
 			err = fmt.Errorf("whether tool %s is listed cannot be told: %w", name, why)

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -64,7 +65,7 @@ type Outcome struct {
 	Txn         string               `json:"txn"`
 	Tool        string               `json:"tool"`
 	Status      Status               `json:"status"`
-	Stage       string               `json:"stage,omitempty"` // of a denial: grant, policy, approver, tool
+	Stage       string               `json:"stage,omitempty"` // of a denial: grant, policy, approver, filter, tool
 	Output      json.RawMessage      `json:"output"`          // null unless done
 	Result      Result               `json:"-"`               // the whole result of a done call
 	Input       json.RawMessage      `json:"-"`               // as it is written down: canonical, without what the policy redacts
@@ -76,6 +77,8 @@ type Outcome struct {
 	Undo        []revert.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
 	Error       *Problem             `json:"error"`                // null for a success
 	Text        string               `json:"text"`                 // for the model
+	Filter      string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
+	Ends        string               `json:"ends,omitempty"`       // set: why whoever runs calls for a model is to end its loop
 }
 
 // Change is one change of a call as people and programs see it.
@@ -139,4 +142,23 @@ func viewToken(t revert.Token) *revert.Token {
 		return nil
 	}
 	return &t
+}
+
+// clone shares no memory with o.
+func (o Outcome) clone() Outcome {
+	o.Output, o.Input, o.Changes, o.Undo = slices.Clone(o.Output), slices.Clone(o.Input), slices.Clone(o.Changes), slices.Clone(o.Undo)
+	if o.Decision != nil {
+		d := *o.Decision
+		d.Reasons, d.Hints = slices.Clone(d.Reasons), slices.Clone(d.Hints)
+		o.Decision = &d
+	}
+	if o.Verdict != nil {
+		o.Verdict = &Verdict{Is: o.Verdict.Is, Findings: slices.Clone(o.Verdict.Findings)}
+	}
+	if o.Error != nil {
+		e := *o.Error
+		o.Error = &e
+	}
+	o.Result = o.Result.clone()
+	return o
 }

@@ -27,12 +27,16 @@ type Param struct {
 	Default     any   // what a call that leaves the argument out has instead; nil: nothing
 	Enum        []any // all values that are valid; nil: each of the type
 	Examples    []any // for the model
+	Secret      bool  // of a setting: its value is a reference such as secret://name
 }
 
 var paramTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
 
 // schema returns the JSON Schema of the arguments.
-func (all Params) schema() ([]byte, error) {
+func (all Params) schema() ([]byte, error) { return all.document(false) }
+
+// document returns the JSON Schema of arguments, or of settings.
+func (all Params) document(settings bool) ([]byte, error) {
 	properties, required, names := map[string]any{}, []string{}, map[string]string{}
 	for i, p := range all {
 		if p.Name == "" || utf8.RuneCountInString(p.Name) > 64 || !utf8.ValidString(p.Name) {
@@ -44,6 +48,9 @@ func (all Params) schema() ([]byte, error) {
 		}
 		names[like] = p.Name
 		declared, err := p.schema()
+		if err == nil && p.Secret {
+			err = p.checkSecret(settings)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
 		}
@@ -104,7 +111,17 @@ func (p Param) schema() (map[string]any, error) {
 	return doc, nil
 }
 
-// satisfies refuses values that a parameter's own schema does.
+func (p Param) checkSecret(setting bool) error {
+	switch {
+	case !setting:
+		return errors.New("only a setting is secret; an argument that nobody sees is named in Hints.Sensitive")
+	case p.Type != "string" || p.Default != nil || p.Enum != nil || p.Examples != nil:
+		return errors.New("a secret setting is a string without default, enum and examples: its value is the name of a secret")
+	}
+	return nil
+}
+
+// satisfies refuses values that a parameter's own schema does, without repeating them.
 func satisfies(doc map[string]any, what string, values []any) error {
 	text, err := canon.Marshal(doc)
 	if err != nil {
@@ -114,13 +131,16 @@ func satisfies(doc map[string]any, what string, values []any) error {
 	if err != nil {
 		return err
 	}
-	for _, value := range values {
+	for i, value := range values {
 		v, err := canon.From(value)
 		if err == nil {
 			err = compiled.ValidateAs("it", "member", v)
 		}
 		if err != nil {
-			return fmt.Errorf("%s %v: %w", what, value, err)
+			if len(values) > 1 || what != "default" {
+				what = fmt.Sprintf("%s %d", what, i+1)
+			}
+			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	return nil

@@ -60,8 +60,8 @@ func TestParamsThatAreNone(t *testing.T) {
 		{`required and has a default`, tool.Param{Name: "a", Type: "string", Required: true, Default: "x"}},
 		{`enum has no value`, tool.Param{Name: "a", Type: "string", Enum: []any{}}},
 		{`enum 1: it is a number, want a string`, tool.Param{Name: "a", Type: "string", Enum: []any{1}}},
-		{`default b: it has another value, want "a"`, tool.Param{Name: "a", Type: "string", Enum: []any{"a"}, Default: "b"}},
-		{`example 1.5: it is a number with a fraction, want an integer`, tool.Param{Name: "a", Type: "integer", Examples: []any{1.5}}},
+		{`default: it has another value, want "a"`, tool.Param{Name: "a", Type: "string", Enum: []any{"a"}, Default: "b"}},
+		{`example 1: it is a number with a fraction, want an integer`, tool.Param{Name: "a", Type: "integer", Examples: []any{1.5}}},
 		{`default`, tool.Param{Name: "a", Type: "object", Default: func() {}}},
 	} {
 		_, err := tool.FromSpec(withParams(tool.Params{tt.param}))

@@ -18,7 +18,6 @@ import (
 // thing that intend takes.
 type permitted struct {
 	admitted
-	seq      int
 	key      string
 	decision perm.Decision
 	approval *revert.Approval
@@ -35,9 +34,16 @@ func (p permitted) counts() bool {
 // and asked of the policy; what must be approved is approved. A denial ends the
 // call, and Execute is never entered.
 func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
-	p := permitted{admitted: a, seq: l.p.Facts.Next()}
+	if a.seq == 0 { // else a filter replaced the input of a call that has its number
+		a.seq = l.p.Facts.Next()
+	}
+	p := permitted{admitted: a}
 	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
 	asked := a.asked()
+	if why := a.tool.Unseen(l.p.Client); why != "" {
+		err := &line.DeniedError{Access: asked[0], Stage: "grant", Why: "the session does not see the tool: " + why}
+		return p, l.denied(ctx, p, err)
+	}
 	decision, err := l.decide(ctx, a, asked, false)
 	p.decision, p.held = decision, holds(decision)
 	waits := decision.Effect() == perm.Ask && l.p.Approver == nil && l.p.Wait
@@ -192,6 +198,7 @@ func (t Tool) Facts() perm.ToolFacts {
 		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
 		Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: t.CanRevert(),
 		Confinement: string(s.Confinement), Destination: string(s.Destination), Grade: string(t.Grade()),
+		Confidence: s.Confidence,
 	}
 }
 
@@ -202,6 +209,8 @@ func (l *Line) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
 	facts.Labels = l.p.Facts.Labels()
+	client := l.p.Client
+	facts.Client = &client
 	return facts
 }
 
@@ -304,7 +313,10 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 	if err == nil {
 		body := &revert.Denied{
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
-			Access: accessText(d.Access), Decision: raw, Why: reason,
+			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), Ends: p.pass.end(),
+		}
+		if d.Stage == "filter" {
+			body.Filter = p.pass.refuser()
 		}
 		//mutant:barrier
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true})
@@ -323,6 +335,8 @@ func howToAllow(d *line.DeniedError, t Tool) string {
 		return "tool " + t.Name() + " declares no effect class, so it counts as having no way back; declare one: tool.Pure(), tool.Effect(revert.Reversible), …"
 	case d.Stage == "grant":
 		return "grant it to the session, or call within what it holds"
+	case d.Stage == "filter":
+		return "a filter of the program refused it: change what the filter is given, or leave it out; a policy cannot overrule it"
 	case d.Stage == "approver":
 		return "let somebody else approve it, or change the rule that asks"
 	case d.Access.Resource == "":

@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -17,7 +19,7 @@ import (
 // unknown.
 func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
 	out := Outcome{Call: c.Ref.Call, Txn: c.Ref.Txn, Tool: c.Tool.Name, Changes: viewChanges(c.Changes)}
-	t, _ := l.p.Tools.Get(c.Tool.Name)
+	t, _ := l.tools().Get(asking(c.Tool))
 	if !t.IsZero() {
 		out.EffectClass = t.Class()
 	}
@@ -30,16 +32,37 @@ func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
 	if c.Started != nil || c.Held != nil {
 		out.EffectClass = c.Class()
 	}
-	out.recall(c, l.needsVerdict(t))
+	out.recall(c, l.needsVerdict(t, c))
+	out.filtered(c)
 	out.Input = recordedInput(c)
-	return *out.withText().without(out.Input)
+	told := out.withText()
+	if out.quotes(c) {
+		told = told.without(out.Input)
+	}
+	if t.Digest() == c.Tool.Digest && c.Phase != revert.PhaseInvalid {
+		told.Text += t.notice()
+	}
+	return *told
+}
+
+// quotes reports whether the text may repeat what an error said, of which the values
+// of arguments were taken out when it was first told. A result is told as it is.
+func (o Outcome) quotes(c *revert.Call) bool {
+	switch o.Status {
+	case StatusDone, StatusHeld, StatusPending, StatusInvalid:
+		return false
+	case StatusDenied:
+		return c.Denied == nil || c.Denied.Filter != ""
+	case StatusFailed, StatusVerifyFailed, StatusCancelled, StatusTimeout, StatusUnknown:
+	}
+	return true
 }
 
 // otherCall says why a request is not the one that the call answered. An
 // invalid call kept no input; repeating its id is answered as it was.
 func (l *Line) otherCall(c *revert.Call, req Request) string {
-	if req.Tool != c.Tool.Name {
-		return fmt.Sprintf("call id of a call of %q, not of %q", c.Tool.Name, req.Tool)
+	if req.Tool != c.Tool.Name && req.Tool != asking(c.Tool) {
+		return fmt.Sprintf("call id of a call of %q, not of %q", asking(c.Tool), req.Tool)
 	}
 	if c.Phase == revert.PhaseInvalid {
 		return ""
@@ -51,35 +74,36 @@ func (l *Line) otherCall(c *revert.Call, req Request) string {
 	if err != nil {
 		return err.Error()
 	}
-	given := string(canon.Sum("remit/input/v1", v.Canonical()))
-	for _, known := range []string{digestOf(c.Started), digestOf(c.Held), digestOf(c.Denied), digestOf(c.Asked)} {
-		if known == given {
-			return ""
+	known := []string{string(canon.Sum("remit/input/v1", v.Canonical()))}
+	if t, ok := l.tools().Get(asking(c.Tool)); ok {
+		if full, err := t.t.read(req.Input, l.p.Limits.document()); err == nil { // with the defaults that the first one was given
+			known = append(known, string(canon.Sum("remit/input/v1", full.Canonical())))
 		}
 	}
-	return "the input is not the one that the first call with this id had"
-}
-
-func digestOf(record any) string {
-	switch r := record.(type) {
-	case *revert.Started:
-		if r != nil {
-			return r.InputDigest
-		}
-	case *revert.Held:
-		if r != nil {
-			return r.InputDigest
-		}
-	case *revert.Denied:
-		if r != nil {
-			return r.InputDigest
-		}
-	case *revert.Asked:
-		if r != nil {
-			return r.InputDigest
-		}
+	if !slices.Contains(known, givenDigest(c)) {
+		return "the input is not the one that the first call with this id had"
 	}
 	return ""
+}
+
+// givenDigest is the digest of the input that the caller gave, whatever filters put
+// in its place.
+func givenDigest(c *revert.Call) string {
+	digest, replaced := "", []revert.Replacement(nil)
+	switch {
+	case c.Started != nil:
+		digest, replaced = c.Started.InputDigest, c.Started.Replaced
+	case c.Held != nil:
+		digest, replaced = c.Held.InputDigest, c.Held.Replaced
+	case c.Denied != nil:
+		digest, replaced = c.Denied.InputDigest, c.Denied.Replaced
+	case c.Asked != nil:
+		digest, replaced = c.Asked.InputDigest, c.Asked.Replaced
+	}
+	if len(replaced) > 0 {
+		return replaced[0].Given
+	}
+	return digest
 }
 
 func recordedInput(c *revert.Call) []byte {
@@ -96,14 +120,40 @@ func recordedInput(c *revert.Call) []byte {
 	return nil
 }
 
+// filtered fills in what the filters did with the call.
+func (o *Outcome) filtered(c *revert.Call) {
+	switch {
+	case c.Denied != nil:
+		o.Filter, o.Ends = c.Denied.Filter, c.Denied.Ends
+	case c.Started != nil:
+		o.Filter, o.Ends = c.Started.AnsweredBy, c.Started.Ends
+	case c.Held != nil:
+		o.Ends = c.Held.Ends
+	}
+	if c.Done != nil {
+		o.Ends = cmp.Or(c.Done.Ends, o.Ends)
+	}
+}
+
 // needsVerdict reports whether a result of the tool is shown to nobody before
 // somebody looked.
-func (l *Line) needsVerdict(t Tool) bool {
-	if t.IsZero() || t.t.spec.Verify != nil || t.t.output != nil {
+func (l *Line) needsVerdict(t Tool, c *revert.Call) bool {
+	answered := c.Started != nil && c.Started.AnsweredBy != "" // which was held against the schema before
+	switch {
+	case t.IsZero(), c.Done != nil && c.Done.Undelivered != "":
+		return true
+	case answered:
+	case t.t.spec.Verify != nil, t.t.output != nil && !l.fitted(t, c):
 		return true
 	}
 	e, ok := l.engine().(interface{ Ensures() bool })
 	return !ok || e.Ensures()
+}
+
+// fitted reports whether what is on the journal fits the output schema that the call
+// was made with: nobody writes down that this was looked at.
+func (l *Line) fitted(t Tool, c *revert.Call) bool {
+	return c.Done != nil && c.Tool.Digest == t.Digest() && t.fits(cloneResult(c.Done.Output)) == nil
 }
 
 // recall fills in how the call ended.
@@ -169,6 +219,9 @@ func (o *Outcome) recallDone(c *revert.Call, needsVerdict bool) {
 		return
 	}
 	o.Status, o.Result = StatusDone, cloneResult(c.Done.Output)
+	if c.Done.Delivered != nil {
+		o.Result = cloneResult(c.Done.Delivered)
+	}
 	if !c.Done.Recovered {
 		o.Output = o.Result.Output()
 	}

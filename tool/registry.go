@@ -1,24 +1,39 @@
 package tool
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 )
 
 // Registry is a set of tools that cannot change: a call sees one registry from
 // its first step to its last. The zero Registry has no tools.
+//
+// It may hold several versions of a name. Asked for by name alone the newest
+// answers, asked for as name@version that one. Which one is newest semantic
+// versioning says, where each of them is one ("1.2.0" or "v1.2.0"), and else the
+// order in which they were given: the last is the newest.
 type Registry struct {
-	tools map[string]Tool
-	names []string // sorted
+	tools   map[string][]Tool // by name, newest first
+	names   []string          // sorted
+	retired map[retiredKey]Tool
 }
 
-// NewRegistry makes a registry. Zero tools, duplicate names and names that a
-// reader could take for one another are refused.
+// retiredKey is what a tool that is gone is kept by: undoing needs no more of it
+// than the newest declaration for each.
+type retiredKey struct{ name, version, undoVersion string }
+
+// NewRegistry makes a registry. Zero tools, the same version of a name twice, and
+// names or versions that a reader could take for one another are refused.
 func NewRegistry(tools ...Tool) (Registry, error) {
-	r := Registry{tools: map[string]Tool{}}
+	r := Registry{tools: map[string][]Tool{}}
 	seen := map[string]string{}
 	for i, t := range tools {
 		if t.IsZero() {
@@ -26,44 +41,157 @@ func NewRegistry(tools ...Tool) (Registry, error) {
 		}
 		name := t.Name()
 		like := strings.ReplaceAll(name, "_", "")
-		if other, taken := seen[like]; taken {
-			if other == name {
-				return Registry{}, fmt.Errorf("two tools are named %q", name)
-			}
+		if other, taken := seen[like]; taken && other != name {
 			return Registry{}, fmt.Errorf("tools %q and %q could be taken for one another; rename one", other, name)
 		}
 		seen[like] = name
-		r.tools[name] = t
-		r.names = append(r.names, name)
+		r.tools[name] = append(r.tools[name], t)
 	}
-	slices.Sort(r.names)
+	r.names = slices.Sorted(maps.Keys(r.tools))
+	for _, name := range r.names {
+		if err := newestFirst(name, r.tools[name]); err != nil {
+			return Registry{}, err
+		}
+	}
 	return r, nil
 }
 
-// Get finds a tool by its exact name.
-func (r Registry) Get(name string) (Tool, bool) {
-	t, ok := r.tools[name]
-	return t, ok
+// Get finds a tool that Find finds.
+func (r Registry) Get(asked string) (Tool, bool) {
+	t, err := r.Find(asked)
+	return t, err == nil
 }
 
-// Names lists the tools in alphabetical order.
+// Find returns the tool that a call asks for, by its exact name or by
+// name@version. A tool without a version is any version that is asked for. The
+// error says what there is.
+func (r Registry) Find(asked string) (Tool, error) {
+	name, version, exact := strings.Cut(asked, "@")
+	all, ok := r.tools[name]
+	switch {
+	case !ok:
+		return Tool{}, r.unknown(name)
+	case !exact:
+		return all[0], nil
+	case version == "":
+		return Tool{}, fmt.Errorf("%q names no version; valid are %s, or %q for the newest", asked, versions(all), name)
+	case all[0].look().Version == "":
+		return all[0], nil
+	}
+	for _, t := range all {
+		if t.look().Version == version {
+			return t, nil
+		}
+	}
+	return Tool{}, fmt.Errorf("tool %q has no version %q; valid are %s, or no version for the newest", name, version, versions(all))
+}
+
+func (r Registry) unknown(name string) error {
+	why := fmt.Sprintf("there is no tool %q", name)
+	if near := nearest.Name(name, r.names); near != "" {
+		return fmt.Errorf("%s; did you mean %q?", why, near)
+	}
+	return fmt.Errorf("%s; there are: %s", why, strings.Join(r.names, ", "))
+}
+
+// Names lists the names of the tools in alphabetical order.
 func (r Registry) Names() []string { return slices.Clone(r.names) }
+
+// Versions lists the tools of a name, the newest first.
+func (r Registry) Versions(name string) []Tool { return slices.Clone(r.tools[name]) }
+
+// All lists every tool: by name, and of a name the newest first.
+func (r Registry) All() []Tool {
+	var all []Tool
+	for _, name := range r.names {
+		all = append(all, r.tools[name]...)
+	}
+	return all
+}
 
 // Grant is the union of what the tools need: what a root session holds unless
 // it is given less.
 func (r Registry) Grant() (perm.Set, error) {
 	var all []perm.ResourceAccess
-	for _, name := range r.names {
-		all = append(all, r.tools[name].Grant()...)
+	for _, t := range r.All() {
+		all = append(all, t.Grant()...)
 	}
 	return perm.NewSet(all...)
 }
 
+// After returns the registry as one that takes the place of an older one: calls
+// that were made with tools of that one are still undone by them, also where the
+// tool has changed or is gone. Nothing else finds those.
+func (r Registry) After(old Registry) Registry {
+	r.retired = maps.Clone(old.retired)
+	if r.retired == nil {
+		r.retired = map[retiredKey]Tool{}
+	}
+	for _, t := range old.All() {
+		s := t.look()
+		r.retired[retiredKey{s.Name, s.Version, s.UndoVersion}] = t
+	}
+	return r
+}
+
 // undo finds the declaration that takes a call back: by name and undo version.
-func (r Registry) undo(name, undoVersion string) (Tool, bool) {
-	t, ok := r.tools[name]
-	if !ok || t.t.spec.UndoVersion != undoVersion {
+// Of several the one that made the call is the best, then one of its version.
+func (r Registry) undo(of revert.ToolRef) (Tool, bool) {
+	var found []Tool
+	for _, t := range r.tools[of.Name] {
+		if t.look().UndoVersion == of.UndoVersion {
+			found = append(found, t)
+		}
+	}
+	if t, ok := r.retired[retiredKey{of.Name, of.Version, of.UndoVersion}]; ok {
+		found = append(found, t)
+	}
+	slices.SortStableFunc(found, func(a, b Tool) int { return cmp.Compare(b.likeness(of), a.likeness(of)) })
+	if len(found) == 0 {
 		return Tool{}, false
 	}
-	return t, true
+	return found[0], true
+}
+
+// likeness is how near a declaration is to the one that made a call.
+func (t Tool) likeness(of revert.ToolRef) int {
+	switch {
+	case t.Digest() == of.Digest:
+		return 2
+	case t.look().Version == of.Version:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// newestFirst puts the versions of one name in order.
+func newestFirst(name string, all []Tool) error {
+	if len(all) == 1 {
+		return nil
+	}
+	semantic := true
+	for i, t := range all {
+		version := t.look().Version
+		if version == "" {
+			return fmt.Errorf("%d tools are named %q, and one has no version; give each a version", len(all), name)
+		}
+		for _, other := range all[:i] {
+			if other.look().Version == version {
+				return fmt.Errorf("two tools are named %q and have version %q", name, version)
+			}
+		}
+		semantic = semantic && semanticVersion(version) != ""
+	}
+	slices.Reverse(all)
+	if !semantic {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b Tool) int { return -compareVersions(a.look().Version, b.look().Version) })
+	for i := 1; i < len(all); i++ {
+		if a, b := all[i-1].look().Version, all[i].look().Version; compareVersions(a, b) == 0 {
+			return errors.New("versions " + b + " and " + a + " of tool \"" + name + "\" could be taken for one another; rename one")
+		}
+	}
+	return nil
 }

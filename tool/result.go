@@ -1,7 +1,13 @@
 package tool
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/provenance"
 )
@@ -14,6 +20,45 @@ type Result struct {
 	Parts   []Part                 `json:"parts,omitempty"`
 	Meta    map[string]string      `json:"meta,omitempty"` // for programs, not for the model
 	Sources []provenance.Reference `json:"sources,omitempty"`
+
+	// IsError says that the call failed, by what is returned instead of an error. So does
+	// JSON that is an object whose "isError" is true. What the call did is taken back.
+	IsError bool `json:"is_error,omitempty"`
+}
+
+// failure is the error that a result stands for; nil where it is one.
+func (r Result) failure() error {
+	failed := struct {
+		Is      bool            `json:"isError"`
+		Content json.RawMessage `json:"content"`
+	}{}
+	if bytes.Contains(r.JSON, []byte(`"isError"`)) && json.Unmarshal(r.JSON, &failed) != nil {
+		failed.Is = false // of another type: it says something else
+	}
+	if !r.IsError && !failed.Is {
+		return nil
+	}
+	if text := cmp.Or(r.Text, contentText(failed.Content)); text != "" {
+		return errors.New("the tool's result says that it failed: " + text)
+	}
+	return errors.New("the tool's result says that it failed, and not why")
+}
+
+// contentText is the text of the parts that stand beside an "isError".
+func contentText(content json.RawMessage) string {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // Part is a piece of content that is neither text nor JSON.
@@ -36,4 +81,13 @@ func (r Result) Output() json.RawMessage {
 		return json.RawMessage(`""`)
 	}
 	return text
+}
+
+// clone shares no memory with r.
+func (r Result) clone() Result {
+	r.JSON, r.Meta, r.Sources, r.Parts = slices.Clone(r.JSON), maps.Clone(r.Meta), slices.Clone(r.Sources), slices.Clone(r.Parts)
+	for i, p := range r.Parts {
+		r.Parts[i].Data = slices.Clone(p.Data)
+	}
+	return r
 }

@@ -10,22 +10,29 @@ import (
 // settled is a call whose result is on the journal: the only thing that verify
 // takes.
 type settled struct {
-	executed
-	shown []byte // the output without what the policy redacts
+	delivered
+	raw   []byte // the output without what the policy redacts
+	shown []byte // what is delivered, likewise
 }
 
 // settle is step 5: the result, durable where the call can have had an effect.
 // A result that is not on the journal is shown to nobody.
-func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
+func (l *Line) settle(ctx context.Context, e delivered) (settled, *Outcome) {
 	ctx = context.WithoutCancel(ctx)
+	// What its tools hold changes in the very step that says that the call is done.
+	held, err := e.live.States()
 	//mutant:barrier
-	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || e.counts()}
+	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || e.counts(), Blobs: held.Blobs, Claims: held.Claims}
 	if s := e.live.Pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: s})
 	}
-	shown, err := e.veil.result(e.output)
+	w.Lines = append(w.Lines, held.Lines...)
+	s := settled{delivered: e}
+	done, hidden := s.record()
 	if err == nil {
-		done := &revert.Done{Output: shown, OutputDigest: string(canon.Sum("remit/output/v1", shown)), Posts: e.live.Posts()}
+		err = hidden
+	}
+	if err == nil {
 		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: done})
 		err = l.p.Recorder.Write(ctx, w)
 	}
@@ -39,5 +46,24 @@ func (l *Line) settle(ctx context.Context, e executed) (settled, *Outcome) {
 		}
 		return settled{}, out.withText()
 	}
-	return settled{executed: e, shown: shown}, nil
+	return s, nil
 }
+
+// record is the result without what the policy redacts, and beside it what the
+// filters made of it.
+func (s *settled) record() (done *revert.Done, err error) {
+	if s.raw, err = s.veil.result(s.output); err != nil {
+		return nil, err
+	}
+	s.shown = s.raw
+	done = &revert.Done{Output: s.raw, OutputDigest: outputDigest(s.raw), Posts: s.live.Posts(), Ends: s.pass.end(), Undelivered: s.veil.text(s.broken)}
+	if s.given != nil {
+		if s.shown, err = s.veil.result(s.given); err != nil {
+			return nil, err
+		}
+		done.Delivered, done.DeliveredDigest, done.DeliveredBy = s.shown, outputDigest(s.shown), s.by
+	}
+	return done, nil
+}
+
+func outputDigest(output []byte) string { return string(canon.Sum("remit/output/v1", output)) }

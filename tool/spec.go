@@ -29,6 +29,7 @@ type Spec struct {
 	Description string   // for the model; one or two sentences
 	Version     string   // the author's own
 	Tags        []string // categories, for policies and lists
+	Deprecated  string   // what to do instead; models and their people are told with each call. Empty: it is not
 
 	Input  json.RawMessage // JSON Schema 2020-12 of the input; nil, and no Params: one free-form string
 	Params Params          // instead of Input: the arguments one by one; the frozen tool has them as Input
@@ -65,10 +66,24 @@ type Spec struct {
 	Revert      Revert          // nil: only changes made through handles are undone
 	UndoVersion string          // Revert is found again by (Name, UndoVersion)
 
+	// Settings are what the tool is configured with before it is offered; package
+	// tool/settings reads them from files. CheckSettings is the tool's own check of
+	// them: warnings stand in nobody's way, an error means that it is not configured. It
+	// has no effects.
+	Settings      Params
+	CheckSettings func(ctx context.Context, settings json.RawMessage) (warnings []string, err error)
+
+	// Which sessions see the tool, beside Display.Surfaces; see perm.ClientFacts. A call in another session is denied.
+	Capabilities []string // that the model must have
+	Confidence   int      // the least that the model's provider has to be trusted, in thousandths; 0: not at all
+
 	Provenance provenance.Source
 	Hints      Hints
+	Display    Display
 
-	sandboxed bool // this module vouches that all that Execute does is to run a program
+	composed  bool   // Needs is only a bound: what is asked before a call Access says
+	holds     string // the name under which calls of a session find what the last one left; empty: nothing is held
+	sandboxed bool   // this module vouches that all that Execute does is to run a program
 }
 
 // InSandbox says that all that Execute does is to run a program in the sandbox.
@@ -79,9 +94,20 @@ func (s Spec) InSandbox(k line.Key) Spec {
 	return s
 }
 
+// Display is for people. It changes no right and is not part of the digest: a name that
+// was translated makes no other tool of it. Surfaces keeps the tool from other sessions,
+// where it is neither listed nor run, and gives it to none.
+type Display struct {
+	Names        map[string]string // by language, as BCP 47 writes it, such as "de" or "pt-BR"
+	Descriptions map[string]string
+	Icon         string   // a name, path or URL that the host understands
+	Surfaces     []string // the kinds of session that see it, such as "chat"; nil: all
+}
+
 // Hints help the runtime and change no right.
 type Hints struct {
 	Idempotent bool          // the same call twice has one effect
+	Concurrent bool          // calls of one turn, of this and of other tools that say so, do not need one another: agent.Loop runs them at once
 	Timeout    time.Duration // 0: the runtime's default
 	Sensitive  []string      // names of arguments that are never shown
 }

@@ -69,7 +69,7 @@ func (o Outcome) why() string {
 // reasons are the texts that the policy's author wrote, without their places:
 // a model has no use for file names.
 func (o Outcome) reasons() string {
-	if o.Decision == nil || len(o.Decision.Reasons) == 0 || (o.Stage != "policy" && o.Stage != "approver") {
+	if o.Decision == nil || len(o.Decision.Reasons) == 0 || (o.Stage != "policy" && o.Stage != "approver" && o.Stage != "filter") {
 		return "the " + o.Stage + " refused it."
 	}
 	var texts []string

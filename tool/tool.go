@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,10 +27,13 @@ type tool struct {
 	spec   Spec
 	input  *schema.Schema
 	output *schema.Schema // nil: not checked
-	bound  perm.Set       // needs with each parameter standing for anything
-	needs  []need
-	digest string
-	grade  *GradeRecord // nil: ungraded
+
+	settings   *schema.Schema // nil: it has none
+	configured configuration
+	bound      perm.Set // needs with each parameter standing for anything
+	needs      []need
+	digest     string
+	grade      *GradeRecord // nil: ungraded
 }
 
 // need is one declared access, parsed.
@@ -66,6 +70,9 @@ func FromSpec(s Spec) (Tool, error) {
 			return Tool{}, fmt.Errorf("tool %q: output schema: %w", s.Name, err)
 		}
 	}
+	if err := t.compileSettings(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
 	if err := t.parseNeeds(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
@@ -98,8 +105,12 @@ func checkSpec(s Spec) error {
 		return errors.New("a reversible tool either acts only through handles, which tool.Confined(tool.Handles) declares, or has a Revert")
 	case s.EffectClass == revert.Compensable && s.Revert == nil && s.Confinement != Handles:
 		return errors.New("a compensable tool has a Revert, or acts only through handles, which tool.Confined(tool.Handles) declares: else nothing would be taken back")
+	case s.holds != "" && s.EffectClass == revert.Pure:
+		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(revert.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
 	case s.ClassOf != nil && s.EffectClass == "":
 		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
+	case s.Confidence < 0 || s.Confidence > 1000:
+		return fmt.Errorf("a confidence of %d; valid are 0 to 1000, in thousandths", s.Confidence)
 	case s.Hints.Timeout < 0:
 		return errors.New("a negative timeout")
 	}
@@ -110,8 +121,12 @@ func cloneSpec(s Spec) Spec {
 	s.Tags = append([]string{}, s.Tags...)
 	s.Input, s.Output = slices.Clone(s.Input), slices.Clone(s.Output)
 	s.Needs = slices.Clone(s.Needs)
+	s.Capabilities = slices.Clone(s.Capabilities)
 	s.Counters = maps.Clone(s.Counters)
 	s.Hints.Sensitive = slices.Clone(s.Hints.Sensitive)
+	s.Settings = slices.Clone(s.Settings)
+	s.Display.Names, s.Display.Descriptions = maps.Clone(s.Display.Names), maps.Clone(s.Display.Descriptions)
+	s.Display.Surfaces = slices.Clone(s.Display.Surfaces)
 	s.Provenance = s.Provenance.OrUnknown()
 	if s.Confinement == "" {
 		s.Confinement = Trusted
@@ -216,6 +231,7 @@ type declaration struct {
 	Needs       []perm.ResourceAccess `json:"needs"`
 	Computed    bool                  `json:"computed_access"`
 	Classes     bool                  `json:"computed_class,omitempty"`
+	Holds       string                `json:"holds,omitempty"`
 	EffectClass string                `json:"effect_class"`
 	Confinement Confinement           `json:"confinement"`
 	Destination Destination           `json:"destination"`
@@ -227,19 +243,36 @@ type declaration struct {
 	Timeout     string                `json:"timeout"`
 	Sensitive   []string              `json:"sensitive"`
 	Counters    map[string]string     `json:"counters,omitempty"`
+	Deprecated  string                `json:"deprecated,omitempty"`
+	Concurrent  bool                  `json:"concurrent,omitempty"`
+	Capable     []string              `json:"capabilities,omitempty"`
+	Confidence  int                   `json:"confidence,omitempty"`
+	Settings    json.RawMessage       `json:"settings,omitempty"`
+	Checks      bool                  `json:"checks_settings,omitempty"`
 }
 
 func (t *tool) declarationDigest() (string, error) {
 	s := t.spec
 	d := declaration{
 		Name: s.Name, Description: s.Description, Version: s.Version, Tags: s.Tags,
-		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil, Classes: s.ClassOf != nil,
+		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil, Classes: s.ClassOf != nil, Holds: s.holds,
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
-		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion, Provenance: s.Provenance,
-		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters,
+		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion,
+		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
+		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence,
 	}
+	from := s.Provenance
+	from.Digest = ""
+	d.Provenance = from
 	if t.output != nil {
 		d.Output = t.output.Canonical()
+	}
+	if t.settings != nil {
+		meaning, err := s.Settings.meaning()
+		if err != nil {
+			return "", fmt.Errorf("declaration: %w", err)
+		}
+		d.Settings, d.Checks = meaning, s.CheckSettings != nil
 	}
 	raw, err := canon.Marshal(d)
 	if err != nil {

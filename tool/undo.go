@@ -19,10 +19,12 @@ import (
 // CanUndo reports whether the tool that made a call is found again, by its name
 // and undo version, and declares a Revert. It makes a Line a revert.Undoer.
 func (l *Line) CanUndo(_ context.Context, c revert.Call) (bool, string) {
-	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	t, ok := l.tools().undo(c.Tool)
 	switch {
 	case !ok:
 		return false, fmt.Sprintf("tool %s with undo version %q is not among the tools here", c.Tool.Name, c.Tool.UndoVersion)
+	case c.Started != nil && c.Started.AnsweredBy != "":
+		return false, "filter " + c.Started.AnsweredBy + " answered in its place, so it did nothing"
 	case t.t.spec.Revert == nil:
 		return false, "tool " + c.Tool.Name + " declares no Revert"
 	case c.Phase == revert.PhaseFailed && c.Failed.Proof != string(provenBack):
@@ -34,7 +36,7 @@ func (l *Line) CanUndo(_ context.Context, c revert.Call) (bool, string) {
 // Undo runs the tool's Revert, under the right that was journaled when the call
 // was allowed. What it does through handles is recorded under the undo call.
 func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, undoCall, key string) (err error) {
-	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	t, ok := l.tools().undo(c.Tool)
 	if !ok || t.t.spec.Revert == nil {
 		return errors.New("the tool is gone")
 	}
@@ -43,7 +45,7 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		return err
 	}
 	live := line.New(line.Config{
-		ID: undoCall, Key: key, Tool: c.Tool.Name, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers, Files: l.p.Limits.files(),
+		ID: undoCall, Key: key, Tool: c.Tool.Name, Settings: t.t.configured.values, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers, Files: l.p.Limits.files(),
 		Gate: func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
 			if right.Allows(a) {
 				return line.Terms{}, nil
@@ -145,7 +147,7 @@ func outputOf(c revert.Call) json.RawMessage {
 // Probe asks the tool's Verify whether the effect of an interrupted call is
 // there. It makes a Line a revert.Prober.
 func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Verified, error) {
-	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	t, ok := l.tools().undo(c.Tool)
 	if !ok {
 		return revert.Verified{}, revert.ErrNoTool
 	}
@@ -155,7 +157,7 @@ func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Verified, error
 // Gone asks the tool's Verify whether the effect of a call that was taken back is
 // gone.
 func (l *Line) Gone(ctx context.Context, c revert.Call) revert.Verified {
-	t, ok := l.p.Tools.undo(c.Tool.Name, c.Tool.UndoVersion)
+	t, ok := l.tools().undo(c.Tool)
 	if !ok {
 		return revert.Verified{}
 	}
@@ -187,7 +189,7 @@ func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject
 	for _, a := range c.Started.Access {
 		accesses = append(accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
-	s := verify.Subject{Phase: phase, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes)}
+	s := verify.Subject{Phase: phase, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes), Notes: maps.Clone(c.Notes)}
 	if l.p.World != nil {
 		s.World = l.p.World(accesses, c.Changes)
 	}

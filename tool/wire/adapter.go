@@ -100,7 +100,7 @@ func (a Adapter) Definitions() (json.RawMessage, error) {
 	if len(a.tools) > 0 {
 		var all []definition
 		for _, o := range a.tools {
-			all = append(all, definition{name: o.tool.Name(), description: o.tool.Spec().Description, schema: o.schema, strict: o.strict})
+			all = append(all, definition{name: o.tool.Name(), description: o.tool.ForModel(), schema: o.schema, strict: o.strict})
 		}
 		list = a.shape.definitions(all)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ func anthropic() shape {
 	return shape{
 		ids: true, plain: asIs(), strict: anthropicStrict(),
 		definitions: anthropicDefinitions, request: anthropicRequest, turn: anthropicTurn, results: anthropicResults,
+		kept: anthropicKept, text: textPart, user: userContentList, alternates: true,
 	}
 }
 
@@ -55,6 +57,7 @@ func anthropicTurn(raw json.RawMessage) (t turn, err error) {
 	}
 	t.end = endingOf(message.text("stop_reason"),
 		[]string{"tool_use", "end_turn", "stop_sequence", "pause_turn"}, []string{"max_tokens", "model_context_window_exceeded"})
+	t.paused = message.text("stop_reason") == "pause_turn"
 	if message["content"][0] == '"' {
 		return t, nil // a text alone
 	}
@@ -74,11 +77,24 @@ func anthropicTurn(raw json.RawMessage) (t turn, err error) {
 	return t, nil
 }
 
+// anthropicKept is a message of what a request takes: the rest of a response is refused there.
+func anthropicKept(raw json.RawMessage) ([]json.RawMessage, error) {
+	message, err := readObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	var list bytes.Buffer
+	list.WriteString(`{"role":"assistant","content":`)
+	list.Write(message["content"])
+	list.WriteByte('}')
+	return []json.RawMessage{list.Bytes()}, nil
+}
+
 // anthropicResults is one message: the results of a turn split over several would teach the model to call one at a time.
 func anthropicResults(answers []answer) []any {
 	var blocks []any
 	for _, a := range answers {
-		a = a.keep(imageOrPDF)
+		a = a.keep(imageOrPDF).cite()
 		var content []any
 		if a.text != "" {
 			content = append(content, fields{"type": "text", "text": a.text})

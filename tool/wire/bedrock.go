@@ -14,6 +14,7 @@ func bedrock() shape {
 	return shape{
 		ids: true, plain: asIs(), strict: anthropicStrict(),
 		definitions: bedrockDefinitions, request: bedrockRequest, turn: bedrockTurn, results: bedrockResults,
+		kept: keptMember("output", "message"), text: nakedPart, user: userContentList, alternates: true,
 	}
 }
 
@@ -99,6 +100,9 @@ func bedrockResults(answers []answer) []any {
 			content = append(content, fields{"json": a.json})
 		case a.text != "":
 			content = append(content, fields{"text": a.text})
+		}
+		if text := a.cited(); text != "" {
+			content = append(content, fields{"text": text})
 		}
 		for i, p := range a.parts {
 			content = append(content, bedrockPart(p, i))

@@ -40,8 +40,10 @@ func (c Call) Refused() tool.Outcome {
 
 // turn is what a format finds in an assistant's turn.
 type turn struct {
-	calls []found
-	end   ending
+	calls     []found
+	end       ending
+	paused    bool
+	malformed bool
 }
 
 // found is one call as it stands on the wire.
@@ -105,11 +107,29 @@ func (a Adapter) Calls(raw json.RawMessage) ([]Call, error) {
 		default:
 			calls[i].Input, why, fix = a.input(f)
 		}
-		if why != "" {
-			calls[i].Problem = &tool.Problem{What: "The call was not run.", Why: why, Fix: fix}
-		}
+		calls[i].Problem = problem(why, fix)
 	}
 	return calls, nil
+}
+
+// Call reads one call that somebody else has taken out of its turn already, such as a framework that runs the tools of an
+// agent. The id may be empty, for one that the framework does not tell. The arguments are the JSON of an object, which some
+// formats carry as a text.
+func (a Adapter) Call(id, name string, arguments json.RawMessage) Call {
+	c := Call{ID: id, Name: name, Input: arguments}
+	why, fix := a.misnamed(name)
+	if why == "" {
+		c.Input, why, fix = a.input(found{name: name, args: arguments, written: true})
+	}
+	c.Problem = problem(why, fix)
+	return c
+}
+
+func problem(why, fix string) *tool.Problem {
+	if why == "" {
+		return nil
+	}
+	return &tool.Problem{What: "The call was not run.", Why: why, Fix: fix}
 }
 
 // misshapen says what is wrong with a call before its arguments are looked at.
@@ -121,15 +141,22 @@ func (a Adapter) misshapen(f found, twice bool) (why, fix string) {
 		return "it has no id", "Give each call an id of its own"
 	case f.id != "" && twice:
 		return "another call of this turn has the same id", "Give each call an id of its own"
-	case f.name == "":
+	}
+	return a.misnamed(f.name)
+}
+
+// misnamed says why a name is not that of a tool.
+func (a Adapter) misnamed(name string) (why, fix string) {
+	switch {
+	case name == "":
 		return "it names no tool", a.there()
-	case !slices.ContainsFunc(a.tools, func(o offered) bool { return o.tool.Name() == f.name }):
-		shown := canon.Printable(f.name, 80)
+	case !slices.ContainsFunc(a.tools, func(o offered) bool { return o.tool.Name() == name }):
+		shown := canon.Printable(name, 80)
 		var names []string
 		for _, o := range a.tools {
 			names = append(names, o.tool.Name())
 		}
-		if near := nearest.Name(f.name, names); near != "" {
+		if near := nearest.Name(name, names); near != "" {
 			return fmt.Sprintf("there is no tool %q", shown), fmt.Sprintf("Did you mean %q? Nothing was run", near)
 		}
 		return fmt.Sprintf("there is no tool %q", shown), a.there()

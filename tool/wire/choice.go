@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,7 +73,10 @@ func (a Adapter) check(c Choice) error {
 	return nil
 }
 
+// ErrChoice says that the format has no word for a choice of tools.
+var ErrChoice = errors.New("it has no word for this choice of tools")
+
 // cannot is the error of a format that has no word for a choice.
 func cannot(f Format, what, instead string) error {
-	return fmt.Errorf("the format %s cannot ask for %s; %s", f, what, instead)
+	return fmt.Errorf("the format %s cannot ask for %s; %s: %w", f, what, instead, ErrChoice)
 }

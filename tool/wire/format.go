@@ -34,10 +34,16 @@ type shape struct {
 	turn func(raw json.RawMessage) (turn, error)
 	// results are the messages that answer the calls of one turn, in their order.
 	results func([]answer) []any
+	// kept is what of a response goes into the history, as it stands.
+	kept func(raw json.RawMessage) ([]json.RawMessage, error)
+	// text is a text as a part of a message, and user the message of a user that consists of it.
+	text func(string) any
+	user func(part any) any
 
-	ids    bool     // every call has an id
-	plain  dialect  // what schemas may say
-	strict *dialect // what they may say in strict mode; nil where there is none
+	ids        bool     // every call has an id
+	alternates bool     // after a message of the user comes one of the model, and only then another
+	plain      dialect  // what schemas may say
+	strict     *dialect // what they may say in strict mode; nil where there is none
 }
 
 func shapes() map[Format]shape {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/tool"
@@ -14,6 +15,8 @@ func gemini() shape {
 	return shape{
 		plain:       geminiSubset(),
 		definitions: geminiDefinitions, request: geminiRequest, turn: geminiTurn, results: geminiResults,
+		kept: keptMember("candidates", "content"), text: nakedPart,
+		user: func(part any) any { return fields{"role": "user", "parts": []any{part}} },
 	}
 }
 
@@ -58,6 +61,7 @@ func geminiTurn(raw json.RawMessage) (t turn, err error) {
 			return t, err
 		}
 		t.end = endingOf(candidate.text("finishReason"), []string{"STOP"}, []string{"MAX_TOKENS"})
+		t.malformed = slices.Contains([]string{"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"}, candidate.text("finishReason"))
 		if candidate["content"] == nil {
 			return t, nil // nothing was said
 		}
@@ -108,6 +112,9 @@ func geminiResults(answers []answer) []any {
 			response["output"] = a.json
 		default:
 			response["output"] = a.text
+		}
+		if len(a.sources) > 0 && !a.failed {
+			response["sources"] = a.sources
 		}
 		function := fields{"id": orNil(a.id), "name": a.name, "response": response}
 		var media []any

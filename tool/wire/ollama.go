@@ -3,7 +3,10 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
 )
 
 // ollama is Ollama's /api/chat.
@@ -11,18 +14,26 @@ func ollama() shape {
 	return shape{
 		plain:       ollamaSubset(),
 		definitions: ollamaDefinitions, request: ollamaRequest, turn: ollamaTurn, results: ollamaResults,
+		kept: keptMember("message"), text: plainText, user: userContent,
 	}
 }
 
 // ollamaDefinitions are those of Chat Completions, with what the schema says of the arguments as a whole in the description of
-// the tool: Ollama forgets it where it stands.
+// the tool: Ollama knows no description where it stands.
 func ollamaDefinitions(all []definition) []any {
-	for i, d := range all {
-		if schema, err := readObject(d.schema); err == nil {
-			all[i].description = strings.TrimSpace(d.description + " " + schema.text("description"))
+	list := slices.Clone(all)
+	for i, d := range list {
+		schema, err := readObject(d.schema)
+		if err != nil || schema["description"] == nil {
+			continue
+		}
+		list[i].description = strings.TrimSpace(d.description + " " + schema.text("description"))
+		delete(schema, "description")
+		if raw, err := canon.Marshal(schema); err == nil {
+			list[i].schema = raw
 		}
 	}
-	return chatDefinitions(all)
+	return chatDefinitions(list)
 }
 
 func ollamaRequest(list json.RawMessage, c Choice) (map[string]any, error) {
@@ -78,7 +89,7 @@ func ollamaCall(raw json.RawMessage) found {
 
 func ollamaResults(answers []answer) (messages []any) {
 	for _, a := range answers {
-		a = a.keep(noParts)
+		a = a.keep(noParts).cite()
 		messages = append(messages, fields{"role": "tool", "tool_name": a.name, "tool_call_id": orNil(a.id), "content": a.unmarked()})
 	}
 	return messages

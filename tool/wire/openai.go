@@ -10,6 +10,7 @@ func openAIChat() shape {
 	return shape{
 		ids: true, plain: asIs(), strict: openAIStrict(),
 		definitions: chatDefinitions, request: chatRequest, turn: chatTurn, results: chatResults,
+		kept: keptMember("choices", "message"), text: plainText, user: userContent,
 	}
 }
 
@@ -109,7 +110,7 @@ func (f *found) arguments(raw json.RawMessage) {
 
 func chatResults(answers []answer) (messages []any) {
 	for _, a := range answers {
-		a = a.keep(noParts)
+		a = a.keep(noParts).cite()
 		messages = append(messages, fields{"role": "tool", "tool_call_id": a.id, "content": a.unmarked()})
 	}
 	return messages

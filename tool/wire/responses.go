@@ -11,6 +11,7 @@ func openAIResponses() shape {
 	return shape{
 		ids: true, plain: asIs(), strict: openAIStrict(),
 		definitions: responsesDefinitions, request: responsesRequest, turn: responsesTurn, results: responsesResults,
+		kept: responsesKept, text: plainText, user: userContent,
 	}
 }
 
@@ -67,6 +68,18 @@ func responsesTurn(raw json.RawMessage) (t turn, err error) {
 	return t, nil
 }
 
+// responsesKept is every item of the output, of whatever kind.
+func responsesKept(raw json.RawMessage) ([]json.RawMessage, error) {
+	if items, err := readArray(raw); err == nil {
+		return items, nil
+	}
+	response, err := readObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	return response.array("output")
+}
+
 // incomplete is the reason that a response gives for not being complete.
 func incomplete(response object) string {
 	details, err := response.object("incomplete_details")
@@ -78,7 +91,7 @@ func incomplete(response object) string {
 
 func responsesResults(answers []answer) (items []any) {
 	for _, a := range answers {
-		a = a.keep(imageOrPDF)
+		a = a.keep(imageOrPDF).cite()
 		item := fields{"type": "function_call_output", "call_id": a.id, "output": a.unmarked()}
 		if len(a.parts) > 0 {
 			item["output"] = responsesContent(a)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -18,6 +19,7 @@ type answer struct {
 	text     string
 	json     json.RawMessage // the same as text, where that is structured output
 	parts    []tool.Part     // images and other files
+	sources  []provenance.Reference
 }
 
 func answerTo(c Call, o tool.Outcome) answer {
@@ -37,6 +39,18 @@ func answerTo(c Call, o tool.Outcome) answer {
 	return a
 }
 
+// Answer is what the model is to be told of one call, for whoever writes its message: the text of the outcome, with the names
+// and sizes of what is no text. It failed unless the outcome is a success. Mark it as an error where that can be marked, and
+// begin it with "Error: " where it cannot. The outcome of a call with a Problem is not looked at, and that of another tool says
+// nothing: it is not known how the call ended.
+func (c Call) Answer(o tool.Outcome) (text string, failed bool) {
+	if o.Tool != "" && o.Tool != c.Name {
+		o = tool.Outcome{}
+	}
+	a := answerTo(c, o).keep(noParts)
+	return a.text, a.failed
+}
+
 // deepest is how many levels of structured output go as they are. A message puts more around them, and what is too deep for a
 // document is a text still.
 const deepest = 100
@@ -49,6 +63,7 @@ func (a *answer) of(r tool.Result) {
 	if r.Text == "" && r.JSON == nil && len(r.Parts) > 0 {
 		a.text = "" // it stands for the lack of both
 	}
+	a.refer(r.Sources)
 	for _, p := range r.Parts {
 		if readable(p) {
 			a.add(string(p.Data))
@@ -56,6 +71,33 @@ func (a *answer) of(r tool.Result) {
 		}
 		a.parts = append(a.parts, p)
 	}
+}
+
+// refer takes the sources that a result rests on, as far as they say anything, in words that fit on a line.
+func (a *answer) refer(sources []provenance.Reference) {
+	for _, s := range sources {
+		s.Title, s.URL = onLine(s.Title), onLine(s.URL)
+		if s.Title != "" || s.URL != "" {
+			a.sources = append(a.sources, s)
+		}
+	}
+}
+
+// onLine keeps what a stranger may have written from looking like more than one line.
+func onLine(s string) string {
+	return canon.Printable(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "), 2048)
+}
+
+// cited are the sources as text, "" where there are none.
+func (a answer) cited() string {
+	if len(a.sources) == 0 {
+		return ""
+	}
+	text := "Sources:"
+	for _, s := range a.sources {
+		text += "\n- " + strings.TrimSpace(s.Title+" "+s.URL)
+	}
+	return text
 }
 
 // readable reports whether a part is a text, which goes as one.
@@ -76,6 +118,14 @@ func (a *answer) add(text string) {
 	}
 	a.text += text
 	a.json = nil
+}
+
+// cite puts the sources into the text, for formats that have no other place for them.
+func (a answer) cite() answer {
+	if text := a.cited(); text != "" {
+		a.add(text)
+	}
+	return a
 }
 
 // keep leaves only the parts that a format takes, and names the others in the text.

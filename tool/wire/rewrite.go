@@ -108,7 +108,10 @@ func (r *rewriter) keywords(m map[string]any, level int) (any, error) {
 func (r *rewriter) decide(word string, m map[string]any, level int) (to string, what rule) {
 	what, known := r.rules[word]
 	text, _ := m[word].(string)
+	list, isList := m[word].([]any)
 	switch {
+	case word == "required" && r.inlined && isList && len(list) == 0:
+		return word, dropped // it says nothing
 	case word == "additionalProperties" && r.inlined && isBool(m[word]):
 		return word, dropped // no model needs to read of it: a call is held to it
 	case !known:

@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,6 +15,11 @@ import (
 func (r *rewriter) close(m, out map[string]any, level int) error {
 	if !r.closed {
 		return nil
+	}
+	if r.required {
+		if err := simple(out); err != nil {
+			return err
+		}
 	}
 	if err := definite(m); err != nil || !takes(m, "object") {
 		return err
@@ -47,6 +54,78 @@ func (r *rewriter) close(m, out map[string]any, level int) error {
 		out["required"] = all
 	}
 	return requiredAreDeclared(m, properties)
+}
+
+// simple makes a schema say one type, which it may say with null, as OpenAI's strict mode wants it: several forms stand alone,
+// and a constant has its type beside it, which is added.
+func simple(out map[string]any) error {
+	if out["anyOf"] != nil {
+		for _, word := range []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const"} {
+			if out[word] != nil {
+				return fmt.Errorf("a part of the schema has several forms beside %q", word)
+			}
+		}
+		return nil
+	}
+	kinds, ok := kindsOf(out["type"])
+	values, _ := out["enum"].([]any)
+	if value, is := out["const"]; is {
+		values = append(slices.Clone(values), value)
+	}
+	for _, v := range values {
+		kind := constantKind(v)
+		switch {
+		case kind == "":
+			return errors.New("a constant of the schema is an object, a list, or a text with a quote or a line break")
+		case slices.Contains(kinds, kind) || kind == "number" && slices.Contains(kinds, "integer"):
+		case out["type"] != nil:
+			return errors.New("a constant of the schema is not of its type")
+		default:
+			kinds = append(kinds, kind)
+		}
+	}
+	several := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return kind == "null" })
+	switch {
+	case !ok || len(several) > 1 || len(kinds) > 2:
+		return errors.New("a part of the schema is of several types")
+	case len(kinds) == 1:
+		out["type"] = kinds[0]
+	case len(kinds) == 2:
+		out["type"] = []any{kinds[0], kinds[1]}
+	}
+	return nil
+}
+
+// kindsOf are the types that a schema says.
+func kindsOf(said any) (kinds []string, ok bool) {
+	list, is := said.([]any)
+	if !is && said != nil {
+		list = []any{said}
+	}
+	for _, each := range list {
+		kind, is := each.(string)
+		if !is {
+			return nil, false
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, true
+}
+
+func constantKind(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		if !strings.ContainsAny(v, "\"\n") {
+			return "string"
+		}
+	}
+	return ""
 }
 
 func requiredAreDeclared(m, properties map[string]any) error {

@@ -38,16 +38,24 @@ func TestStrictOnlyWhereTheSchemaQualifies(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}},"anyOf":[{"type":"string"}]}}}`: {
 			"several forms beside", "several forms beside",
 		},
-		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`:                                                      {"by its type whether it may be null", ""},
-		`{"type":"object","properties":{"a":{"enum":["x"]}}}`:                                                                                     {"by its type whether it may be null", ""},
-		`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x"]}}}`:                                                            {"by its type whether it may be null", ""},
-		`{"type":"object","properties":{"a":{"type":["string","null"]}}}`:                                                                         {},
-		`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string","const":"x"},"c":{"type":["string","integer"]}}}`: {},
-		`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}}}]}`:                                                                      {"inside of one form of several", ""},
-		`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}]}`:                                                     {},
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"$defs":{"A":{"type":"string"}}}`:                              {},
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"d"}},"required":["a"],"$defs":{"A":{"type":"string"}}}`:            {},
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`:                                               {"by its type", ""},
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`:                                            {"by its type whether it may be null", ""},
+		`{"type":"object","properties":{"a":{"enum":["x"]}}}`:                                                                           {"by its type whether it may be null", ""},
+		`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x"]}}}`:                                                  {"by its type whether it may be null", ""},
+		`{"type":"object","properties":{"a":{"type":["string","null"]}}}`:                                                               {},
+		`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string","const":"x"},"c":{"type":["string"]}}}`: {},
+		`{"type":"object","properties":{"c":{"type":["string","integer"]}},"required":["c"]}`:                                           {"several types", ""},
+		`{"type":"object","properties":{"c":{"type":["string","integer","null"]}},"required":["c"]}`:                                    {"several types", ""},
+		`{"type":"object","properties":{"c":{"enum":["x",1]}},"required":["c"]}`:                                                        {"several types", ""},
+		`{"type":"object","properties":{"c":{"type":"string","enum":["x",1]}},"required":["c"]}`:                                        {"not of its type", ""},
+		`{"type":"object","properties":{"c":{"enum":[{"a":1}]}},"required":["c"]}`:                                                      {"an object, a list", ""},
+		`{"type":"object","properties":{"c":{"const":"say \"x\""}},"required":["c"]}`:                                                   {"with a quote", ""},
+		`{"type":"object","properties":{"c":{"type":"integer","enum":[1,2]},"e":{"const":true}},"required":["c","e"]}`:                  {},
+		`{"type":"object","properties":{"c":{"type":"string","anyOf":[{"type":"string"}]}},"required":["c"]}`:                           {`forms beside "type"`, ""},
+		`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}}}]}`:                                                            {"inside of one form of several", ""},
+		`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}]}`:                                           {},
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"$defs":{"A":{"type":"string"}}}`:                    {},
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"d"}},"required":["a"],"$defs":{"A":{"type":"string"}}}`:  {},
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`:                                     {"by its type", ""},
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","minLength":1}},"required":["a"],"$defs":{"A":{"type":"string"}}}`: {
 			`"minLength" beside a reference`, `"minLength" beside a reference`,
 		},
@@ -192,8 +200,17 @@ func TestStrictKeepsWithinTheLimitsOfASchema(t *testing.T) {
 }
 
 func TestOllamaReadsOfTheArgumentsAsAWholeInTheToolsDescription(t *testing.T) {
-	a, err := New(Ollama, made(t, "x", "X.", `{"type":"object","properties":{},"description":"All.","minProperties":1}`))
+	a, err := New(Ollama, made(t, "x", "X.", `{"type":"object","properties":{},"description":"All.","minProperties":1,"required":[]}`))
 	require.NoError(t, err)
-	same(t, `[{"type":"function","function":{"name":"x","description":"X. All. (minProperties: 1)","parameters":{"type":"object","properties":{},
-		"description":"All. (minProperties: 1)"}}}]`, definitions(t, a))
+	same(t, `[{"type":"function","function":{"name":"x","description":"X. All. (minProperties: 1)","parameters":{"type":"object","properties":{}}}}]`, definitions(t, a))
+}
+
+// OpenAI wants the type of a constant said, which the constant says by itself.
+func TestOpenAIsStrictModeIsToldTheTypeOfAConstant(t *testing.T) {
+	a, why := strictly(t, OpenAIChat, `{"type":"object","required":["a","b","c"],"properties":{
+		"a":{"enum":["x",null]},"b":{"const":2},"c":{"type":["boolean"],"description":"C."}}}`)
+	require.Empty(t, why)
+	same(t, `[{"type":"function","function":{"name":"x","strict":true,"parameters":{"type":"object","additionalProperties":false,
+		"required":["a","b","c"],"properties":{"a":{"enum":["x",null],"type":["string","null"]},"b":{"const":2,"type":"number"},
+		"c":{"type":"boolean","description":"C."}}}}}]`, definitions(t, a))
 }

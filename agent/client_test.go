@@ -1,0 +1,194 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+)
+
+// shelf is one tool for each thing that a session can be asked for.
+func shelf(t *testing.T, ran *[]string) []tool.Tool {
+	var all []tool.Tool
+	for name, s := range map[string]tool.Spec{
+		"plain": {}, "grouped": {Tags: []string{"office"}},
+		"chatty":    {Display: tool.Display{Surfaces: []string{"chat", "voice"}}},
+		"seeing":    {Capabilities: []string{"vision", "long_context"}},
+		"trusting":  {Confidence: 700},
+		"demanding": {Confidence: 1000, Tags: []string{"office"}},
+	} {
+		s.Name, s.EffectClass = name, revert.Pure
+		s.Execute = func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			*ran = append(*ran, name)
+			return tool.Text("ok"), nil
+		}
+		tl, err := tool.FromSpec(s)
+		all = append(all, mustTool(t, tl, err))
+	}
+	return all
+}
+
+func TestSessionsSeeTheToolsThatAreForThem(t *testing.T) {
+	ctx := context.Background()
+	var ran []string
+	shelved := shelf(t, &ran)
+	rt := newRuntime(t, agent.Tools(shelved...), agent.Policy(allowAll()))
+	for _, tt := range []struct {
+		name   string
+		client perm.ClientFacts
+		sees   []string
+	}{
+		{"nothing is known", perm.ClientFacts{}, []string{"grouped", "plain"}},
+		{"surface", perm.ClientFacts{Surface: "voice"}, []string{"chatty", "grouped", "plain"}},
+		{"another surface", perm.ClientFacts{Surface: "Chat"}, []string{"grouped", "plain"}},
+		{"one capability", perm.ClientFacts{Capabilities: []string{"vision"}}, []string{"grouped", "plain"}},
+		{"all capabilities", perm.ClientFacts{Capabilities: []string{"long_context", "vision", "x"}}, []string{"grouped", "plain", "seeing"}},
+		{"confidence", perm.ClientFacts{Confidence: 700}, []string{"grouped", "plain", "trusting"}},
+		{"less confidence", perm.ClientFacts{Confidence: 699}, []string{"grouped", "plain"}},
+		{"all confidence", perm.ClientFacts{Confidence: 1000}, []string{"demanding", "grouped", "plain", "trusting"}},
+		{"too much of it is none", perm.ClientFacts{Confidence: 1001}, []string{"grouped", "plain"}},
+		{"less than none is none", perm.ClientFacts{Confidence: -1}, []string{"grouped", "plain"}},
+		{"a group is off", perm.ClientFacts{Off: []string{"office"}, Confidence: 1000}, []string{"plain", "trusting"}},
+		{"a tool is off", perm.ClientFacts{Off: []string{"plain"}}, []string{"grouped"}},
+		{"one is selected", perm.ClientFacts{Selected: []string{"plain"}}, []string{"plain"}},
+		{"a group is selected", perm.ClientFacts{Selected: []string{"office"}, Confidence: 1000}, []string{"demanding", "grouped"}},
+		{"off wins", perm.ClientFacts{Selected: []string{"office"}, Off: []string{"grouped"}}, nil},
+		{"none is selected", perm.ClientFacts{Selected: []string{}}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ran = nil
+			s := newSession(t, rt, agent.ShownTo(tt.client))
+			tools, err := s.Tools(ctx)
+			require.NoError(t, err)
+			var sees []string
+			for _, tl := range tools {
+				sees = append(sees, tl.Name())
+			}
+			require.Equal(t, tt.sees, sees)
+			tx := begin(t, s)
+			for _, tl := range shelved {
+				out, err := tx.Invoke(ctx, tl.Name(), "x")
+				if seen := contains(tt.sees, tl.Name()); seen {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorIs(t, err, tool.ErrDenied, tl.Name())
+				require.Contains(t, out.Error.Why, "the session does not see the tool: it ")
+				require.Equal(t, "grant", out.Stage)
+				_, c, err := revert.LoadCall(ctx, rt.Journal(), out.Call)
+				require.NoError(t, err)
+				require.Contains(t, c.Denied.Why, "does not see", "the record says why")
+			}
+			require.ElementsMatch(t, tt.sees, ran)
+			out, err := tx.Invoke(ctx, "plein", "x")
+			require.ErrorIs(t, err, tool.ErrInvalid)
+			for _, tl := range shelved {
+				if !contains(tt.sees, tl.Name()) {
+					require.NotContains(t, out.Error.Why, tl.Name(), "what it does not see is not named to it")
+				}
+			}
+		})
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+// What was handed on is never shown to more than its parent, and a session that another process resumes is what it was.
+func TestClientOutlivesItsProcessAndNarrows(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "state")
+	var token, handed string
+	life := func(fn func(rt *agent.Runtime)) {
+		j, err := sqlite.Open(ctx, dir)
+		require.NoError(t, err)
+		var ran []string
+		rt := newRuntime(t, agent.Tools(shelf(t, &ran)...), agent.Policy(allowAll()), agent.Journal(j))
+		fn(rt)
+		require.NoError(t, j.Close())
+	}
+	sees := func(s *agent.Session) (names []string) {
+		tools, err := s.Tools(ctx)
+		require.NoError(t, err)
+		for _, tl := range tools {
+			names = append(names, tl.Name())
+		}
+		return names
+	}
+	most := perm.ClientFacts{Surface: "chat", Confidence: 800, Selected: []string{"office", "trusting", "chatty"}, Off: []string{"grouped"}}
+	life(func(rt *agent.Runtime) {
+		s := newSession(t, rt, agent.ShownTo(most))
+		require.Equal(t, []string{"chatty", "trusting"}, sees(s))
+		token = s.Token()
+		child, err := s.Hand(ctx, perm.Principal{ID: "helper"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"chatty", "trusting"}, sees(child))
+		more, err := s.Hand(ctx, perm.Principal{ID: "climber"}, agent.ShownTo(perm.ClientFacts{Confidence: 1000, Selected: []string{"demanding", "office", "trusting"}}))
+		require.NoError(t, err)
+		require.Equal(t, []string{"trusting"}, sees(more))
+		all, err := s.Hand(ctx, perm.Principal{ID: "all"}, agent.ShownTo(perm.ClientFacts{Confidence: 1000}))
+		require.NoError(t, err)
+		require.Equal(t, []string{"trusting"}, sees(all))
+		handed = child.Token()
+	})
+	life(func(rt *agent.Runtime) {
+		for _, tok := range []string{token, handed} {
+			s, err := rt.ResumeSession(ctx, tok)
+			require.NoError(t, err)
+			require.Equal(t, []string{"chatty", "trusting"}, sees(s))
+		}
+	})
+}
+
+// An administrator's minimum is a rule. It holds also for a session of which nobody has said anything.
+func TestPolicyReadsTheClient(t *testing.T) {
+	ctx := context.Background()
+	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+allow contains "everything"
+deny contains "the provider is not trusted enough" if input.session.client.confidence < 900
+hide contains "the provider is not trusted enough" if input.session.client.confidence < 900
+deny contains "the tool wants more" if input.tool.confidence > 900
+deny contains "not by voice" if input.session.client.surface == "voice"
+deny contains "nothing was chosen" if not input.session.client.selected
+`}})
+	var ran []string
+	rt := newRuntime(t, agent.Tools(shelf(t, &ran)...), agent.Policy(e))
+	for _, tt := range []struct {
+		opts []agent.SessionOption
+		name string
+		want error
+	}{
+		{nil, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 899, Selected: []string{"plain"}})}, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 900, Selected: []string{"plain"}})}, "plain", nil},
+		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 900})}, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 950, Surface: "voice", Selected: []string{"plain"}})}, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 1000, Selected: []string{"demanding"}})}, "demanding", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 1000, Selected: []string{"trusting"}})}, "trusting", nil},
+	} {
+		s := newSession(t, rt, tt.opts...)
+		_, err := begin(t, s).Invoke(ctx, tt.name, "x")
+		require.ErrorIs(t, err, tt.want)
+		tools, err := s.Tools(ctx)
+		require.NoError(t, err)
+		if tt.opts == nil {
+			require.Empty(t, tools)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// maxNote is the most that a note of feedback has, in bytes.
+const maxNote = 4096
+
+// Feedback writes down what somebody thinks of a call, of any session: f names the call,
+// the verdict, who says it, and perhaps a note. The tool is what the journal has for the
+// call; where f names one, it must be that. Whoever asked for the call may say it too, and
+// the record says that it was they. It returns what was written, and is durable then. Of
+// each person the newest counts.
+func (rt *Runtime) Feedback(ctx context.Context, f provenance.Feedback) (provenance.Feedback, error) {
+	_, c, err := revert.LoadCall(ctx, rt.journal, f.Call)
+	if err != nil {
+		return provenance.Feedback{}, err
+	}
+	return rt.feedback(ctx, c, f)
+}
+
+// Feedback writes down what the session's principal thinks of one of its own calls; see
+// Runtime.Feedback.
+func (s *Session) Feedback(ctx context.Context, call string, verdict provenance.Rating, note string) (provenance.Feedback, error) {
+	_, c, err := revert.LoadCall(ctx, s.rt.journal, call)
+	if err == nil && c.Session != s.id {
+		err = fmt.Errorf("call %s of this session: %w", call, revert.ErrNotFound)
+	}
+	if err != nil {
+		return provenance.Feedback{}, err
+	}
+	return s.rt.feedback(ctx, c, provenance.Feedback{Call: call, Verdict: verdict, Note: note, By: s.principal.ID})
+}
+
+func (rt *Runtime) feedback(ctx context.Context, c *revert.Call, f provenance.Feedback) (provenance.Feedback, error) {
+	switch err := f.Verdict.Check(); {
+	case err != nil:
+		return provenance.Feedback{}, fmt.Errorf("%w: %w", tool.ErrInvalid, err)
+	case f.By == "":
+		return provenance.Feedback{}, fmt.Errorf("feedback names who gives it: %w", tool.ErrInvalid)
+	case len(f.Note) > maxNote:
+		return provenance.Feedback{}, fmt.Errorf("the note has %d bytes; a note has at most %d: %w", len(f.Note), maxNote, tool.ErrInvalid)
+	case c.Phase == revert.PhaseErased:
+		return provenance.Feedback{}, fmt.Errorf("call %s: %w, and nothing is left to judge", c.Ref.Call, revert.ErrErased)
+	case f.Tool != "" && f.Tool != c.Tool.Name, f.Digest != "" && f.Digest != c.Tool.Digest:
+		return provenance.Feedback{}, fmt.Errorf("call %s is one of another tool, or of another declaration of it: %w", c.Ref.Call, tool.ErrInvalid)
+	}
+	who, err := rt.principalOf(ctx, c.Session)
+	if err != nil {
+		return provenance.Feedback{}, err
+	}
+	f.Tool, f.Digest, f.Call, f.Own = c.Tool.Name, c.Tool.Digest, c.Ref.Call, f.By == who.ID
+	body := &revert.Feedback{Feedback: f}
+	if err := rt.answer(ctx, c.Session, revert.Line{Txn: c.Ref.Txn, Call: c.Ref.Call, Body: body}); err != nil {
+		return provenance.Feedback{}, err
+	}
+	return body.Feedback, nil
+}

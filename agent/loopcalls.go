@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/wire"
+)
+
+// runCalls runs the calls that are not refused, in groups that run at once, and fills in their outcomes. It ends early where
+// one waits for approval: what comes after it may rest on it.
+func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []tool.Outcome, refused []bool) (ran int, ends string, err error) {
+	asks := r.asks(calls)
+	var run []int
+	for i, c := range calls {
+		if c.Problem == nil && !refused[i] {
+			run = append(run, i)
+		}
+	}
+	limit := min(r.Limits.TurnTime, r.Limits.Time-r.c.Time)
+	inside, cancel := r.host().WithTimeout(ctx, max(1, limit), tool.ErrTimeout)
+	defer cancel()
+	r.c.Waiting = nil
+	batch, ended := r.batch(inside, asks, run)
+	defer func() { ended(outcomes) }()
+	for _, group := range r.groups(asks, run) {
+		r.together(inside, batch, asks, group, outcomes)
+		if ctx.Err() != nil { // the caller gave up: the model is told nothing, and a later run goes on
+			return ran, "", context.Cause(ctx)
+		}
+		for _, i := range group {
+			if outcomes[i].Status == tool.StatusPending {
+				r.c.Waiting = append(r.c.Waiting, outcomes[i].Call)
+			}
+			ends = orElse(ends, endsLoop(outcomes[i]))
+		}
+		if len(r.c.Waiting) > 0 {
+			return ran, "", r.waiting(ctx)
+		}
+		ran += len(group)
+	}
+	return ran, ends, nil
+}
+
+// endsLoop says why a call is the last one before the loop ends; "" where it is not.
+func endsLoop(o tool.Outcome) string { return o.Ends }
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// batch makes the requests of a turn, in whichever groups they run, and shows them to the filters as one batch.
+func (r *loopRun) batch(ctx context.Context, asks []Ask, run []int) (batch map[int]tool.Request, ended func([]tool.Outcome)) {
+	turn, calls := r.tx.s.standing.nextTurn(), make([]tool.Request, len(run))
+	for n, i := range run {
+		calls[n] = tool.Request{Tool: asks[i].Tool, Input: asks[i].Input, Batch: perm.BatchFacts{Index: i, Count: len(asks)}, Turn: turn}
+	}
+	tell := r.tx.line.Around(ctx, calls)
+	batch = make(map[int]tool.Request, len(run))
+	for n, i := range run {
+		batch[i] = calls[n]
+	}
+	return batch, func(outcomes []tool.Outcome) {
+		all := make([]tool.Outcome, 0, len(run))
+		for _, i := range run {
+			all = append(all, outcomes[i])
+		}
+		tell(all)
+	}
+}
+
+// together runs one group of calls.
+func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks []Ask, group []int, outcomes []tool.Outcome) {
+	var all sync.WaitGroup
+	for _, i := range group {
+		all.Go(func() { outcomes[i] = r.one(ctx, asks[i], batch[i]) })
+	}
+	all.Wait()
+}
+
+// one runs a call, or goes on with one that waited.
+func (r *loopRun) one(ctx context.Context, ask Ask, call tool.Request) tool.Outcome {
+	if r.resumed {
+		_, c, err := revert.LoadCall(ctx, r.tx.s.rt.journal, r.tx.s.CallID(ask.ID))
+		if err == nil && c.Phase == revert.PhasePending {
+			out, _ := r.tx.Resume(ctx, c.Ref.Call) // the outcome says how it went
+			return out
+		}
+	}
+	out, _ := r.tx.invoke(ctx, call, ask.ID, true)
+	return asItStands(out)
+}
+
+// asItStands is the outcome of a call as it stands now: one that the journal answers may have been taken back since.
+func asItStands(out tool.Outcome) tool.Outcome {
+	if !out.Status.OK() || out.TakenBack == "" {
+		return out
+	}
+	out.Output, out.Result, out.Status = []byte("null"), tool.Result{}, tool.StatusUnknown
+	out.Text = "It was done, and not all of it could be taken back since. Look at the state first."
+	if out.TakenBack == "all" {
+		out.Status, out.Text = tool.StatusCancelled, "It was done, and has been taken back since: nothing of it is left."
+	}
+	out.Error = &tool.Problem{What: "the call was taken back", Why: out.Text}
+	return out
+}
+
+// asks names each call by its conversation, its turn and what it asks for, so that one that is asked for again after the
+// process died is the same call, whatever id the provider gives it then. Providers give ids again, too, or none.
+func (r *loopRun) asks(calls []wire.Call) []Ask {
+	asks, seen := make([]Ask, len(calls)), map[string]int{}
+	for i, c := range calls {
+		if c.Problem != nil {
+			continue
+		}
+		input := []byte(c.Input)
+		if v, err := canon.Parse(input, canon.DefaultLimits()); err == nil {
+			input = v.Canonical()
+		}
+		turn := []byte(strconv.Itoa(r.c.Turns))
+		same := string(canon.Sum("remit/loop-call/v1", []byte(r.c.ID), turn, []byte(c.Name), input))
+		asks[i] = Ask{Tool: c.Name, Input: c.Input, ID: fmt.Sprintf("loop %s %d", same, seen[same])}
+		seen[same]++
+	}
+	return asks
+}
+
+// groups splits calls into those that run at once, in the order of the turn.
+func (r *loopRun) groups(asks []Ask, run []int) (groups [][]int) {
+	if r.Order == AllTogether && len(run) > 0 {
+		return [][]int{run}
+	}
+	joins := false // the last group takes more
+	for _, i := range run {
+		free := r.Order == ReadsTogether && r.independent(asks[i])
+		if free && joins {
+			groups[len(groups)-1] = append(groups[len(groups)-1], i)
+			continue
+		}
+		groups, joins = append(groups, []int{i}), free
+	}
+	return groups
+}
+
+// independent reports whether a call needs no other of its turn.
+func (r *loopRun) independent(ask Ask) bool {
+	t, ok := r.tx.s.rt.Tools().Get(ask.Tool)
+	if !ok {
+		return false
+	}
+	input, _ := ask.Input.(json.RawMessage)
+	class, err := t.ClassFor(input)
+	return err == nil && (class == revert.Pure || t.Spec().Hints.Concurrent)
+}

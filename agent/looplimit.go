@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+func (l LoopLimits) check() error {
+	for name, n := range map[string]int64{
+		"Turns": int64(l.Turns), "Calls": int64(l.Calls), "Bytes": int64(l.Bytes), "Time": int64(l.Time),
+		"TurnCalls": int64(l.TurnCalls), "TurnBytes": int64(l.TurnBytes), "TurnTime": int64(l.TurnTime),
+	} {
+		if n < 0 {
+			return fmt.Errorf("LoopLimits.%s is negative; 0 is the default", name)
+		}
+	}
+	return nil
+}
+
+func (l LoopLimits) withDefaults() LoopLimits {
+	set := func(n *int, v int) {
+		if *n == 0 {
+			*n = v
+		}
+	}
+	set(&l.Turns, 64)
+	set(&l.Calls, 1000)
+	set(&l.Bytes, 8<<20)
+	set(&l.TurnCalls, 64)
+	set(&l.TurnBytes, 1<<20)
+	if l.Time == 0 {
+		l.Time = time.Hour
+	}
+	if l.TurnTime == 0 {
+		l.TurnTime = 10 * time.Minute
+	}
+	return l
+}
+
+// cut keeps what the model is shown of a turn's results within the limits. The journal has all of it.
+func (r *loopRun) cut(outcomes []tool.Outcome) {
+	left := min(r.Limits.TurnBytes, max(0, r.Limits.Bytes-r.c.Bytes))
+	for i := range outcomes {
+		if n := sizeOf(outcomes[i]); n > left && outcomes[i].Status == tool.StatusDone {
+			outcomes[i] = shortened(outcomes[i], n, left)
+			r.c.Bytes += left // the notice uses up nothing
+			left = 0
+			continue
+		}
+		n := sizeOf(outcomes[i])
+		left = max(0, left-n)
+		r.c.Bytes += n
+	}
+}
+
+func sizeOf(o tool.Outcome) int {
+	if o.Status != tool.StatusDone {
+		return len(o.Text)
+	}
+	n := len(o.Result.Text) + len(o.Result.JSON)
+	for _, p := range o.Result.Parts {
+		n += len(p.Data)
+	}
+	return n
+}
+
+// shortened is a result of which the model is shown the beginning.
+func shortened(o tool.Outcome, n, left int) tool.Outcome {
+	text := o.Text
+	if len(text) > left {
+		for left > 0 && !utf8.RuneStart(text[left]) {
+			left--
+		}
+		text = text[:left]
+	}
+	text += fmt.Sprintf("\n[The call was done. Its result has %d bytes, and %d of them are shown: a limit of the conversation. Ask for less.]", n, len(text))
+	o.Text, o.Result = text, tool.Result{Text: text}
+	return o
+}

@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/wire"
+)
+
+// choice is what is asked of the model for its next turn.
+func (r *loopRun) choice() wire.Choice {
+	switch {
+	case r.c.Stopped != "":
+		return wire.Choice{Mode: wire.None}
+	case r.Choice.Mode == wire.Required && r.c.Chosen:
+		return wire.Choice{Single: r.Choice.Single}
+	default:
+		return r.Choice
+	}
+}
+
+// request says a choice as far as the format can. The loop holds the model to the rest itself.
+func (r *loopRun) request(c wire.Choice) (map[string]json.RawMessage, error) {
+	tools, err := r.Adapter.Request(c)
+	if !errors.Is(err, wire.ErrChoice) {
+		return tools, err
+	}
+	if c.Single {
+		c.Single = false
+		return r.request(c)
+	}
+	if c.Mode == wire.None && r.Adapter.Format() != wire.Bedrock { // which wants to know what its history speaks of
+		return map[string]json.RawMessage{}, nil
+	}
+	return r.Adapter.Request(wire.Choice{})
+}
+
+// silent ends a turn that calls nothing: it is the answer, or it is to be corrected.
+func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err error) {
+	owed := r.choice()
+	switch {
+	case turn.Paused && r.c.Turns > r.Limits.Turns:
+		r.c.Stopped = fmt.Sprintf("the limit of %d turns", r.Limits.Turns)
+		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrLimit))
+	case turn.Paused:
+		return false, r.close(ctx, turn, nil)
+	case turn.Malformed:
+		return false, r.correct(ctx, turn, "Your last call could not be read, and nothing of it was run. Send it again, with arguments that are valid JSON.", ErrTurn)
+	case !turn.Complete:
+		r.c.Stopped = "the turn was cut short, or ended for a reason that nobody here knows"
+		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrTurn))
+	case r.c.Stopped != "":
+		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s; the model has answered without further calls: %w", r.c.Stopped, ErrLimit))
+	case owed.Tool != "":
+		return false, r.correct(ctx, turn, fmt.Sprintf("Call the tool %q now. That is required before anything else.", owed.Tool), ErrChoice)
+	case owed.Mode == wire.Required:
+		return false, r.correct(ctx, turn, "Call a tool now. At least one call is required before you answer.", ErrChoice)
+	}
+	r.c.Answered = len(r.c.Messages) + len(turn.Messages)
+	return true, r.close(ctx, turn, nil)
+}
+
+// correct tells the model what was wrong with a turn that has no calls, so often and no more.
+func (r *loopRun) correct(ctx context.Context, turn wire.Turn, text string, why error) error {
+	if r.c.Corrected >= r.Corrections {
+		r.c.Stopped = "the model was corrected as often as is allowed"
+		return errors.Join(r.close(ctx, turn, nil), fmt.Errorf("after %d corrections: %w", r.c.Corrected, why))
+	}
+	answers, err := r.Adapter.Say(nil, text)
+	if err != nil {
+		return err
+	}
+	r.c.Corrected++
+	return r.close(ctx, turn, answers)
+}
+
+// answer runs the calls of a turn and takes what came of them into the history.
+func (r *loopRun) answer(ctx context.Context, turn wire.Turn) (over bool, err error) {
+	stopped := r.c.Stopped // before this turn
+	calls, outcomes := turn.Calls, make([]tool.Outcome, len(turn.Calls))
+	refused := r.withhold(calls, outcomes)
+	ran, ends, err := r.runCalls(ctx, calls, outcomes, refused)
+	if err != nil {
+		return false, err
+	}
+	r.c.Calls += ran
+	for i, c := range calls {
+		if c.Problem != nil {
+			outcomes[i] = c.Refused()
+		}
+	}
+	r.cut(outcomes)
+	if r.Answered != nil {
+		r.Answered(calls, outcomes)
+	}
+	answers, err := r.Adapter.Results(calls, outcomes)
+	if err != nil {
+		return false, err
+	}
+	obeyed := r.obeyed(calls, refused)
+	r.c.Chosen = r.c.Chosen || obeyed
+	if !obeyed {
+		r.c.Corrected++
+	}
+	if err := r.close(ctx, turn, answers); err != nil {
+		return false, err
+	}
+	switch {
+	case stopped != "":
+		return false, fmt.Errorf("%s; the model calls on all the same: %w", stopped, ErrLimit)
+	case !obeyed && r.c.Corrected > r.Corrections:
+		r.c.Stopped = "the model was corrected as often as is allowed"
+		return false, fmt.Errorf("after %d corrections: %w", max(0, r.Corrections), ErrChoice)
+	case ends != "":
+		r.c.Stopped = ends
+		return true, nil
+	}
+	return false, nil
+}
+
+// obeyed reports whether a turn with calls is one that the choice allows.
+func (r *loopRun) obeyed(calls []wire.Call, refused []bool) bool {
+	switch {
+	case r.Choice.Mode == wire.None:
+		return false
+	case r.Choice.Mode != wire.Required || r.c.Chosen:
+		return true
+	}
+	for i, c := range calls {
+		if c.Problem == nil && !refused[i] && (r.Choice.Tool == "" || r.Choice.Tool == c.Name) {
+			return true
+		}
+	}
+	return r.c.Stopped != "" // a limit kept it from being run
+}
+
+// withhold says which calls are not run, and answers them.
+func (r *loopRun) withhold(calls []wire.Call, outcomes []tool.Outcome) (refused []bool) {
+	refused = make([]bool, len(calls))
+	left := r.Limits.Calls - r.c.Calls
+	valid := 0
+	for i, c := range calls {
+		if c.Problem != nil {
+			continue // it is answered with what is wrong with it
+		}
+		why, over := r.notRun(c, valid, left)
+		if over && r.c.Stopped == "" {
+			r.c.Stopped = why
+		}
+		if why == "" {
+			valid++
+			continue
+		}
+		refused[i] = true
+		text := "Not run: " + why + "."
+		if over {
+			text += " No further call is run. Answer with what you have."
+		}
+		outcomes[i] = c.Withheld(why, text)
+	}
+	return refused
+}
+
+// notRun says why a call is not run that would be the n-th of its turn; over: nor any other after it.
+func (r *loopRun) notRun(c wire.Call, n, left int) (why string, over bool) {
+	l := r.Limits
+	switch owed := r.choice(); {
+	case r.c.Stopped != "":
+		return r.c.Stopped, true
+	case r.Choice.Mode == wire.None:
+		return "no tool may be called here; answer in words", false
+	case r.c.Turns > l.Turns:
+		return fmt.Sprintf("the limit of %d turns is reached", l.Turns), true
+	case r.c.Time >= l.Time:
+		return fmt.Sprintf("the time limit of %s is reached", l.Time), true
+	case r.c.Bytes >= l.Bytes:
+		return fmt.Sprintf("the limit of %d bytes of results is reached", l.Bytes), true
+	case n >= left:
+		return fmt.Sprintf("the limit of %d calls is reached", l.Calls), true
+	case n >= l.TurnCalls:
+		return fmt.Sprintf("at most %d calls are run in one turn; call again in the next, if it is still needed", l.TurnCalls), false
+	case r.Choice.Single && n >= 1:
+		return "one call at a time is run; call again in the next turn, if it is still needed", false
+	case owed.Tool != "" && owed.Tool != c.Name:
+		return fmt.Sprintf("the tool %q is to be called first", owed.Tool), false
+	}
+	return "", false
+}
+
+// waiting is the end of a run whose calls wait for approval.
+func (r *loopRun) waiting(ctx context.Context) error {
+	err := fmt.Errorf("waits for approval: %s: %w", strings.Join(r.c.Waiting, ", "), tool.ErrPending)
+	return errors.Join(err, r.keep(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,178 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// run is one call of a composed tool.
+type run struct {
+	node *node
+	tc   ctxperm.ToolContext
+	live *line.Call
+	in   json.RawMessage
+}
+
+// ended is how a part came out.
+type ended struct {
+	at       int
+	tool     tool.Tool // zero: it did not begin
+	class    revert.EffectClass
+	result   tool.Result
+	err      error
+	harmless bool // it went wrong, and has no effect but through handles
+	piece    *line.Call
+}
+
+// ran is what is noted of a part: before it runs, so that a crash tells what was begun, and
+// when it has ended.
+type ran struct {
+	State   string          `json:"state"`           // begun, done; none: it had no effect but through handles
+	Input   json.RawMessage `json:"input,omitempty"` // of one whose input is not the call's own
+	Output  json.RawMessage `json:"output,omitempty"`
+	Changes []int           `json:"changes,omitempty"` // numbers of what it did through handles
+	Hidden  bool            `json:"hidden,omitempty"`  // the policy keeps payloads of the call out of the journal
+}
+
+func noteKey(i int) string { return "=" + strconv.Itoa(i) }
+
+func partKey(key string, i int) string {
+	return string(canon.Sum("remit/part-key/v1", []byte(key), []byte(strconv.Itoa(i))))
+}
+
+// piece is the call as a part sees it.
+func (n *node) piece(live *line.Call, i int, key string, class revert.EffectClass) (*line.Call, error) {
+	t := n.parts[i].Tool
+	within, err := perm.NewSet(t.Grant()...)
+	if err != nil {
+		return nil, err
+	}
+	return live.Piece(line.Piece{Name: strconv.Itoa(i), Tool: t.Name(), Key: key, Class: class, Within: within}), nil
+}
+
+// part runs one part: what it asks for is decided first, exactly, as of a call of its own.
+func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
+	t := r.node.parts[i].Tool
+	e := ended{at: i, harmless: true}
+	raw, err := r.node.input(i, from)
+	var in json.RawMessage
+	var ask []perm.ResourceAccess
+	if err == nil {
+		in, ask, e.class, err = t.Admit(line.NewKey(), raw)
+	}
+	if err == nil {
+		e.piece, err = r.node.piece(r.live, i, partKey(r.live.Config().Key, i), e.class)
+	}
+	if err != nil {
+		e.err = r.says(i, err)
+		return e
+	}
+	ptc := ctxperm.New(e.piece)
+	permit, err := ctxperm.Authorize(ctx, ptc, ask...)
+	permit.End()
+	if err != nil {
+		e.err = r.says(i, err)
+		return e
+	}
+	record := ran{State: "begun", Hidden: r.hides()}
+	if !r.node.own(i) && !record.Hidden {
+		record.Input = in
+	}
+	if err := r.note(ctx, i, record); err != nil {
+		e.err = r.says(i, err)
+		return e
+	}
+	e.tool = t
+	r.enter(ctx, &e, ptc, in, record)
+	return e
+}
+
+// enter runs the code and notes what came of it.
+func (r *run) enter(ctx context.Context, e *ended, ptc ctxperm.ToolContext, in json.RawMessage, record ran) {
+	mark := e.piece.Mark()
+	var err error
+	e.result, err = e.tool.Enter(ctx, line.NewKey(), ptc, in)
+	record.Changes = e.piece.Own(mark)
+	switch {
+	case err == nil:
+		record.State = "done"
+		if !record.Hidden {
+			record.Output = e.result.Output()
+		}
+	case e.tool.Harmless(e.class, err):
+		record.State = "none"
+	default:
+		e.harmless = false
+	}
+	if record.State != "begun" {
+		if noted := r.note(context.WithoutCancel(ctx), e.at, record); noted != nil {
+			err = errors.Join(err, noted)
+		}
+	}
+	if err != nil {
+		e.err = r.says(e.at, err)
+	}
+}
+
+// note writes down what the undo or the verifier of a part will need. A part that has
+// neither, and acts only through handles or not at all, needs nothing.
+func (r *run) note(ctx context.Context, i int, record ran) error {
+	if !noted(r.node.parts[i].Tool) {
+		return nil
+	}
+	return r.tc.Note(ctx, noteKey(i), record)
+}
+
+func noted(t tool.Tool) bool {
+	s := t.Spec()
+	return s.Verify != nil || s.Revert != nil || !t.Harmless(t.Class(), nil)
+}
+
+func (r *run) hides() bool {
+	hides := r.live.Config().Hides
+	return hides != nil && hides()
+}
+
+func (r *run) says(i int, err error) error {
+	return fmt.Errorf("part %d, %s: %w", i+1, r.node.parts[i].Tool.Name(), err)
+}
+
+// own reports whether a part gets the call's input as it is.
+func (n *node) own(i int) bool { return n.parts[i].Input == nil && (n.kind != "chain" || i == 0) }
+
+// end is the error of a call of which a part went wrong, nil where none did. It says of all
+// parts what is known of their effects.
+func (r *run) end(all []ended) error {
+	i := slices.IndexFunc(all, func(e ended) bool { return e.err != nil })
+	if i < 0 {
+		return nil
+	}
+	out := &line.ComposedError{Err: all[i].err, Nothing: true, Back: true}
+	for _, e := range all {
+		nothing := e.harmless
+		back := e.harmless || knownBack(e.err)
+		if e.err == nil { // it is done
+			nothing = e.tool.Harmless(e.class, nil)
+			back = nothing || e.tool.Spec().Revert != nil
+		}
+		out.Nothing, out.Back = out.Nothing && nothing, out.Back && back
+	}
+	return out
+}
+
+// knownBack reports whether a composed part says that its Revert takes all of it back.
+func knownBack(err error) bool {
+	var inner *line.ComposedError
+	return errors.As(err, &inner) && inner.Back
+}

@@ -1,0 +1,219 @@
+package compose_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/compose"
+)
+
+var about = compose.About{Name: "whole", Description: "All of it."}
+
+func denying(text string) agent.Option {
+	return agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+		effect := perm.Allow
+		if strings.Contains(r.Access.Resource.Text, text) {
+			effect = perm.Deny
+		}
+		return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "so"}}}), nil
+	}))
+}
+
+// TestEachPartIsAskedFor before it runs, whatever it is made of: the tool itself where it
+// names nothing else, and the file that its own input names.
+func TestEachPartIsAskedFor(t *testing.T) {
+	ctx := context.Background()
+	for _, denied := range []string{"tool://book", "file://workspace/b"} {
+		s := newShop(t)
+		other := compose.Part{Tool: s.put("put"), Input: func(raw json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"path":"b","text":"y"}`), nil
+		}}
+		whole, err := compose.Chain(about, compose.Part{Tool: s.put("first")}, compose.Part{Tool: s.book("book")}, other)
+		require.NoError(t, err)
+		before := s.world()
+		tx := begin(t, session(t, s.runtime([]agent.Option{denying(denied)}, whole)))
+		out, err := tx.Invoke(ctx, "whole", line{"a", "x"})
+		require.ErrorIs(t, err, tool.ErrDenied, "%+v", out)
+		require.Equal(t, before, s.world())
+
+		free := begin(t, session(t, s.runtime(nil, whole)))
+		_, err = free.Invoke(ctx, "whole", line{"a", "x"})
+		require.NoError(t, err, "the control")
+		_, err = free.Revert(ctx)
+		require.NoError(t, err)
+
+		whole, err = compose.Fallback(about, compose.Part{Tool: s.book("book")}, other)
+		require.NoError(t, err)
+		whole, err = whole.With(func(spec *tool.Spec) { spec.Name = "other" })
+		require.NoError(t, err)
+		tx = begin(t, session(t, s.runtime([]agent.Option{denying("tool://book")}, whole)))
+		out, err = tx.Invoke(ctx, "other", line{"a", "x"})
+		require.ErrorIs(t, err, tool.ErrDenied, "a fallback is no way round a denial: %+v", out)
+		require.Equal(t, before, s.world())
+	}
+}
+
+// TestAPartReachesNoFurtherThanAlone, also where another part may.
+func TestAPartReachesNoFurtherThanAlone(t *testing.T) {
+	s := newShop(t)
+	sly, err := tool.CreateTyped("sly", "Writes elsewhere.", []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/sly")},
+		func(ctx context.Context, tc ctxperm.ToolContext, in line) (line, error) {
+			f, err := files.Open(tc, "workspace")
+			if err == nil {
+				err = f.Write(ctx, in.Path, []byte("sly"), files.WriteOptions{})
+			}
+			return in, err
+		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	require.NoError(t, err)
+	whole, err := compose.Chain(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: sly})
+	require.NoError(t, err)
+	before := s.world()
+	tx := begin(t, session(t, s.runtime(nil, whole)))
+	out, err := tx.Invoke(context.Background(), "whole", line{"a", "x"})
+	require.ErrorIs(t, err, tool.ErrDenied)
+	require.Contains(t, out.Error.Why, "the tool sly does not declare")
+	require.Equal(t, before, s.world())
+}
+
+// TestDeclarations of what is composed.
+func TestDeclarations(t *testing.T) {
+	s := newShop(t)
+	put, book, upper := s.put("put"), s.looked("book"), s.upper("upper")
+	whole, err := compose.Chain(about, compose.Part{Tool: put}, compose.Part{Tool: upper})
+	require.NoError(t, err)
+	spec := whole.Spec()
+	require.Equal(t, tool.Trusted, spec.Confinement, "upper is")
+	require.Equal(t, revert.Reversible, whole.Class())
+	require.Equal(t, tool.ModelChosen, spec.Destination)
+	require.Contains(t, spec.Provenance.Name, "chain: put "+put.Digest())
+	changed, err := put.With(func(s *tool.Spec) { s.Description += " Better." })
+	require.NoError(t, err)
+	again, err := compose.Chain(about, compose.Part{Tool: changed}, compose.Part{Tool: upper})
+	require.NoError(t, err)
+	require.NotEqual(t, whole.Digest(), again.Digest())
+	handles, err := compose.Parallel(about, compose.Part{Tool: put}, compose.Part{Tool: s.put("too")})
+	require.NoError(t, err)
+	require.Equal(t, tool.Handles, handles.Spec().Confinement)
+	require.False(t, handles.CanVerify())
+	mixed, err := compose.Fallback(about, compose.Part{Tool: put}, compose.Part{Tool: book})
+	require.NoError(t, err)
+	require.True(t, mixed.CanVerify())
+	require.NotEmpty(t, mixed.Spec().UndoVersion)
+
+	counted, err := upper.With(func(s *tool.Spec) {
+		s.Counters = map[string]string{"n": "n"}
+		s.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`)
+	})
+	require.NoError(t, err)
+	secret, err := upper.With(func(s *tool.Spec) { s.Hints.Sensitive = []string{"text"} })
+	require.NoError(t, err)
+	scripted, err := upper.With(func(s *tool.Spec) { s.Script = func(json.RawMessage) *perm.ScriptFacts { return nil } })
+	require.NoError(t, err)
+	free, err := tool.Create("free", "Free.", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		parts []compose.Part
+		says  string
+	}{
+		"none":      {nil, "there are no parts"},
+		"zero":      {[]compose.Part{{}}, "part 1, : it is the zero Tool"},
+		"counters":  {[]compose.Part{{Tool: counted}}, "limits its sums by its name"},
+		"script":    {[]compose.Part{{Tool: scripted}}, "what its script would run"},
+		"sensitive": {[]compose.Part{{Tool: upper}, {Tool: secret}}, "sensitive arguments"},
+		"no input":  {[]compose.Part{{Tool: upper, Input: func(in json.RawMessage) (json.RawMessage, error) { return in, nil }}}, "say in About.Input"},
+	} {
+		_, err := compose.Chain(about, c.parts...)
+		require.ErrorContains(t, err, c.says, name)
+	}
+	_, err = compose.Parallel(about, compose.Part{Tool: upper}, compose.Part{Tool: free})
+	require.ErrorContains(t, err, "has another input")
+	_, err = compose.Conditional(about, nil, compose.Part{Tool: upper}, compose.Part{Tool: free})
+	require.ErrorContains(t, err, "the condition is missing")
+	first, err := compose.Chain(about, compose.Part{Tool: secret})
+	require.NoError(t, err)
+	require.Equal(t, []string{"text"}, first.Spec().Hints.Sensitive)
+}
+
+// TestSideBySide writes much at once, for the race detector.
+func TestSideBySide(t *testing.T) {
+	ctx := context.Background()
+	s := newShop(t)
+	var parts []compose.Part
+	for i := range 6 {
+		p := compose.Part{Tool: s.put("put"), Input: branch(i % 4)} // some share a file
+		if i%2 == 1 {
+			p.Tool = s.looked("book")
+		}
+		parts = append(parts, p)
+	}
+	in := about
+	in.Input = lineSchema
+	whole, err := compose.Parallel(in, parts...)
+	require.NoError(t, err)
+	before := s.world()
+	ses := session(t, s.runtime(nil, whole))
+	tx := begin(t, ses)
+	_, err = tx.Invoke(ctx, "whole", line{"a", "x"})
+	require.NoError(t, err)
+	require.Len(t, s.booked(), 3)
+	written, err := os.ReadFile(filepath.Join(s.dir, "a_0"))
+	require.NoError(t, err)
+	require.Contains(t, string(written), "x.put")
+	require.NoError(t, tx.Commit(ctx))
+	_, err = ses.Revert(ctx, tx.ID())
+	require.NoError(t, err)
+	require.Equal(t, before, s.world())
+}
+
+// TestAStateInParts: two parts that hold the same state see what the other left, and a
+// fallback forgets what the part before would have left.
+func TestAStateInParts(t *testing.T) {
+	ctx := context.Background()
+	s := newShop(t)
+	type count struct{ N int }
+	next := func(name string) tool.Tool {
+		c, err := tool.Stateful("count", "Count.", nil, func(context.Context, ctxperm.ToolContext) (count, error) { return count{}, nil },
+			func(_ context.Context, _ ctxperm.ToolContext, in line, was count) (line, count, error) {
+				was.N++
+				in.Text += strings.Repeat("i", was.N)
+				return in, was, nil
+			}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		require.NoError(t, err)
+		return c
+	}
+	twice, err := compose.Chain(about, compose.Part{Tool: next("count")}, compose.Part{Tool: next("count")}, compose.Part{Tool: s.put("put")})
+	require.NoError(t, err)
+	in := about
+	in.Name = "second"
+	other, err := compose.Fallback(in, compose.Part{Tool: twice}, compose.Part{Tool: next("count")})
+	require.NoError(t, err)
+	before := s.world()
+	ses := session(t, s.runtime(nil, twice, other, next("count")))
+	tx := begin(t, ses)
+	s.failing, s.mode = "put", "late"
+	out, err := tx.Invoke(ctx, "second", line{"a", "x"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"path":"a","text":"xi"}`, string(out.Output))
+	require.Equal(t, before, s.world())
+	s.failing = ""
+	out, err = tx.Invoke(ctx, "second", line{"a", "x"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"path":"a","text":"xiiiii.put"}`, string(out.Output))
+	_, err = tx.Undo(ctx, revert.Undoing{Calls: []string{out.Call}})
+	require.NoError(t, err)
+	out, err = tx.Invoke(ctx, "count", line{"a", "x"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"path":"a","text":"xii"}`, string(out.Output))
+}

@@ -1,0 +1,190 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+// told reads what was noted of a part; ok is false for one that did not begin, or of which
+// nothing is noted.
+func told(notes map[string]json.RawMessage, i int) (r ran, ok bool, err error) {
+	raw, ok := notes[noteKey(i)]
+	if !ok {
+		return r, false, nil
+	}
+	err = canon.Decode(raw, &r)
+	return r, true, err
+}
+
+// undo is the Revert of the composed tool: those of the parts, last one first, each with
+// what was recorded of it. One that fails does not keep the others from being undone.
+func (n *node) undo(ctx context.Context, rc tool.RevertContext) error {
+	var errs []error
+	for i := len(n.parts) - 1; i >= 0; i-- {
+		r, ok, err := told(rc.Notes, i)
+		if err == nil && (!ok || r.State == "none") {
+			continue
+		}
+		if err == nil {
+			err = n.undoPart(ctx, rc, i, r)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("part %d, %s: %w", i+1, n.parts[i].Tool.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r ran) (err error) {
+	t := n.parts[i].Tool
+	back := t.Spec().Revert
+	switch {
+	case back == nil && t.Harmless(t.Class(), nil):
+		return nil
+	case back == nil:
+		return fmt.Errorf("a %s part without a way back", t.Class())
+	case r.Hidden:
+		return errors.New("the policy kept out of the journal what its way back needs")
+	}
+	live := rc.ToolContext().Line(line.NewKey())
+	if live == nil {
+		return ctxperm.ErrClosed
+	}
+	inner := tool.RevertContext{
+		Input: r.Input, Output: r.Output, ExecutedAt: rc.ExecutedAt, Notes: line.NotesOf(rc.Notes, strconv.Itoa(i)+"/"),
+		Key: partKey(rc.Key, i), UndoKey: partKey(rc.UndoKey, i),
+	}
+	if n.own(i) {
+		if inner.Input, _, _, err = t.Admit(line.NewKey(), rc.Input); err != nil {
+			return err
+		}
+	}
+	if inner.Output == nil {
+		inner.Output = json.RawMessage("null")
+	}
+	for _, c := range rc.Changes {
+		if slices.Contains(r.Changes, c.N) {
+			inner.Changes = append(inner.Changes, c)
+		}
+	}
+	piece, err := n.piece(live, i, inner.UndoKey, t.Class())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: its Revert panicked (%T)", revert.ErrUndoUnknown, p)
+		}
+	}()
+	return back(ctx, inner.Of(line.NewKey(), ctxperm.New(piece)))
+}
+
+// look is the Verify of the composed tool: each part that ran is asked about its own input
+// and output.
+func (n *node) look(ctx context.Context, s verify.Subject) verify.Verdict {
+	var seen []verify.Verdict
+	whole := true // as far as the notes tell, all that was to run has
+	for i, p := range n.parts {
+		if !noted(p.Tool) {
+			whole = whole && p.Tool.Class() == revert.Pure
+			continue
+		}
+		r, ok, err := told(s.Notes, i)
+		switch {
+		case err != nil:
+			seen = append(seen, verify.Unclear(err.Error()))
+		case !ok && (n.kind == "chain" || n.kind == "parallel"):
+			whole = false
+		case !ok, r.State == "none":
+		default:
+			whole = whole && r.State == "done"
+			if v, asked := n.lookAt(ctx, s, i, r); asked {
+				seen = append(seen, v)
+			}
+		}
+	}
+	return together(s, seen, whole)
+}
+
+// lookAt asks one part.
+func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r ran) (v verify.Verdict, asked bool) {
+	t := n.parts[i].Tool
+	name := fmt.Sprintf("part %d, %s: ", i+1, t.Name())
+	look := t.Spec().Verify
+	switch {
+	case look == nil && s.Phase != verify.Recovery:
+		return v, false
+	case look == nil:
+		return verify.Unclear(name + "it has no Verify"), true
+	case r.Hidden:
+		return verify.Unclear(name + "the policy kept out of the journal what its Verify would look at"), true
+	}
+	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: line.NotesOf(s.Notes, strconv.Itoa(i)+"/"), World: s.World}
+	if n.own(i) {
+		in, _, _, err := t.Admit(line.NewKey(), s.Input)
+		if err != nil {
+			return verify.Unclear(name + err.Error()), true
+		}
+		inner.Input = in
+	}
+	if r.State == "done" {
+		inner.Changes = nil
+		for _, c := range r.Changes {
+			if c <= len(s.Changes) {
+				inner.Changes = append(inner.Changes, s.Changes[c-1])
+			}
+		}
+	}
+	v = look(ctx, inner)
+	findings := v.Findings()
+	for j := range findings {
+		findings[j] = name + findings[j]
+	}
+	switch v.Is() {
+	case verify.IsApplied:
+		return verify.Applied(findings...), true
+	case verify.IsPartial:
+		return verify.Partial(findings...), true
+	case verify.IsAbsent:
+		return verify.Absent(findings...), true
+	case verify.CannotTell:
+	}
+	return verify.Unclear(findings...), true
+}
+
+// together is what the looks at parts say of the whole. What was done through handles is a
+// part of the effect, too.
+func together(s verify.Subject, seen []verify.Verdict, whole bool) verify.Verdict {
+	phase := s.Phase
+	var findings []string
+	count := map[verify.Is]int{}
+	for _, v := range seen {
+		count[v.Is()]++
+		findings = append(findings, v.Findings()...)
+	}
+	switch {
+	case phase == verify.AfterUndo && count[verify.IsApplied]+count[verify.IsPartial] > 0:
+		return verify.Partial(findings...)
+	case count[verify.CannotTell] > 0:
+		return verify.Unclear(findings...)
+	case phase == verify.AfterCall && count[verify.IsApplied] == len(seen):
+		return verify.Applied(findings...)
+	case count[verify.IsAbsent] == len(seen) && (phase == verify.AfterUndo || len(s.Changes) == 0):
+		return verify.Absent(findings...)
+	case count[verify.IsApplied] == len(seen) && whole:
+		return verify.Applied(findings...)
+	default:
+		return verify.Partial(findings...)
+	}
+}

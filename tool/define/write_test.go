@@ -1,0 +1,118 @@
+package define_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/define"
+)
+
+// spec draws a literal that FromSpec takes.
+func spec(t *rapid.T) tool.Spec {
+	word := rapid.StringMatching(`[a-z]{1,8}`)
+	text := rapid.StringMatching(`[ -~äß𝄞"\\]{1,20}`)
+	s := tool.Spec{
+		Name: word.Draw(t, "name"), Description: text.Draw(t, "description"),
+		Version:     rapid.StringMatching(`[0-9]\.[0-9]{1,2}\.[0-9](-[a-z]{1,3})?`).Draw(t, "version"),
+		Tags:        rapid.SliceOfNDistinct(word, 0, 3, rapid.ID[string]).Draw(t, "tags"),
+		EffectClass: rapid.SampledFrom(append(revert.EffectClasses(), "")).Draw(t, "class"),
+		Confinement: rapid.SampledFrom([]tool.Confinement{"", tool.Trusted, tool.Handles}).Draw(t, "confinement"),
+		Destination: rapid.SampledFrom([]tool.Destination{"", tool.NoDestination, tool.Configured, tool.ThirdParty, tool.ModelChosen}).Draw(t, "destination"),
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Result{}, nil
+		},
+	}
+	if rapid.Bool().Draw(t, "deprecated") {
+		s.Deprecated = text.Draw(t, "instead")
+	}
+	if rapid.Bool().Draw(t, "output") {
+		s.Output = json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`)
+	}
+	if s.EffectClass == revert.Compensable || s.EffectClass == revert.Reversible || rapid.Bool().Draw(t, "undo") {
+		s.Revert, s.UndoVersion = func(context.Context, tool.RevertContext) error { return nil }, word.Draw(t, "undo version")
+	}
+	s.Hints.Idempotent, s.Hints.Timeout = rapid.Bool().Draw(t, "idempotent"), time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "timeout"))
+	arguments(t, &s)
+	s.Settings = configuration(t)
+	if s.Settings != nil && rapid.Bool().Draw(t, "checked") {
+		s.CheckSettings = func(context.Context, json.RawMessage) ([]string, error) { return nil, nil }
+	}
+	if rapid.Bool().Draw(t, "shown") {
+		s.Display = tool.Display{Icon: word.Draw(t, "icon"), Surfaces: []string{word.Draw(t, "surface")}, Names: map[string]string{"de": text.Draw(t, "de")}}
+	}
+	return s
+}
+
+func arguments(t *rapid.T, s *tool.Spec) {
+	if !rapid.Bool().Draw(t, "arguments") {
+		return
+	}
+	s.Params = tool.Params{}
+	for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{2,8}`), 0, 4, rapid.ID[string]).Draw(t, "parameters") {
+		kind := rapid.SampledFrom([]string{"string", "integer", "boolean", "number"}).Draw(t, "type")
+		p := tool.Param{Name: name, Type: kind, Required: rapid.Bool().Draw(t, "required")}
+		switch kind {
+		case "string":
+			s.Needs = append(s.Needs, perm.Access(rapid.SampledFrom([]perm.Action{perm.Read, perm.Write}).Draw(t, "action"), "file://workspace/{"+name+"}"))
+			if rapid.Bool().Draw(t, "sensitive") {
+				s.Hints.Sensitive = append(s.Hints.Sensitive, name)
+			}
+		case "number":
+			s.Counters = map[string]string{"sum": name}
+		}
+		s.Params = append(s.Params, p)
+	}
+	if rapid.Bool().Draw(t, "net") {
+		s.Needs = append(s.Needs, perm.ResourceAccess{Action: perm.Connect, Resource: "https://api.example.com/**", Method: "POST"})
+	}
+}
+
+func configuration(t *rapid.T) (all tool.Params) {
+	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{2,8}`), 0, 3, rapid.ID[string]).Draw(t, "settings")
+	for _, name := range names {
+		p := rapid.SampledFrom([]tool.Param{
+			{Type: "string", Secret: true, Required: true},
+			{Type: "string", Secret: true},
+			{Type: "boolean", Default: false},
+			{Type: "integer", Default: 0},
+			{Type: "number", Enum: []any{0.5, 1}},
+			{Type: "array", Items: "string", Examples: []any{[]any{"x"}}},
+			{Type: "object", Description: "anything"},
+		}).Draw(t, "setting")
+		p.Name = name
+		all = append(all, p)
+	}
+	return all
+}
+
+// TestWrittenIsLoaded: a definition written from any literal loads to the same digest.
+func TestWrittenIsLoaded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := spec(t)
+		s.Provenance = provenance.Source{Kind: provenance.Definition, Name: "x.json", Version: s.Version, Implementation: "key"}
+		want, err := tool.FromSpec(s)
+		require.NoError(t, err)
+		text, err := define.Write(want, "com.example."+s.Name, "key")
+		require.NoError(t, err)
+		got, err := define.Load(fstest.MapFS{"x.json": {Data: text}}, map[string]define.Implementation{"key": {
+			Execute: s.Execute, Confinement: s.Confinement, Revert: s.Revert, UndoVersion: s.UndoVersion, CheckSettings: s.CheckSettings,
+		}})
+		require.NoError(t, err, "%s", text)
+		require.Len(t, got, 1)
+		require.Equal(t, want.Digest(), got[0].Digest(), "%s", text)
+		require.Equal(t, want.Spec().Display, got[0].Spec().Display)
+	})
+	_, err := define.Write(tool.Tool{}, "x", "y")
+	require.ErrorContains(t, err, "zero Tool")
+}

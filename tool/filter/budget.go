@@ -1,0 +1,253 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// Amounts are what calls use up. A zero member of a bound is none.
+type Amounts struct {
+	Calls  int64
+	Time   time.Duration // from a filter's Before to its Ended
+	Cost   int64         // in whatever unit the program counts
+	Output int64         // bytes that are delivered
+}
+
+// Budget bounds what calls use up, of each session and of the whole runtime. What a
+// call can use up at most is reserved before it starts, in both at once, so two calls
+// that come together cannot both take the last of it; when it has ended, what it did use
+// stands. A call that is denied, or waits for approval, uses up nothing; one that is
+// held is paid for when it is held.
+//
+// The model is told when little is left, at the end of a result; what takes the last of
+// it, and each call that is refused for it, ends the loop.
+type Budget struct {
+	Runtime Amounts // of all sessions together
+	Session Amounts // of each session, inside of that
+
+	// Most says what a call can use up. Calls is always 1; what is 0 is not reserved, so
+	// calls in flight together can go over that bound by what they take. Nil: Time is
+	// the tool's own timeout, where it names one, and nothing else.
+	Most func(f *tool.Filtered) Amounts
+	// Cost says what a call that has ended did cost; nil: what was reserved.
+	Cost func(f *tool.Filtered, o tool.Outcome) int64
+	// Notice is how many percent of a bound are left when the model is told; 0 is 20,
+	// less is never.
+	Notice int
+}
+
+// Filter makes the filter "budget", with nothing used up.
+func (b Budget) Filter() tool.Filter {
+	if b.Notice == 0 {
+		b.Notice = 20
+	}
+	l := &ledger{Budget: b}
+	return tool.Filter{Name: "budget", Before: l.before, After: l.after, Ended: l.ended}
+}
+
+// ledger is a budget with what is used up of it.
+type ledger struct {
+	Budget
+
+	mu  sync.Mutex // never held across a wait; it guards each account
+	all account
+}
+
+// account is what was used up, and what calls in flight may use up.
+type account struct{ spent, reserved Amounts }
+
+// reservation is one call's, kept with its properties.
+type reservation struct {
+	most  Amounts
+	began time.Time
+	back  bool // it was released: paid for before
+}
+
+func (l *ledger) session(f *tool.Filtered) *account {
+	v, _ := f.SessionProperties().LoadOrStore(l, &account{})
+	a, _ := v.(*account)
+	return a
+}
+
+func (l *ledger) most(f *tool.Filtered) Amounts {
+	m := Amounts{Time: f.Tool().Spec().Hints.Timeout}
+	if l.Most != nil {
+		m = l.Most(f)
+	}
+	m.Calls = 1
+	return Amounts{Calls: 1, Time: max(0, m.Time), Cost: max(0, m.Cost), Output: max(0, m.Output)}
+}
+
+func (l *ledger) before(_ context.Context, f *tool.Filtered) error {
+	r := reservation{most: l.most(f), began: f.Now(), back: f.Released()}
+	if !r.back {
+		over, final := l.reserve(l.session(f), r.most)
+		if over != "" {
+			if final {
+				f.EndLoop(over)
+			}
+			return errors.New(over)
+		}
+	}
+	f.Properties().Store(l, r)
+	return nil
+}
+
+// reserve takes from both accounts, or from neither. final: nothing in flight can make
+// room any more.
+func (l *ledger) reserve(session *account, most Amounts) (over string, final bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range []struct {
+		of    string
+		bound Amounts
+		a     *account
+	}{{"session", l.Session, session}, {"runtime", l.Runtime, &l.all}} {
+		if what := lacking(b.bound, b.a.spent, most); what != "" {
+			return "the budget of the " + b.of + " has too little left: " + what, true
+		}
+		if what := lacking(b.bound, b.a.spent.plus(b.a.reserved, 1), most); what != "" {
+			return "calls in flight may take the rest of the budget of the " + b.of + ": " + what, false
+		}
+	}
+	session.reserved, l.all.reserved = session.reserved.plus(most, 1), l.all.reserved.plus(most, 1)
+	return "", false
+}
+
+// lacking names the first bound that a call does not fit into.
+func lacking(bound, used, most Amounts) string {
+	limits, uses, wants := bound.list(), used.list(), most.list()
+	for i, limit := range limits {
+		if limit > 0 && uses[i]+max(1, wants[i]) > limit {
+			return fmt.Sprintf("%s of %s used", words(i, uses[i]), words(i, limit))
+		}
+	}
+	return ""
+}
+
+func (a Amounts) list() [4]int64 { return [4]int64{a.Calls, int64(a.Time), a.Cost, a.Output} }
+
+func (a Amounts) plus(b Amounts, sign int64) Amounts {
+	return Amounts{
+		Calls: a.Calls + sign*b.Calls, Time: a.Time + time.Duration(sign)*b.Time, Cost: a.Cost + sign*b.Cost, Output: a.Output + sign*b.Output,
+	}
+}
+
+func words(i int, n int64) string {
+	switch i {
+	case 0:
+		return fmt.Sprintf("%d calls", n)
+	case 1:
+		return fmt.Sprint(time.Duration(n))
+	case 2:
+		return fmt.Sprintf("%d of cost", n)
+	default:
+		return fmt.Sprintf("%d bytes of output", n)
+	}
+}
+
+// after tells the model what will be left, as far as that is known now.
+func (l *ledger) after(_ context.Context, f *tool.Filtered, res tool.Result) (tool.Result, error) {
+	r, ok := l.reserved(f)
+	if !ok || l.Notice < 0 {
+		return res, nil
+	}
+	now := Amounts{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: r.most.Cost, Output: size(res)}
+	if r.back {
+		now.Calls, now.Cost = 0, 0
+	}
+	l.mu.Lock()
+	session := l.session(f)
+	low, gone := nearly(l.Notice, "session", l.Session, session.spent.plus(now, 1))
+	more, goneToo := nearly(l.Notice, "runtime", l.Runtime, l.all.spent.plus(now, 1))
+	l.mu.Unlock()
+	if low = append(low, more...); len(low) == 0 {
+		return res, nil
+	}
+	notice := "[" + strings.Join(low, "; ") + ". Finish with what is left.]"
+	if gone || goneToo {
+		notice = "[" + strings.Join(low, "; ") + ". No further call will run: answer with what there is.]"
+		f.EndLoop(strings.Join(low, "; "))
+	}
+	if res.Text == "" && res.JSON != nil {
+		res.Text = string(res.JSON) // which the model would have been given
+	}
+	res.Text = strings.TrimLeft(res.Text+"\n\n"+notice, "\n")
+	return res, nil
+}
+
+// nearly says of which bounds little is left, and whether that is nothing.
+func nearly(percent int, of string, bound, used Amounts) (low []string, gone bool) {
+	limits, uses := bound.list(), used.list()
+	for i, limit := range limits {
+		left := max(0, limit-uses[i])
+		if limit > 0 && float64(left) <= float64(limit)*float64(percent)/100 {
+			low = append(low, fmt.Sprintf("%s left of %s for the %s", words(i, left), words(i, limit), of))
+			gone = gone || left == 0
+		}
+	}
+	return low, gone
+}
+
+func (l *ledger) reserved(f *tool.Filtered) (reservation, bool) {
+	v, ok := f.Properties().Load(l)
+	if !ok {
+		return reservation{}, false
+	}
+	r, ok := v.(reservation)
+	return r, ok
+}
+
+// ended puts what a call did use up in the place of what was reserved.
+func (l *ledger) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
+	r, ok := l.reserved(f)
+	if !ok {
+		return // it was refused here
+	}
+	used := l.used(f, o, r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range []*account{l.session(f), &l.all} {
+		if !r.back {
+			a.reserved = a.reserved.plus(r.most, -1)
+		}
+		a.spent = a.spent.plus(used, 1)
+	}
+}
+
+func (l *ledger) used(f *tool.Filtered, o tool.Outcome, r reservation) Amounts {
+	u := Amounts{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: r.most.Cost, Output: 0}
+	switch {
+	case o.Status == tool.StatusDenied, o.Status == tool.StatusPending, o.Status == tool.StatusInvalid:
+		return Amounts{}
+	case o.Status == tool.StatusHeld:
+		return Amounts{Calls: 1, Cost: r.most.Cost}
+	case o.Status == tool.StatusDone:
+		u.Output = size(o.Result)
+	}
+	if o.Filter != "" { // answered in the tool's place
+		u.Cost = 0
+	}
+	if l.Cost != nil {
+		u.Cost = max(0, l.Cost(f, o))
+	}
+	if r.back { // the call, and what it could cost, was paid for when it was held
+		u.Calls, u.Cost = 0, max(0, u.Cost-r.most.Cost)
+	}
+	return u
+}
+
+// size is how many bytes of a result a model or a program gets.
+func size(r tool.Result) int64 {
+	n := len(r.Text) + len(r.JSON)
+	for _, p := range r.Parts {
+		n += len(p.Data)
+	}
+	return int64(n)
+}

@@ -1,0 +1,142 @@
+package filter
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Cache answers calls that were answered before: of tools that read nothing and change
+// nothing, so class pure and no needs, whose result therefore follows from the input. A
+// result is given again to the same principal, under the same policy revision, for the
+// same declaration, settings and input. Under a policy that names no revision nothing
+// is kept. The zero Cache takes the defaults.
+type Cache struct {
+	Entries int           // results that are kept at most; default 1000
+	Bytes   int           // of all of them together; default 16 MiB
+	Keep    time.Duration // for how long one is given again; 0: until newer ones displace it
+}
+
+// Filter makes the filter "cache", with nothing in it.
+func (c Cache) Filter() tool.Filter {
+	if c.Entries <= 0 {
+		c.Entries = 1000
+	}
+	if c.Bytes <= 0 {
+		c.Bytes = 16 << 20
+	}
+	k := &kept{bounds: c, of: map[string]*list.Element{}}
+	return tool.Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}
+}
+
+// kept are results, the one that was used last in front.
+type kept struct {
+	bounds Cache
+
+	mu    sync.Mutex // never held across a wait
+	of    map[string]*list.Element
+	order list.List
+	bytes int
+}
+
+type entry struct {
+	key    string
+	result []byte // canonical
+	at     time.Time
+}
+
+// fresh is a result on its way through the filters, under a key that is the kept's own.
+type fresh struct{ entry }
+
+// keyOf is what a result depends on; ok is false for a call that cannot be answered so.
+func keyOf(f *tool.Filtered) (key string, ok bool) {
+	t, revision := f.Tool(), f.Decision().Revision
+	if s := t.Spec(); f.Released() || revision == "" || f.Class() != revert.Pure || t.Class() != revert.Pure || len(s.Needs) > 0 || s.Access != nil {
+		return "", false
+	}
+	who, err := canon.Marshal(f.Principal())
+	if err != nil {
+		return "", false
+	}
+	return string(canon.Sum("remit/cache-key/v1", who, []byte(revision), []byte(t.Digest()), []byte(t.SettingsDigest()), f.Input())), true
+}
+
+func (k *kept) before(_ context.Context, f *tool.Filtered) error {
+	key, ok := keyOf(f)
+	if !ok {
+		return nil
+	}
+	if raw, ok := k.find(key, f.Now()); ok {
+		var r tool.Result
+		if err := json.Unmarshal(raw, &r); err == nil {
+			f.Answer(r)
+		}
+	}
+	return nil
+}
+
+// after remembers what was returned, for the case that the call ends done.
+func (k *kept) after(_ context.Context, f *tool.Filtered, r tool.Result) (tool.Result, error) {
+	if key, ok := keyOf(f); ok {
+		if raw, err := canon.Marshal(r); err == nil {
+			f.Properties().Store(k, fresh{entry{key: key, result: raw, at: f.Now()}})
+		}
+	}
+	return r, nil
+}
+
+func (k *kept) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
+	if o.Status != tool.StatusDone {
+		return
+	}
+	if v, ok := f.Properties().Load(k); ok {
+		if n, ok := v.(fresh); ok {
+			k.put(n.entry)
+		}
+	}
+}
+
+func (k *kept) find(key string, now time.Time) ([]byte, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, ok := k.of[key]
+	if !ok {
+		return nil, false
+	}
+	e, _ := at.Value.(*entry)
+	if age := now.Sub(e.at); k.bounds.Keep > 0 && (age < 0 || age >= k.bounds.Keep) {
+		k.drop(at)
+		return nil, false
+	}
+	k.order.MoveToFront(at)
+	return e.result, true
+}
+
+func (k *kept) put(e entry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at, there := k.of[e.key]; there {
+		k.drop(at)
+	}
+	if len(e.result) > k.bounds.Bytes {
+		return
+	}
+	k.of[e.key] = k.order.PushFront(&e)
+	k.bytes += len(e.result)
+	for k.order.Len() > k.bounds.Entries || k.bytes > k.bounds.Bytes {
+		k.drop(k.order.Back())
+	}
+}
+
+// drop is called with the lock.
+func (k *kept) drop(at *list.Element) {
+	e, _ := k.order.Remove(at).(*entry)
+	delete(k.of, e.key)
+	k.bytes -= len(e.result)
+}

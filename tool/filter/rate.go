@@ -1,0 +1,60 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// Rate bounds how many calls begin within any span of time.
+type Rate struct {
+	Calls  int           // at most; 0 refuses every call
+	Per    time.Duration // within any span of this length
+	Shared bool          // by all sessions of the runtime; else each session has its own
+}
+
+// Filter makes the filter "rate". A call that is held counts when it is held.
+func (r Rate) Filter() tool.Filter {
+	all := &begun{}
+	return tool.Filter{Name: "rate", Before: func(_ context.Context, f *tool.Filtered) error {
+		if f.Released() {
+			return nil
+		}
+		mine := all
+		if !r.Shared {
+			v, _ := f.SessionProperties().LoadOrStore(all, &begun{}) // all is a key that is this filter's own
+			mine, _ = v.(*begun)
+		}
+		if wait, ok := mine.begin(f.Now(), r); !ok {
+			return fmt.Errorf("at most %d calls begin within %s; the next one may in %s", r.Calls, r.Per, wait)
+		}
+		return nil
+	}}
+}
+
+// begun are the times of the newest calls, oldest first.
+type begun struct {
+	mu sync.Mutex // never held across a wait
+	at []time.Time
+}
+
+// begin counts a call, or says how long none may begin. Calls of a time to come, as the
+// clock was set back, count until that has come and gone.
+func (b *begun) begin(now time.Time, r Rate) (wait time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.at) > 0 && !b.at[0].After(now.Add(-r.Per)) {
+		b.at = b.at[1:]
+	}
+	if len(b.at) >= r.Calls {
+		if len(b.at) == 0 {
+			return r.Per, false
+		}
+		return b.at[0].Add(r.Per).Sub(now), false
+	}
+	b.at = append(b.at, now)
+	return 0, true
+}

@@ -1,0 +1,101 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Composed says that the tool runs others inside its calls: its Needs are what these may
+// touch together, and only what Access says is asked for before a call. Only this module
+// can; see package tool/compose.
+func (s Spec) Composed(k line.Key) Spec {
+	s.composed = k.Valid()
+	return s
+}
+
+// Sandboxed reports whether all that the tool does is to run a program in the sandbox.
+func (s Spec) Sandboxed() bool { return s.sandboxed }
+
+// Admit decodes and validates an input as a call of the tool would, and computes what it
+// asks for before it runs, and its class. Only this module can.
+func (t Tool) Admit(k line.Key, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class revert.EffectClass, err error) {
+	if !k.Valid() || t.t == nil {
+		return nil, nil, revert.Pivot, ErrInvalid
+	}
+	value, err := t.t.read(input, canon.Limits{Bytes: mostBytes, Depth: mostDepth})
+	if err != nil {
+		return nil, nil, revert.Pivot, fmt.Errorf("%w: tool %s: %w", ErrInvalid, t.Name(), err)
+	}
+	exact, _, err := t.t.accesses(value)
+	if err != nil {
+		return nil, nil, revert.Pivot, fmt.Errorf("%w: tool %s: %w", ErrInvalid, t.Name(), err)
+	}
+	if len(exact) == 0 {
+		exact = []perm.ResourceAccess{callAccess(t.Name())}
+	}
+	in = value.Canonical()
+	return in, exact, t.classOf(in), nil
+}
+
+// Enter runs the tool's code as a part of a call, and holds the result to the tool's own
+// schema. Only this module can.
+func (t Tool) Enter(ctx context.Context, k line.Key, tc ctxperm.ToolContext, in json.RawMessage) (r Result, err error) {
+	if !k.Valid() || t.t == nil {
+		return Result{}, ErrInvalid
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = Result{}, fmt.Errorf("tool %s: %w", t.Name(), &panicError{p})
+		}
+	}()
+	if r, err = t.t.spec.Execute(ctx, tc, slices.Clone(in)); err == nil {
+		err = r.failure()
+	}
+	if err == nil && t.t.output != nil {
+		var v canon.Value
+		if v, err = canon.Parse(r.JSON, canon.DefaultLimits()); err == nil {
+			err = t.t.output.ValidateAs("the output", "field", v)
+		}
+		if err != nil {
+			err = fmt.Errorf("the output does not fit the tool's own schema: %w", err)
+		}
+	}
+	return r, err
+}
+
+// Harmless reports whether a part that went wrong with err is known to have no effect but
+// through handles.
+func (t Tool) Harmless(class revert.EffectClass, err error) bool {
+	var none *noEffectError
+	var blocked *blockedError
+	var composed *line.ComposedError
+	switch {
+	case t.t == nil, errors.Is(err, line.ErrUndetermined), errors.Is(err, line.ErrNotBack):
+		return false
+	case class == revert.Pure:
+		return true
+	case t.t.spec.Confinement == Handles:
+		return !reachesOut(t.t.bound)
+	case errors.As(err, &composed):
+		return composed.Nothing
+	default:
+		return errors.As(err, &none) || errors.As(err, &blocked)
+	}
+}
+
+// Of is the context of a part's own Revert. Only this module can make one.
+func (rc RevertContext) Of(k line.Key, tc ctxperm.ToolContext) RevertContext {
+	if k.Valid() {
+		rc.tc = tc
+	}
+	return rc
+}

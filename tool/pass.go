@@ -1,0 +1,384 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// filtered is a permitted call that every filter let through, or that one answered:
+// the only thing that intend and hold take.
+type filtered struct {
+	permitted
+	answer []byte // canonical form of the result that a filter gave; nil: the tool runs
+}
+
+// pass is how one call comes through the filters. It belongs to the call's
+// goroutine; nil stands for a line without filters.
+type pass struct {
+	line       *Line
+	turn       int
+	properties sync.Map
+	now        permitted // as it was when a filter last saw it
+
+	reached  int // so many filters were asked, in order
+	let      int // so many of these let the call on: they see its result
+	settled  int // so many had their say on the input before the call waited
+	by       string
+	ends     []string
+	replaced []revert.Replacement
+	values   context.Context //nolint:containedctx // of the last Within
+}
+
+// maxEnds bounds why a loop is to end.
+const maxEnds = 1 << 10
+
+func (l *Line) newPass(turn int, before []revert.Replacement) *pass {
+	if len(l.p.Filters) == 0 {
+		if before == nil {
+			return nil
+		}
+		return &pass{line: l, turn: turn, replaced: before}
+	}
+	ps := &pass{line: l, turn: turn, replaced: before}
+	if n := len(before); n > 0 {
+		ps.settled = 1 + slices.IndexFunc(l.p.Filters, func(f Filter) bool { return f.Name == before[n-1].By })
+	}
+	return ps
+}
+
+func (ps *pass) endLoop(why string) {
+	if why = canon.Printable(why, maxEnds); why == "" {
+		why = "a filter ends it"
+	}
+	if !slices.Contains(ps.ends, why) {
+		ps.ends = append(ps.ends, why)
+	}
+}
+
+// end says why the loop is to end, empty where it is not.
+func (ps *pass) end() string {
+	if ps == nil || len(ps.ends) == 0 {
+		return ""
+	}
+	return canon.Printable(ps.now.veil.text(strings.Join(ps.ends, "; ")), maxEnds)
+}
+
+func (ps *pass) replacements() []revert.Replacement {
+	if ps == nil {
+		return nil
+	}
+	return slices.Clone(ps.replaced)
+}
+
+func (ps *pass) refuser() string {
+	if ps == nil {
+		return ""
+	}
+	return ps.by
+}
+
+// within gives ctx the values that filters handed over.
+func (ps *pass) within(ctx context.Context) context.Context {
+	if ps == nil || ps.values == nil {
+		return ctx
+	}
+	return valued{Context: ctx, values: ps.values}
+}
+
+// valued is a context with the values of another one, too.
+type valued struct {
+	context.Context                 //nolint:containedctx // it is one
+	values          context.Context //nolint:containedctx // only its values
+}
+
+// Value looks into the other context first.
+func (v valued) Value(key any) any {
+	if value := v.values.Value(key); value != nil {
+		return value
+	}
+	return v.Context.Value(key)
+}
+
+// panicked makes an error of a panic in a hook.
+func panicked(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("it panicked (%T)", p)
+	}
+}
+
+// filter asks the filters between permit and intend, in order. A replaced input
+// goes back to admit and permit; then the filters after the one that replaced it
+// are asked, so that this ends.
+func (l *Line) filter(ctx context.Context, p permitted) (filtered, *Outcome) {
+	ps := p.pass
+	if ps == nil || len(l.p.Filters) == 0 {
+		return filtered{permitted: p}, nil
+	}
+	if p.refusal != nil {
+		return filtered{}, l.refusedBy(ctx, p, p.refusal.by, p.refusal.why)
+	}
+	if err := l.p.Host.Point(ctx, "tool.filter"); err != nil {
+		return filtered{}, l.refusedBy(ctx, p, l.p.Filters[0].Name, fmt.Errorf("asking it was interrupted: %w", err))
+	}
+	for ps.now = p; ps.reached < len(l.p.Filters); ps.let = ps.reached {
+		f := l.p.Filters[ps.reached]
+		ps.reached++
+		seen, err := l.before(ctx, f, p)
+		switch {
+		case err != nil:
+			return filtered{}, l.refusedBy(ctx, p, f.Name, err)
+		case seen.answer != nil:
+			return l.answeredBy(ctx, p, f.Name, *seen.answer)
+		case seen.replaces:
+			var end *Outcome
+			if p, end = l.replacedBy(ctx, p, f.Name, seen.input); end != nil {
+				return filtered{}, end
+			}
+			ps.now = p
+		}
+	}
+	return filtered{permitted: p}, nil
+}
+
+// before asks one filter.
+func (l *Line) before(ctx context.Context, f Filter, p permitted) (seen *Filtered, err error) {
+	seen = &Filtered{p: &p, pass: p.pass, hook: hookBefore}
+	if f.Before == nil {
+		return seen, nil
+	}
+	defer panicked(&err)
+	if err := f.Before(p.pass.within(ctx), seen); err != nil {
+		return seen, err
+	}
+	if seen.values != nil {
+		p.pass.values = seen.values
+	}
+	return seen, seen.reaction()
+}
+
+// refusedBy ends a call that a filter refused, before it could start.
+func (l *Line) refusedBy(ctx context.Context, p permitted, by string, why error) *Outcome {
+	p.pass.by = by
+	text := "filter " + by + ": " + canon.Printable(why.Error(), maxWhy)
+	if p.released != nil {
+		return l.unreleased(ctx, p, "filter", errors.New(text))
+	}
+	d := perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{{Text: text, Set: "filter"}}, Revision: p.decision.Revision()})
+	return l.denied(ctx, p, &line.DeniedError{Access: p.asked()[0], Stage: "filter", Decision: d, Why: text}).without(p.input)
+}
+
+// answeredBy takes over the result that a filter gave in the tool's place. It can
+// claim no effect, so the call has the class of one that has none.
+func (l *Line) answeredBy(ctx context.Context, p permitted, by string, r Result) (filtered, *Outcome) {
+	output, err := l.encode(r)
+	if err == nil {
+		err = r.failure()
+	}
+	if err == nil {
+		err = p.tool.fits(cloneResult(output))
+	}
+	if p.released != nil {
+		err = errors.New("a call that was held cannot be answered when it is released: it was promised to run")
+	}
+	if err != nil {
+		return filtered{}, l.refusedBy(ctx, p, by, fmt.Errorf("what it answered cannot be delivered: %w", err))
+	}
+	p.pass.by, p.class = by, revert.Pure
+	p.pass.now = p
+	return filtered{permitted: p, answer: output}, nil
+}
+
+// replacedBy takes a call back to admit with the input that a filter gave it, and
+// through permit again. It is still the same call: counted once, with one number.
+func (l *Line) replacedBy(ctx context.Context, p permitted, by string, input any) (permitted, *Outcome) {
+	ps := p.pass
+	if ps.reached <= ps.settled {
+		return p, nil
+	}
+	a, err := l.accept(p.admitted, input)
+	if err != nil {
+		return p, l.refusedBy(ctx, p, by, fmt.Errorf("it replaced the input by one that is not valid: %w", err))
+	}
+	if bytes.Equal(a.input, p.input) {
+		return p, nil
+	}
+	if p.released != nil {
+		return p, l.refusedBy(ctx, p, by, errors.New("the input of a call that was held cannot be replaced when it is released: it was decided about"))
+	}
+	ps.replaced = append(ps.replaced, revert.Replacement{By: by, Given: p.digest})
+	a.counted = l.p.Facts.Reserve(a.id, a.tool.Name(), a.sums)
+	again := permitted{admitted: a}
+	ps.now = again
+	return l.permit(ctx, a)
+}
+
+// delivered is an executed call with what the filters made of its result: the only
+// thing that settle takes.
+type delivered struct {
+	executed
+	given  []byte   // canonical form of what is delivered; nil: the result as it is
+	by     []string // the filters that changed it
+	broken string   // why nothing can be delivered
+}
+
+// deliver shows the result to the filters that let the call on, the last one first.
+func (l *Line) deliver(ctx context.Context, e executed) delivered {
+	d, ps := delivered{executed: e}, e.pass
+	if ps == nil {
+		return d
+	}
+	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.Verify, ErrTimeout)
+	defer cancel()
+	now, asked := e.output, false
+	for i := ps.let - 1; i >= 0; i-- {
+		f := l.p.Filters[i]
+		if f.After == nil {
+			continue
+		}
+		if !asked {
+			if err := l.p.Host.Point(ctx, "tool.deliver"); err != nil {
+				d.broken = "showing the result to the filters was interrupted: " + err.Error()
+				return d
+			}
+			asked = true
+		}
+		next, err := l.after(ctx, f, e, now)
+		if err != nil {
+			d.given, d.by, d.broken = nil, nil, "filter "+f.Name+": "+canon.Printable(err.Error(), maxWhy)
+			return d
+		}
+		if !bytes.Equal(next, now) {
+			now, d.given, d.by = next, next, append(d.by, f.Name)
+		}
+	}
+	return d
+}
+
+// after shows a result to one filter, and takes over what it makes of it.
+func (l *Line) after(ctx context.Context, f Filter, e executed, now []byte) (next []byte, err error) {
+	p := e.permitted
+	seen := &Filtered{p: &p, pass: p.pass, hook: hookAfter}
+	r, err := runAfter(ctx, f, seen, cloneResult(now))
+	switch {
+	case err != nil:
+		return nil, err
+	case seen.answer != nil || seen.replaces:
+		return nil, errors.New("it answered, or replaced the input, when the call had run")
+	}
+	if next, err = l.encode(r); err == nil {
+		err = r.failure()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what it made of the result: %w", err)
+	}
+	if bytes.Equal(next, now) {
+		return now, nil
+	}
+	if len(next)+len(e.output) > mostBytes {
+		return nil, fmt.Errorf("what it made of the result has %d bytes; with the result itself that is more than the %d that a record holds", len(next), mostBytes)
+	}
+	if e.tool.fits(cloneResult(e.output)) == nil { // else verify says what is wrong
+		if err := e.tool.fits(cloneResult(next)); err != nil {
+			return nil, fmt.Errorf("what it made of the result: %w", err)
+		}
+	}
+	return next, nil
+}
+
+func runAfter(ctx context.Context, f Filter, seen *Filtered, r Result) (out Result, err error) {
+	defer panicked(&err)
+	return f.After(ctx, seen, r)
+}
+
+// over ends the way through the filters: the outcome gets what they said of it, and
+// those that were asked see it, the last one first.
+func (ps *pass) over(ctx context.Context, o Outcome, v *veil) Outcome {
+	if ps == nil {
+		return v.outcome(o)
+	}
+	if ps.now.veil != nil { // of the input that a filter put in the place of the first
+		v = ps.now.veil
+	}
+	o = v.outcome(o)
+	o.Ends = ps.end()
+	if ps.by != "" && (o.Stage == "filter" || o.Status != StatusDenied) {
+		o.Filter = ps.by
+	}
+	l := ps.line
+	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.Verify, ErrTimeout)
+	defer cancel()
+	for i := ps.reached - 1; i >= 0; i-- {
+		if f := l.p.Filters[i]; f.Ended != nil {
+			l.told(f.Name, "ended", func() { f.Ended(ctx, &Filtered{p: &ps.now, pass: ps, hook: hookEnded}, o.clone()) })
+		}
+	}
+	return o
+}
+
+// told runs a hook that nothing depends on any more.
+func (l *Line) told(name, hook string, run func()) {
+	var err error
+	defer func() {
+		if err != nil && l.p.Panicked != nil {
+			l.p.Panicked(name, hook, err)
+		}
+	}()
+	defer panicked(&err)
+	run()
+}
+
+// refusal is a filter that refused a whole batch.
+type refusal struct {
+	by  string
+	why error
+}
+
+// Around shows a batch to the filters before its calls are run, and returns what is
+// to be called with their outcomes. A call of a batch that was refused is denied
+// when it comes to the filters.
+func (l *Line) Around(ctx context.Context, calls []Request) (ended func(outcomes []Outcome)) {
+	if l == nil || len(l.p.Filters) == 0 || len(calls) == 0 {
+		return func([]Outcome) {}
+	}
+	b, reached := &Batch{line: l, calls: slices.Clone(calls)}, 0
+	for _, f := range l.p.Filters {
+		reached++
+		if err := runBatch(ctx, f, b); err != nil {
+			for i := range calls {
+				calls[i].refusal = &refusal{by: f.Name, why: fmt.Errorf("it refused the batch: %w", err)}
+			}
+			break
+		}
+	}
+	return func(outcomes []Outcome) {
+		ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.Verify, ErrTimeout)
+		defer cancel()
+		for i := reached - 1; i >= 0; i-- {
+			if f := l.p.Filters[i]; f.BatchEnded != nil {
+				all := make([]Outcome, 0, len(outcomes))
+				for _, o := range outcomes {
+					all = append(all, o.clone())
+				}
+				l.told(f.Name, "batch_ended", func() { f.BatchEnded(ctx, b, all) })
+			}
+		}
+	}
+}
+
+func runBatch(ctx context.Context, f Filter, b *Batch) (err error) {
+	if f.Batch == nil {
+		return nil
+	}
+	defer panicked(&err)
+	return f.Batch(ctx, b)
+}

@@ -1,0 +1,133 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+)
+
+// Stateful makes a tool of Go types, as [CreateTyped] does, that holds something for each
+// session. The first call of a session begins with what begin returns; every call gets what
+// the last one left, and returns what the next one gets. What a call leaves is recorded in
+// the same step as its result, and is a change like that of a file: taking the call back,
+// in whatever way, takes the state back too, and what a later call made of it is a conflict.
+// A call that does not end done leaves the state as it was.
+//
+// Calls of a session on the tool come one after the other; another transaction of the session
+// is refused, or waits, until the one that used it has ended. S is JSON, and must be read back
+// as what was written: an interface, a channel, a field that is not exported or is left out of
+// the JSON are refused here. begin runs inside the first call, and sees the tool's settings as that does;
+// it runs again where that call failed or was taken back.
+//
+// A tool that acts on nothing else is [Effect](revert.Reversible), [Confined](Handles).
+func Stateful[S, In, Out any](name, description string, needs []perm.ResourceAccess,
+	begin func(ctx context.Context, tc ctxperm.ToolContext) (S, error),
+	call func(ctx context.Context, tc ctxperm.ToolContext, in In, state S) (Out, S, error), opts ...Option,
+) (Tool, error) {
+	s := Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
+	var err error
+	if s.Input, err = schema.ForType[In](); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: input: %w", name, err)
+	}
+	if s.Output, err = schema.ForType[Out](); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: output: %w", name, err)
+	}
+	if err = schema.RoundTrips(reflect.TypeFor[S]()); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: state: %w", name, err)
+	}
+	s.holds = name
+	if begin != nil && call != nil {
+		s.Execute = stateful[S, In, Out]{name, begin, call}.execute
+	}
+	for _, o := range opts {
+		if o != nil {
+			o(&s)
+		}
+	}
+	return FromSpec(s)
+}
+
+type stateful[S, In, Out any] struct {
+	name  string
+	begin func(context.Context, ctxperm.ToolContext) (S, error)
+	call  func(context.Context, ctxperm.ToolContext, In, S) (Out, S, error)
+}
+
+func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (Result, error) {
+	var in In
+	if err := canon.Decode(raw, &in); err != nil {
+		return Result{}, NoEffect(err)
+	}
+	live := tc.Line(line.NewKey())
+	if live == nil {
+		return Result{}, ctxperm.ErrClosed
+	}
+	cell, err := live.Cell(ctx, t.name)
+	if err != nil {
+		return Result{}, NoEffect(fmt.Errorf("the state of the tool: %w", err))
+	}
+	defer cell.Leave()
+	before, err := t.before(ctx, tc, cell)
+	if err != nil {
+		return Result{}, err
+	}
+	out, after, err := t.call(ctx, tc, in, before)
+	if err != nil {
+		return Result{}, err
+	}
+	content, err := written(after)
+	if err != nil {
+		return Result{}, fmt.Errorf("the state that the call left: %w", err)
+	}
+	r, err := resultOf(out)
+	if err != nil || r.failure() != nil {
+		return r, err
+	}
+	return r, cell.Set(ctx, content)
+}
+
+// before reads what the last call left.
+func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext, cell *line.Cell) (S, error) {
+	var s S
+	content := cell.Content()
+	if content == nil {
+		s, err := t.begin(ctx, tc)
+		if err != nil {
+			return s, fmt.Errorf("the state could not be begun: %w", err)
+		}
+		return s, nil
+	}
+	if err := canon.Decode(content, &s); err != nil {
+		return s, NoEffect(fmt.Errorf("the state of the session is not of the type that the tool has now: %w; take the calls back that left it, or give the tool another name", err))
+	}
+	return s, nil
+}
+
+// written encodes a state, and makes sure that it is read back as the same.
+func written[S any](state S) (json.RawMessage, error) {
+	content, err := canon.Marshal(state)
+	if err != nil {
+		return nil, err
+	}
+	var again S
+	if err := canon.Decode(content, &again); err != nil {
+		return nil, fmt.Errorf("it cannot be read back: %w", err)
+	}
+	back, err := canon.Marshal(again)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be read back: %w", err)
+	}
+	if string(back) != string(content) {
+		return nil, errors.New("it is read back as something else")
+	}
+	return content, nil
+}

@@ -1,0 +1,57 @@
+package tool
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// Unseen says why a session does not see the tool, "" where it does. That no policy
+// hides it is another thing. A session that does not see a tool cannot call it
+// either.
+func (t Tool) Unseen(c perm.ClientFacts) string {
+	s := t.look()
+	of := func(names []string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return n == s.Name || slices.Contains(s.Tags, n) })
+	}
+	switch {
+	case t.t == nil:
+		return "there is none"
+	case of(c.Off):
+		return "it is switched off"
+	case c.Selected != nil && !of(c.Selected):
+		return "it is not among the tools that were selected"
+	case s.Display.Surfaces != nil && !slices.Contains(s.Display.Surfaces, c.Surface):
+		return fmt.Sprintf("it is for sessions of the kind %s, and this one is of the kind %q", quotedAll(s.Display.Surfaces), c.Surface)
+	case c.Confidence < s.Confidence || s.Confidence > 0 && c.Confidence > 1000:
+		return fmt.Sprintf("it wants a confidence of %d in the provider of the model, and the session has %d", s.Confidence, c.Confidence)
+	}
+	for _, need := range s.Capabilities {
+		if !slices.Contains(c.Capabilities, need) {
+			return fmt.Sprintf("it is for models with the capability %q", need)
+		}
+	}
+	return ""
+}
+
+func quotedAll(list []string) (text string) {
+	for i, s := range list {
+		if i > 0 {
+			text += " or "
+		}
+		text += fmt.Sprintf("%q", s)
+	}
+	return text
+}
+
+// seenBy is the registry without the names of what a session does not see.
+func (r Registry) seenBy(c perm.ClientFacts) Registry {
+	out := Registry{tools: map[string][]Tool{}}
+	for _, name := range r.names {
+		if r.tools[name][0].Unseen(c) == "" {
+			out.names, out.tools[name] = append(out.names, name), r.tools[name]
+		}
+	}
+	return out
+}
