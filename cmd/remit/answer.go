@@ -27,7 +27,9 @@ type answer struct {
 	TakenBack   string             `json:"taken_back,omitempty"`
 	Undo        []revert.Result    `json:"undo,omitempty"`
 	Error       *tool.Problem      `json:"error"`
-	Text        string             `json:"text,omitempty"` // what to tell the model, of everything that has no output
+	Text        string             `json:"text,omitempty"`   // what to tell the model, of everything that has no output, or that filters add to it
+	Filter      string             `json:"filter,omitempty"` // that refused the call
+	Ends        string             `json:"ends,omitempty"`   // why no further call should come
 }
 
 // decision is what was decided, and by which lines of which policy.
@@ -46,9 +48,9 @@ func answerOf(n int, o tool.Outcome) answer {
 	a := answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
 		Decision: decisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
-		TakenBack: o.TakenBack, Undo: o.Undo, Error: o.Error,
+		TakenBack: o.TakenBack, Undo: o.Undo, Error: o.Error, Filter: o.Filter, Ends: o.Ends,
 	}
-	if !o.Status.OK() || o.Status == tool.StatusHeld {
+	if !o.Status.OK() || o.Status == tool.StatusHeld || o.Ends != "" {
 		a.Text = o.Text
 	}
 	if a.Changes == nil {

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -41,9 +43,10 @@ func (w world) builtin() []tool.Tool {
 // app is one run of the command.
 type app struct {
 	world
-	progress *progress
-	code     exitCode
-	closers  []func() error // of what is open until the command ends
+	configured []tool.Tool // the tools, as flags have declared them; nil: nobody has
+	progress   *progress
+	code       exitCode
+	closers    []func() error // of what is open until the command ends
 }
 
 // run is the whole command, without the process around it.
@@ -97,15 +100,30 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err.Error()) })
+	root.SetFlagErrorFunc(flagProblem)
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
-		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(),
+		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	complete(root, a)
 	return root
+}
+
+// flagProblem names the flag that one that does not exist was likely meant to be.
+func flagProblem(cmd *cobra.Command, err error) error {
+	p := usage(err.Error())
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return p
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := nearest.Name(unknown.GetSpecifiedName(), names); near != "" {
+		p.fix = "did you mean --" + near + "?"
+	}
+	return p
 }
 
 // noArgs refuses arguments; for the root they are names of commands.

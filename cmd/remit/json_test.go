@@ -32,6 +32,7 @@ func strictObject(t *testing.T, text string) canon.Value {
 type jsonPlace struct {
 	at                []string
 	script, input     string
+	patch             string
 	done, waits, lost string // calls
 	txn, undone       string // transactions
 	session           string
@@ -43,6 +44,8 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	dir := t.TempDir()
 	p := jsonPlace{at: []string{"--workspace", workspace, "--state", state}, script: filepath.Join(dir, "s.jsonl"), input: filepath.Join(dir, "i.json")}
 	require.NoError(t, os.WriteFile(p.input, []byte(shownInput(t)), 0o600))
+	p.patch = filepath.Join(filepath.Dir(p.input), "patch.json")
+	require.NoError(t, os.WriteFile(p.patch, []byte(`[{"op":"replace","path":"/description","value":"Writes."}]`), 0o600))
 	id := func(kind string, flags ...string) string {
 		var out bytes.Buffer
 		run(t.Context(), append(append([]string{"run", "--json", p.script}, flags...), p.at...), jsonWorld(&out))
@@ -113,6 +116,10 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{policy}, {filepath.Join("testdata", "nosuch")}}
 	case "remit policy eval":
 		return [][]string{{"--input", p.input}}
+	case "remit feedback":
+		return [][]string{{p.done, "good"}}
+	case "remit tools adjust":
+		return [][]string{{"file_write", "--patch", p.patch}}
 	case "remit log":
 		return [][]string{nil, {"--txn", p.txn}}
 	}
@@ -133,7 +140,7 @@ func TestJSONEverywhere(t *testing.T) {
 		for _, sub := range cmd.Commands() {
 			visit(sub)
 		}
-		if cmd.HasSubCommands() || cmd.Name() == "help" || strings.HasPrefix(cmd.CommandPath(), "remit completion") {
+		if cmd.HasSubCommands() && cmd.Name() != "tools" || cmd.Name() == "help" || strings.HasPrefix(cmd.CommandPath(), "remit completion") {
 			return // only help
 		}
 		require.NotNil(t, cmd.Flags().Lookup("json"), "%s has no --json", cmd.CommandPath())

@@ -117,6 +117,9 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 		if c.Erased != nil {
 			words = strings.TrimLeft(words+p.faint("  ("+erasedWords(c.Erased)+")"), " ")
 		}
+		if rated := ratedWords(c.Feedback); len(rated) > 0 {
+			words = strings.TrimLeft(words+p.faint("  ["+strings.Join(rated, ", ")+"]"), " ")
+		}
 		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", p.mark(tool.Status(c.Status)), p.faint(c.Call), printable(c.Tool), words)
 	}
 }

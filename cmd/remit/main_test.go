@@ -198,6 +198,17 @@ func toolsForTests() []tool.Tool {
 		{Name: "send", Description: "Sends something.", EffectClass: revert.Pivot, Execute: text("sent", nil)},
 		{Name: "lose", Description: "Loses its connection.", EffectClass: revert.Pivot, Execute: text("", lost)},
 		{Name: "fail", Description: "Fails.", EffectClass: revert.Pure, Execute: text("", errors.New("no such thing"))},
+		{
+			Name: "forecast", Version: "1.0.0", Description: "Says how the weather will be.", EffectClass: revert.Pure, Execute: text("rain", nil),
+			Settings: tool.Params{{Name: "region", Type: "string", Default: "eu"}, {Name: "token", Type: "string", Secret: true, Required: true}},
+			CheckSettings: func(_ context.Context, s json.RawMessage) ([]string, error) {
+				if strings.Contains(string(s), "mars") {
+					return []string{"far away"}, errors.New("no weather there")
+				}
+				return []string{"the service is slow"}, nil
+			},
+		},
+		{Name: "forecast", Version: "0.9.0", Description: "Guesses.", Deprecated: "use 1.0.0", EffectClass: revert.Pure, Execute: text("sun", nil)},
 		{Name: "greet", Description: "Greets.", EffectClass: revert.Pure, Execute: text("hello", nil)},
 		{
 			Name: "login", Description: "Takes a password.", EffectClass: revert.Pure, Execute: text("in", nil),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -39,6 +40,8 @@ type callLine struct {
 	Undone  string        `json:"undone,omitempty"` // all, some, none, or in_flight
 	Queued  bool          `json:"queued,omitempty"` // the commit will release it
 	Erased  *erasedRecord `json:"erased,omitempty"` // nothing else is left of it
+	// Feedback is what people said of it, oldest first; of each the newest counts.
+	Feedback []provenance.Feedback `json:"feedback,omitempty"`
 }
 
 // erasedRecord says who erased a call, or that its retention had ended.
@@ -98,7 +101,7 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	return callLine{
 		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: undoneOf(c),
-		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c),
+		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c), Feedback: c.Feedback,
 	}
 }
 
@@ -196,7 +199,14 @@ type callRecord struct {
 	Expires     *time.Time                 `json:"expires,omitempty"`   // of one that waits: later answers do not count
 	Answered    *revert.Answered           `json:"answered,omitempty"`  // of one that waits: the newest answer, which counts when it goes on
 	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
-	Output      json.RawMessage            `json:"output"`
+	Filter      string                     `json:"filter,omitempty"`       // that refused the call
+	AnsweredBy  string                     `json:"answered_by,omitempty"`  // the filter that gave the result in the tool's place
+	Replaced    []revert.Replacement       `json:"replaced,omitempty"`     // inputs that filters put another one in the place of
+	Ends        string                     `json:"ends,omitempty"`         // why a filter wanted the caller's loop to end
+	Output      json.RawMessage            `json:"output"`                 // as the tool returned it
+	Delivered   json.RawMessage            `json:"delivered,omitempty"`    // what filters made of that
+	DeliveredBy []string                   `json:"delivered_by,omitempty"` // which
+	Undelivered string                     `json:"undelivered,omitempty"`  // why filters let nothing of it be delivered
 	Verdicts    []revert.Verified          `json:"verdicts"`
 	Undo        *undoRecord                `json:"undo"`
 }
@@ -236,12 +246,13 @@ func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Regist
 	case c.Denied != nil:
 		d := c.Denied
 		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision
+		r.Filter, r.Replaced, r.Ends = d.Filter, d.Replaced, d.Ends
 		if d.Access != (revert.Access{}) {
 			r.Access = []revert.Access{d.Access}
 		}
 	case c.Asked != nil:
 		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
-		r.Question = c.Asked.Digest
+		r.Question, r.Replaced = c.Asked.Digest, c.Asked.Replaced
 		r.Expires, r.Answered, r.Approval, r.Preview = &c.Asked.Expires, c.Answered, c.Asked.Approval, c.Asked.Preview
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why
@@ -263,6 +274,7 @@ func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Regist
 func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
 	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
 	r.Confinement, r.Access, r.Approval, r.Previewed, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Previewed, s.Redacted
+	r.Replaced, r.AnsweredBy, r.Ends = s.Replaced, s.AnsweredBy, s.Ends
 	return s.Decision
 }
 
@@ -279,7 +291,8 @@ func (r *callRecord) ended(c *revert.Call) {
 	r.Decided = c.Decided
 	switch {
 	case c.Done != nil:
-		r.Output = c.Done.Output
+		r.Output, r.Delivered, r.DeliveredBy, r.Undelivered = c.Done.Output, c.Done.Delivered, c.Done.DeliveredBy, c.Done.Undelivered
+		r.Ends = cmp.Or(c.Done.Ends, r.Ends)
 	case c.Failed != nil:
 		r.Stage, r.Why = c.Failed.Stage, c.Failed.Why
 		if c.Failed.Access != nil {

@@ -39,6 +39,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	movedFlag(cmd, &f.place)
 	databaseFlag(cmd, &f.place)
 	sandboxFlag(cmd, &f.place)
+	declaredFlags(cmd, &f.declared)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -58,6 +59,13 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	opts, err := f.rootsNow(a)
 	if err != nil {
+		return err
+	}
+	known, err := f.services.names(nil)
+	if err != nil {
+		return err
+	}
+	if err := a.declare(ctx, &f.declared, nil, known); err != nil {
 		return err
 	}
 	databases, err := a.databaseOptions(&f.place)

@@ -31,6 +31,7 @@ type runFlags struct {
 	claimWait              time.Duration
 	session                string // file of its token
 	asGiven                bool
+	limits                 callLimits
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -60,6 +61,7 @@ func (a *app) runCommand() *cobra.Command {
 	placeFlags(cmd, &f.place)
 	databaseFlag(cmd, &f.place)
 	serviceFlags(cmd, &f.services)
+	declaredFlags(cmd, &f.declared)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
@@ -69,6 +71,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
 	sandboxFlag(cmd, &f.place)
+	limitFlags(cmd, &f.limits)
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
@@ -92,7 +95,7 @@ func (f runFlags) check() error {
 	if slices.Contains(f.roles, "") {
 		return usage("--role is empty; is a variable not set?")
 	}
-	return nil
+	return f.limits.check()
 }
 
 func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
@@ -186,6 +189,13 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
+	known, err := f.services.names(folders)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.declare(ctx, &f.declared, folders, known); err != nil {
+		return nil, nil, err
+	}
 	if err := f.find(a); err != nil {
 		return nil, nil, err
 	}
@@ -204,7 +214,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, errors.Join(err, journal.Close())
 	}
-	opts := append(slices.Concat(roots, databases, reach), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs))
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
 	if f.onAsk == "wait" {
 		opts = append(opts, agent.Wait())
 	}

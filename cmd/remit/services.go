@@ -4,8 +4,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -181,6 +183,20 @@ func (f *servicesFile) client(store *secrets.Store, dir string) (*web.Client, er
 		}
 	}
 	return web.New(o)
+}
+
+// names lists the secrets that there are.
+func (s *services) names(folders []string) ([]string, error) {
+	f, err := s.read(folders)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Collect(maps.Keys(f.Secrets))
+	for _, text := range s.secrets {
+		name, _, _ := strings.Cut(text, "=")
+		all = append(all, name)
+	}
+	return append([]string{}, all...), nil
 }
 
 // again are the flags that another command needs, to reach the same.

@@ -19,9 +19,15 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
 		Args: wantIDs(1, 1, "the id of one call or transaction"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), &p, args[0], asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.declare(cmd.Context(), &p.declared, nil, nil); err != nil {
+				return err
+			}
+			return a.show(cmd.Context(), &p, args[0], asJSON)
+		},
 	}
 	placeFlags(cmd, &p)
+	declaredFlags(cmd, &p.declared)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
 	return cmd
 }
@@ -156,6 +162,9 @@ func (p paint) record(w io.Writer, c callRecord) {
 		row("input", string(c.Input))
 	}
 	row("redacted", strings.Join(c.Redacted, ", "))
+	for _, r := range c.Replaced {
+		row("replaced", "filter "+r.By+" gave it another input than "+r.Given)
+	}
 	row("effect", effectWords(c))
 	touches := "touches"
 	if c.Status == string(tool.StatusDenied) && c.Refused == nil {
@@ -214,10 +223,26 @@ func (p paint) record(w io.Writer, c callRecord) {
 	for _, v := range c.Verdicts {
 		row("verdict", strings.Join(append([]string{v.Verdict + " (" + v.Phase + ")"}, v.Findings...), "; "))
 	}
+	p.output(row, c)
+	p.undone(w, row, c.Undo)
+	for _, f := range c.Feedback {
+		row("feedback", feedbackWords(f))
+	}
+}
+
+// output is what the tool returned, or a filter in its place, and what was delivered.
+func (paint) output(row func(name, text string), c callRecord) {
+	if c.AnsweredBy != "" {
+		row("answered", "by filter "+c.AnsweredBy+"; the tool did not run")
+	}
 	if c.Status == string(tool.StatusDone) && c.Erased == nil {
 		row("output", clip(string(c.Output), 400))
+		if c.Delivered != nil {
+			row("delivered", clip(string(c.Delivered), 400))
+			row("", "as made of it by "+strings.Join(c.DeliveredBy, ", "))
+		}
 	}
-	p.undone(w, row, c.Undo)
+	row("ends", c.Ends)
 }
 
 func (p paint) undone(w io.Writer, row func(name, text string), u *undoRecord) {

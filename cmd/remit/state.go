@@ -25,6 +25,7 @@ type place struct {
 	moved            []string // NAME=DIR: where the folders of roots are by now
 	databases        []string // NAME=LOCATION each
 	services         services
+	declared         declared
 	sandbox          string   // the least level, of commands that run programs
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
@@ -257,6 +258,9 @@ func (p *place) hint(args ...string) string {
 	given := p.given
 	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "resume", "recover"}, args[0]) { // which reach what the run reached
 		given = slices.Concat(given, p.services.again())
+	}
+	if len(args) > 0 && slices.Contains([]string{"show", "resume"}, args[0]) {
+		given = slices.Concat(given, p.declared.again())
 	}
 	if len(args) > 0 && args[0] == "resume" { // others find databases on the journal, and run no program
 		given = slices.Concat(given, p.databasesAgain())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -22,22 +23,48 @@ func (a *app) toolsCommand() *cobra.Command {
 		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
 		Long: "Lists the tools, what they may touch, what keeps them to it (sandbox, handles, or nothing: trusted), what looks at their\n" +
 			"calls afterwards, how they can be taken back, and how well that withstood the fault kit (docs/guides/grade.md). With --policy, without those that the policy\n" +
-			"hides; hiding is no protection: a call of a hidden tool is decided like any other.",
-		RunE: func(cmd *cobra.Command, names []string) error { return a.listTools(cmd.Context(), f, names) },
+			"hides; hiding is no protection: a call of a hidden tool is decided like any other. With --why, one tool: whether it is\n" +
+			"offered, and if not, which check fails (exit code 5 where it is not configured).",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if f.filters {
+				return a.listFilters(f.limits, f.json)
+			}
+			if f.limits != (callLimits{}) {
+				return usage("--limit-calls and --limit-time say which filters a run has: add --filters")
+			}
+			if err := a.declare(cmd.Context(), &f.declared, nil, nil); err != nil {
+				return err
+			}
+			switch {
+			case !cmd.Flags().Changed("why"):
+				return a.listTools(cmd.Context(), f, names)
+			case len(names) > 0:
+				return usage("--why names the tool; there are further ones behind it")
+			}
+			return a.why(cmd.Context(), &f, f.why)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file or a folder of them")
 	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks, for the policy")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks, for the policy")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
+	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
+	limitFlags(cmd, &f.limits)
+	cmd.AddCommand(a.toolStatsCommand(), a.toolCheckCommand(), a.toolAdjustCommand())
+	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
+	declaredFlags(cmd, &f.declared)
 	return cmd
 }
 
 // toolsFlags is what remit tools is told.
 type toolsFlags struct {
 	policies, roles []string
-	as              string
+	as, why         string
 	json            bool
+	filters         bool
+	limits          callLimits
+	declared
 }
 
 // shownTools are all tools, or those that a policy does not hide.
@@ -47,13 +74,13 @@ func (a *app) shownTools(ctx context.Context, f toolsFlags) ([]tool.Tool, error)
 	}
 	if len(f.policies) == 0 {
 		tools, err := tool.NewRegistry(a.builtin()...)
-		var all []tool.Tool
-		for _, name := range tools.Names() {
-			t, _ := tools.Get(name) // Names lists what is there
-			all = append(all, t)
-		}
-		return all, err
+		return tools.All(), err
 	}
+	return a.offered(ctx, f)
+}
+
+// offered are the tools that a session would list.
+func (a *app) offered(ctx context.Context, f toolsFlags) ([]tool.Tool, error) {
 	engine, err := loadPolicy(f.policies, false)
 	if err != nil {
 		return nil, err
@@ -75,6 +102,9 @@ type toolRecord struct {
 	Name        string                `json:"name"`
 	Description string                `json:"description"`
 	Version     string                `json:"version,omitempty"`
+	Deprecated  string                `json:"deprecated,omitempty"`
+	Source      provenance.Source     `json:"provenance"`
+	Unset       string                `json:"not_configured,omitempty"` // why calls are invalid
 	EffectClass revert.EffectClass    `json:"effect_class"`
 	Declared    bool                  `json:"declared"`
 	Confinement tool.Confinement      `json:"confinement"`
@@ -99,7 +129,7 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 		return err
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name }) {
+		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.Ask() == name }) {
 			return &problem{
 				code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written",
 				fix: "remit tools lists them",
@@ -107,12 +137,13 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 		}
 	}
 	for _, t := range tools {
-		if len(names) > 0 && !slices.Contains(names, t.Name()) {
+		if len(names) > 0 && !slices.Contains(names, t.Name()) && !slices.Contains(names, t.Ask()) {
 			continue
 		}
 		s := t.Spec()
 		r := toolRecord{
-			Name: s.Name, Description: s.Description, Version: s.Version, EffectClass: t.Class(), Declared: s.EffectClass != "",
+			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfigured(),
+			EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s),
 			CanHold: t.Class() == revert.Deferrable || t.Class() == revert.Pivot, Needs: listed(s.Needs),
 			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: wayBackWords(s),
@@ -137,6 +168,18 @@ func (p paint) tool(w io.Writer, r toolRecord) {
 	_, _ = fmt.Fprintf(w, "%s  %s, %s\n    %s\n", p.bold(fmt.Sprintf("%-12s", r.Name)), class, r.Confinement, printable(r.Description))
 	row := func(name, words string) {
 		_, _ = fmt.Fprintf(w, "    %s %s\n", p.faint(fmt.Sprintf("%-8s", name)), printable(words))
+	}
+	if r.Version != "" && r.Source.Kind != provenance.Builtin {
+		row("version", r.Version)
+	}
+	if r.Deprecated != "" {
+		row("deprec.", "use it no more: "+r.Deprecated)
+	}
+	if r.Unset != "" {
+		row("not set", "it is not offered: "+r.Unset)
+	}
+	if r.Source.Kind == provenance.Definition {
+		row("from", r.Source.Name+", for "+r.Source.Implementation)
 	}
 	row("confined", confinementWords(r.Confinement))
 	row("checked", checkWords(r.CheckedBy))

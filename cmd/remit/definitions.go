@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/define"
+	"github.com/remit-dev/remit/tool/settings"
+)
+
+// declared is what the flags say of tools: definition files that stand in the place of
+// built-in ones, and settings.
+type declared struct {
+	definitions    []string
+	locked, user   string
+	settingsStatus []settings.Status
+}
+
+func declaredFlags(cmd *cobra.Command, d *declared) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&d.definitions, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
+	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
+	flags.StringVar(&d.locked, "locked-settings", "", "`FILE` of the settings that an administrator locked")
+}
+
+// declare makes the tools that the command has from here on. What decides what calls may
+// do lies outside every folder that they may change. Secrets are the names of those that
+// there are; nil: not known.
+func (a *app) declare(ctx context.Context, d *declared, folders, secrets []string) error {
+	tools, err := a.inForce(d, folders)
+	if err != nil {
+		return err
+	}
+	from := settings.Sources{Secrets: secrets}
+	if from.Locked, err = readSettings(settings.Locked, d.locked, folders); err != nil {
+		return err
+	}
+	if from.User, err = readSettings(settings.User, d.user, folders); err != nil {
+		return err
+	}
+	tools, status, err := settings.Resolve(ctx, from, tools...)
+	if err != nil {
+		return &problem{code: exitUsage, what: "the settings cannot be used", why: err.Error(), fix: "docs/guides/settings.md says what is in them"}
+	}
+	a.configured, d.settingsStatus = tools, status
+	return nil
+}
+
+// inForce are the built-in tools, with those of files in the place of the ones that they
+// describe.
+func (a *app) inForce(d *declared, folders []string) ([]tool.Tool, error) {
+	tools := a.world.builtin()
+	for _, dir := range d.definitions {
+		if dir == "" {
+			return nil, usage("--definitions names no folder; is a variable not set?")
+		}
+		inside := place{state: dir}
+		if inside.keepOut(folders) != nil {
+			return nil, &problem{
+				code: exitUsage, what: fmt.Sprintf("the definitions %q lie inside a root", dir),
+				why: "calls could change what tools may do", fix: "name a folder elsewhere",
+			}
+		}
+		implementations := map[string]define.Implementation{}
+		for _, t := range a.world.builtin() {
+			implementations["builtin/"+t.Name()] = define.Of(t)
+		}
+		made, err := define.Load(os.DirFS(dir), implementations, define.Spare())
+		if err != nil {
+			return nil, &problem{
+				code: exitUsage, what: fmt.Sprintf("the definitions in %q cannot be used", dir), why: "\n" + err.Error(),
+				fix: "docs/guides/define.md says what is in them",
+			}
+		}
+		for _, t := range made {
+			described := strings.TrimPrefix(t.Spec().Provenance.Implementation, "builtin/")
+			tools = slices.DeleteFunc(tools, func(b tool.Tool) bool { return b.Spec().Provenance.Implementation == "" && b.Name() == described })
+		}
+		tools = append(tools, made...)
+	}
+	if _, err := tool.NewRegistry(tools...); err != nil {
+		return nil, usage("--definitions: " + err.Error())
+	}
+	return tools, nil
+}
+
+func readSettings(layer settings.Layer, name string, folders []string) (settings.File, error) {
+	if name == "" {
+		return settings.File{}, nil
+	}
+	if err := outside(folders, name, "the file of settings", "calls could change what tools are configured with"); err != nil {
+		return settings.File{}, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		err = errors.New(plainError(err))
+	}
+	var f settings.File
+	if err == nil {
+		f, err = settings.Read(layer, name, text)
+	}
+	if err != nil {
+		return f, &problem{
+			code: exitUsage, what: fmt.Sprintf("the settings %q cannot be used", name), why: err.Error(),
+			fix: "docs/guides/settings.md says what is in them",
+		}
+	}
+	return f, nil
+}
+
+// again are the flags that another command needs, to have the same tools.
+func (d *declared) again() (flags []string) {
+	for _, dir := range d.definitions {
+		flags = append(flags, "--definitions", dir)
+	}
+	if d.user != "" {
+		flags = append(flags, "--settings", d.user)
+	}
+	if d.locked != "" {
+		flags = append(flags, "--locked-settings", d.locked)
+	}
+	return flags
+}
+
+// builtin lists the tools of the command, as flags have declared them.
+func (a *app) builtin() []tool.Tool {
+	if a.configured != nil {
+		return slices.Clone(a.configured)
+	}
+	return a.world.builtin()
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
+)
+
+func (a *app) feedbackCommand() *cobra.Command {
+	var p place
+	var note string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "feedback CALL good|bad|wrong|unsafe [--note TEXT]", Short: "Say what you think of a call",
+		Long: "Writes down, in the name of the user that the operating system says you are, what you think of a call: good, it did what\n" +
+			"was wanted; bad, it was of no use; wrong, what it returned or did is not right; unsafe, it did harm or could have. It changes\n" +
+			"nothing but the record; remit tools stats counts it for the declaration that made the call. Said again, the newest counts.",
+		Args: wantIDs(2, 2, "the id of one call, and good, bad, wrong or unsafe"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f := provenance.Feedback{Call: args[0], Verdict: provenance.Rating(args[1]), Note: note}
+			if err := f.Verdict.Check(); err != nil {
+				return usage(err.Error())
+			}
+			var err error
+			if f.By, err = a.user(); err != nil || f.By == "" {
+				return &problem{code: exitUsage, what: "nothing was written", why: "the operating system does not say who you are, and feedback has a name"}
+			}
+			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
+				f, err := rt.Feedback(cmd.Context(), f)
+				if errors.Is(err, revert.ErrErased) || len(note) > 4096 {
+					return &problem{code: exitUsage, what: "nothing was written", why: err.Error()}
+				}
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					newJSON(a.out).write(f)
+				} else {
+					_, _ = fmt.Fprintf(a.out, "call %s of %s: %s, by %s\n", f.Call, printable(f.Tool), f.Verdict, printable(f.By))
+				}
+				return nil
+			})
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().StringVar(&note, "note", "", "`TEXT` that says why; remit erase destroys it with the call")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// feedbackWords is one line for each time that somebody said something of a call.
+func feedbackWords(f provenance.Feedback) string {
+	words := string(f.Verdict) + ", by " + f.By
+	if f.Own {
+		words += ", who asked for the call"
+	}
+	if f.Note != "" {
+		words += ": " + f.Note
+	}
+	return words
+}
+
+// ratedWords are the verdicts on a call, the newest of each person, for its line in
+// the log.
+func ratedWords(all []provenance.Feedback) (words []string) {
+	for i, f := range all {
+		later := slices.ContainsFunc(all[i+1:], func(g provenance.Feedback) bool { return g.By == f.By })
+		if !later && !slices.Contains(words, string(f.Verdict)) {
+			words = append(words, string(f.Verdict))
+		}
+	}
+	return words
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/jsonpatch"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/tool"
+)
+
+// adjusting is one run of remit tools adjust.
+type adjusting struct {
+	definitions, patch string
+	write, json        bool
+}
+
+// adjusted is what it came to, as programs read it.
+type adjusted struct {
+	Tool    string           `json:"tool"`
+	Parent  string           `json:"parent"` // digest of what was adjusted
+	Digest  string           `json:"digest"`
+	Changes []adjustedChange `json:"changes"`
+	Written string           `json:"written,omitempty"` // the file
+}
+
+type adjustedChange struct {
+	Path   string       `json:"path"`
+	Before *canon.Value `json:"before"` // null: it was not there
+	After  *canon.Value `json:"after"`
+}
+
+func (a *app) toolAdjustCommand() *cobra.Command {
+	var f adjusting
+	cmd := &cobra.Command{
+		Use: "adjust NAME --patch FILE [--write]", Short: "Change what a tool declares, never to more",
+		Long: "Applies a JSON patch (RFC 6902) to the declaration of a tool and shows what changes: description, tags, a narrower input schema,\n" +
+			"narrower needs, a stricter effect class or destination, hints that promise less. Anything wider is refused with its place.\n" +
+			"With --write the change goes into the definition file that the tool comes from (--definitions), or is kept as NAME.adjust.json\n" +
+			"beside the code, for Tool.Adjust; where the tool does not say where that is, the patch is printed, and the exit code is 2.\n" +
+			"The adjusted tool is another declaration: it is graded and approved anew.",
+		Args: wantArgs(1, 1, "the name of one tool"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.adjustTool(f, args[0]) },
+	}
+	definitionsFlag(cmd, &f.definitions)
+	cmd.Flags().StringVar(&f.patch, "patch", "", "`FILE` with the operations; - is standard input")
+	cmd.Flags().BoolVar(&f.write, "write", false, "write it down, instead of only showing it")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	return cmd
+}
+
+func (a *app) adjustTool(f adjusting, name string) error {
+	tools, err := a.toolsOf(f.definitions)
+	if err != nil {
+		return err
+	}
+	found, err := named(tools, []string{name})
+	if err != nil {
+		return err
+	}
+	was := found[len(found)-1] // the newest
+	patch, err := a.readPatch(f.patch)
+	if err != nil {
+		return err
+	}
+	is, err := was.Adjust(patch)
+	if err != nil {
+		return &problem{code: exitUsage, what: "nothing was changed", why: err.Error()}
+	}
+	out, err := compared(was, is)
+	if err != nil {
+		return err
+	}
+	if f.write {
+		if out.Written, err = a.keepAdjusted(f, was, is, patch); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		newJSON(a.out).write(out)
+	} else {
+		a.paint().adjusted(a.out, out)
+	}
+	return nil
+}
+
+func (a *app) readPatch(name string) ([]byte, error) {
+	const most = 1 << 20
+	var raw []byte
+	var err error
+	switch name {
+	case "":
+		return nil, usage("--patch names no file")
+	case "-":
+		raw, err = io.ReadAll(io.LimitReader(a.in, most+1))
+	default:
+		raw, err = os.ReadFile(name)
+	}
+	if err == nil && len(raw) > most {
+		err = errors.New("it has more than 1 MiB")
+	}
+	if err != nil {
+		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the patch %q cannot be read", name), why: plainError(err)}
+	}
+	return raw, nil
+}
+
+func declarationOf(t tool.Tool) (canon.Value, error) {
+	raw, err := t.Declaration()
+	if err != nil {
+		return canon.Value{}, err
+	}
+	return canon.Parse(raw, canon.DefaultLimits())
+}
+
+// compared lists what differs between two declarations, but for their digests.
+func compared(was, is tool.Tool) (adjusted, error) {
+	out := adjusted{Tool: was.Name(), Parent: was.Digest(), Digest: is.Digest(), Changes: []adjustedChange{}}
+	before, err := declarationOf(was)
+	if err != nil {
+		return out, err
+	}
+	after, err := declarationOf(is)
+	if err != nil {
+		return out, err
+	}
+	there := func(v canon.Value) *canon.Value {
+		if v.Kind() == canon.Invalid {
+			return nil
+		}
+		return &v
+	}
+	for _, c := range jsonpatch.Differences(before, after) {
+		if c.Path != "/digest" {
+			out.Changes = append(out.Changes, adjustedChange{c.Path, there(c.Before), there(c.After)})
+		}
+	}
+	return out, nil
+}
+
+func (p paint) adjusted(w io.Writer, r adjusted) {
+	_, _ = fmt.Fprintf(w, "%s\n", p.bold(printable(r.Tool)))
+	for _, c := range r.Changes {
+		_, _ = fmt.Fprintf(w, "  %s\n", printable(c.Path))
+		valueLine(w, p.bad("-"), c.Before)
+		valueLine(w, p.good("+"), c.After)
+	}
+	_, _ = fmt.Fprintf(w, "  %s -> %s\n", p.faint(r.Parent), p.faint(r.Digest))
+	if r.Written != "" {
+		_, _ = fmt.Fprintf(w, "%s written to %s; grade and approve it anew\n", p.good("✓"), printable(r.Written))
+	}
+}
+
+func valueLine(w io.Writer, mark string, v *canon.Value) {
+	if v != nil {
+		_, _ = fmt.Fprintf(w, "    %s %s\n", mark, printable(string(v.Canonical())))
+	}
+}
+
+// keepAdjusted writes an adjustment where the tool comes from.
+func (a *app) keepAdjusted(f adjusting, was, is tool.Tool, patch []byte) (file string, err error) {
+	from := was.Spec().Provenance
+	if from.Kind == provenance.Definition && f.definitions != "" {
+		folder, err := realFolder(f.definitions)
+		if err != nil {
+			return "", err
+		}
+		file = filepath.Join(folder, filepath.FromSlash(from.Name))
+		return file, a.rewriteDefinition(file, was, is)
+	}
+	pinned, err := pinnedTo(was, patch)
+	if err != nil {
+		return "", err
+	}
+	folder, ok := besideCode(from)
+	if !ok {
+		_, _ = fmt.Fprintf(a.out, "%s\n", pinned)
+		return "", &problem{
+			code: exitUsage, what: "nothing was written, the patch is above", why: "the tool's provenance names no file or folder that is here",
+			fix: "keep it beside the code of the tool, and make the tool with Tool.Adjust",
+		}
+	}
+	file = filepath.Join(folder, was.Name()+".adjust.json")
+	return file, placeNew(file, append(pinned, '\n'))
+}
+
+// besideCode is the folder of the code, where a host's tool says where that is.
+func besideCode(from provenance.Source) (string, bool) {
+	if from.Kind != provenance.Host || from.Name == "" {
+		return "", false
+	}
+	info, err := os.Stat(from.Name)
+	switch {
+	case err != nil:
+		return "", false
+	case info.IsDir():
+		return from.Name, true
+	default:
+		return filepath.Dir(from.Name), true
+	}
+}
+
+// pinnedTo is a patch that fits only the declaration that it was made for.
+func pinnedTo(t tool.Tool, patch []byte) ([]byte, error) {
+	v, err := canon.Parse(patch, canon.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	steps := []any{map[string]any{"op": "test", "path": "/digest", "value": t.Digest()}}
+	for _, e := range v.Elements() {
+		if path, _ := e.Get("path"); path.Text() != "/digest" {
+			steps = append(steps, e.Any())
+		}
+	}
+	return json.MarshalIndent(steps, "", "  ")
+}
+
+// placeNew writes a file that must not be there yet.
+func placeNew(file string, text []byte) error {
+	written, err := beside(file, text)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(written) }()
+	if err := os.Link(written, file); err != nil {
+		return &problem{
+			code: exitUsage, what: fmt.Sprintf("%s was not written", file), why: plainError(err),
+			fix: "an adjustment that is there already is part of what the tool is: take it out, or add to it by hand",
+		}
+	}
+	return nil
+}
+
+// beside writes a file of no name that counts, next to where it is to be.
+func beside(file string, text []byte) (name string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(file), ".adjust-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), err
+}
+
+// sameDeclaration reports whether two tools declare the same, but for where they come from.
+func sameDeclaration(a, b tool.Tool) bool {
+	both, err := compared(a, b)
+	return err == nil && len(both.Changes) == 0
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/define"
+	"github.com/remit-dev/remit/tool/review"
+)
+
+// toolsOf are the tools of the command, or those of a folder of definitions of them.
+func (a *app) toolsOf(definitions string) ([]tool.Tool, error) {
+	all, err := tool.NewRegistry(a.builtin()...)
+	if err != nil {
+		return nil, err
+	}
+	var tools []tool.Tool
+	for _, name := range all.Names() {
+		t, _ := all.Get(name) // Names lists what is there
+		tools = append(tools, t)
+	}
+	if definitions == "" {
+		return tools, nil
+	}
+	folder, err := realFolder(definitions)
+	if err != nil {
+		return nil, err
+	}
+	return a.defined(folder, tools)
+}
+
+// defined loads definitions, whose implementations are the tools of the command.
+func (a *app) defined(folder string, tools []tool.Tool) ([]tool.Tool, error) {
+	implementations := map[string]define.Implementation{}
+	for _, t := range tools {
+		implementations["builtin/"+t.Name()] = define.Of(t)
+	}
+	made, err := define.Load(os.DirFS(folder), implementations, define.Spare())
+	if err != nil {
+		return nil, &problem{code: exitUsage, what: "the definitions cannot be used", why: err.Error(), fix: `each names its implementation, such as "builtin/file_write"`}
+	}
+	return made, nil
+}
+
+// named are the tools with these names, or all of them.
+func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
+	var out []tool.Tool
+	for _, name := range names {
+		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.Ask() == name }) {
+			return nil, &problem{code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written", fix: "remit tools lists them"}
+		}
+	}
+	for _, t := range tools {
+		if len(names) == 0 || slices.Contains(names, t.Name()) || slices.Contains(names, t.Ask()) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+func definitionsFlag(cmd *cobra.Command, folder *string) {
+	cmd.Flags().Var(folderFlag{folder}, "definitions", "the tools that the definition files of this `DIR` make of the built-in ones, instead of those")
+}
+
+func (a *app) toolCheckCommand() *cobra.Command {
+	var definitions string
+	var strict, asJSON bool
+	cmd := &cobra.Command{
+		Use: "check [NAME]...", Short: "Warn of what makes models call tools wrongly, and people trust them for no reason",
+		Long: "Looks at declarations as a model meets them: descriptions that are missing or over 200 characters, names that are not\n" +
+			"snake_case, schemas that can be read in two ways or take anything, defaults that they refuse, tools that could be taken for one\n" +
+			"another; and at effects that nobody verifies, takes back or graded. Each finding says where, and what to do.",
+		RunE: func(_ *cobra.Command, names []string) error {
+			return a.checkTools(definitions, names, strict, asJSON)
+		},
+	}
+	definitionsFlag(cmd, &definitions)
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 5 where there is a finding")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each finding")
+	return cmd
+}
+
+func (a *app) checkTools(definitions string, names []string, strict, asJSON bool) error {
+	tools, err := a.toolsOf(definitions)
+	if err != nil {
+		return err
+	}
+	asked, err := named(tools, names)
+	if err != nil {
+		return err
+	}
+	// All are looked at: one of them may be like one that was not named.
+	found := slices.DeleteFunc(review.Tools(tools...), func(f review.Finding) bool {
+		return !slices.ContainsFunc(asked, func(t tool.Tool) bool { return t.Name() == f.Tool })
+	})
+	if strict && len(found) > 0 {
+		a.code = worst(a.code, exitFailed)
+	}
+	p := a.paint()
+	for _, f := range found {
+		if asJSON {
+			newJSON(a.out).write(f)
+			continue
+		}
+		_, _ = fmt.Fprintf(a.out, "%s %s %s\n    %s\n    %s %s\n", p.doubt("?"), p.bold(printable(f.Tool)), printable(f.Path), printable(f.What), p.faint("fix"), f.Fix)
+	}
+	if !asJSON {
+		_, _ = fmt.Fprintf(a.out, "%s looked at: %s\n", count(len(asked), "tool"), count(len(found), "finding"))
+	}
+	return nil
+}
+
+// errMoved is what is told of a file that is not as it was read.
+var errMoved = errors.New("it was changed since it was read")

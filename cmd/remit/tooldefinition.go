@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/jsonpatch"
+	"github.com/remit-dev/remit/tool"
+)
+
+// inDefinition says where a definition file has what a declaration has.
+var inDefinition = map[string][]string{
+	"description": {"function", "description"}, "version": {"version"}, "deprecated": {"deprecated"}, "tags": {"tags"},
+	"input": {"function", "parameters"}, "needs": {"needs"}, "effect_class": {"effectClass"}, "destination": {"destination"},
+	"idempotent": {"hints", "idempotent"}, "timeout": {"hints", "timeout"}, "sensitive": {"sensitive"},
+}
+
+// rewriteDefinition puts what differs between two declarations into the file that the first
+// one comes from. The file is replaced in one step, once it was seen that it says what was
+// meant, and unless somebody changed it meanwhile.
+func (a *app) rewriteDefinition(file string, was, is tool.Tool) error {
+	refuse := func(why error) error {
+		return &problem{code: exitUsage, what: file + " was not changed", why: plainError(why), fix: "change it by hand; remit tools check looks at it"}
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return refuse(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return refuse(err)
+	}
+	if string(canon.SumBytes(text)) != was.Spec().Provenance.Digest {
+		return refuse(errMoved)
+	}
+	changed, err := redefined(text, was, is)
+	if err != nil {
+		return refuse(err)
+	}
+	if err := a.says(filepath.Base(file), changed, is); err != nil {
+		return refuse(err)
+	}
+	written, err := beside(file, changed)
+	if err != nil {
+		return refuse(err)
+	}
+	defer func() { _ = os.Remove(written) }() // it is gone where it was renamed
+	if err := os.Chmod(written, info.Mode().Perm()); err != nil {
+		return refuse(err)
+	}
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, text) {
+		return refuse(errMoved)
+	}
+	if err := os.Rename(written, file); err != nil {
+		return refuse(err)
+	}
+	return nil
+}
+
+// redefined is the text of a definition with what differs between two declarations.
+func redefined(text []byte, was, is tool.Tool) ([]byte, error) {
+	before, err := declarationOf(was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := declarationOf(is)
+	if err != nil {
+		return nil, err
+	}
+	changes := jsonpatch.Differences(members(before), members(after))
+	done := map[string]bool{}
+	for _, c := range changes {
+		name := firstToken(c.Path)
+		place, known := inDefinition[name]
+		switch {
+		case name == "digest" || done[name]:
+			continue
+		case !known:
+			return nil, fmt.Errorf("a definition file does not say %q", name)
+		}
+		done[name] = true
+		value, _ := members(after).Get(name)
+		if text, err = withMember(text, place, value.Canonical()); err != nil {
+			return nil, err
+		}
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(text), "", "  "); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// members is a declaration with its hints among the rest.
+func members(v canon.Value) canon.Value {
+	flat := map[string]any{}
+	for name, m := range v.Members() {
+		if name != "hints" {
+			flat[name] = m.Any()
+			continue
+		}
+		for hint, h := range m.Members() {
+			flat[hint] = h.Any()
+		}
+	}
+	out, err := canon.From(flat)
+	if err != nil {
+		return canon.Value{} // parts of one document make another
+	}
+	return out
+}
+
+func firstToken(path string) string {
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			return path[1:i]
+		}
+	}
+	return path[1:]
+}
+
+// withMember sets a member of an object inside others, and leaves all else in its order. An
+// empty text is said by leaving the member out.
+func withMember(text []byte, place []string, value []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.Join(errors.New("it is no object"), err)
+	}
+	var out bytes.Buffer
+	out.WriteByte('{')
+	put := func(name string, raw []byte) error {
+		key, err := json.Marshal(name)
+		if len(raw) > 0 && string(raw) != `""` {
+			if out.Len() > 1 {
+				out.WriteByte(',')
+			}
+			_, _ = fmt.Fprintf(&out, "%s:%s", key, raw)
+		}
+		return err
+	}
+	inner := func(raw []byte) ([]byte, error) {
+		if len(place) == 1 {
+			return value, nil
+		}
+		return withMember(raw, place[1:], value)
+	}
+	met := false
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
+		if name == place[0] {
+			met = true
+			if raw, err = inner(raw); err != nil {
+				return nil, err
+			}
+		}
+		if err := put(fmt.Sprint(name), raw); err != nil {
+			return nil, err
+		}
+	}
+	if !met {
+		raw, err := inner([]byte("{}"))
+		if err == nil {
+			err = put(place[0], raw)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// says reports whether a definition makes the tool that was meant.
+func (a *app) says(name string, text []byte, meant tool.Tool) (err error) {
+	dir, err := os.MkdirTemp("", "remit-adjust-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.WriteFile(filepath.Join(dir, name), text, fs.FileMode(0o600)); err != nil {
+		return err
+	}
+	tools, err := a.toolsOf("")
+	if err != nil {
+		return err
+	}
+	made, err := a.defined(dir, tools)
+	if err != nil {
+		return err
+	}
+	if len(made) != 1 || !sameDeclaration(meant, made[0]) {
+		return errors.New("it would not say what was meant")
+	}
+	return nil
+}

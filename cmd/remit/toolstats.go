@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/tool/stats"
+)
+
+func (a *app) toolStatsCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "stats", Short: "Count what became of the calls of each tool",
+		Long: "Counts, for each tool and each declaration of it on the journal, how its calls ended, which were taken back afterwards, how long\n" +
+			"they took from their write-ahead record to their result, and what people said of them (remit feedback). Percentiles are by\n" +
+			"nearest rank; beyond 4096 calls of a declaration they are at most a 64th too long, and marked with ~.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.toolStats(cmd.Context(), &p, asJSON) },
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each tool and digest")
+	return cmd
+}
+
+func (a *app) toolStats(ctx context.Context, p *place, asJSON bool) (err error) {
+	j, err := p.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	rows, err := stats.Read(ctx, j)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if asJSON {
+			newJSON(a.out).write(r)
+		} else {
+			a.paint().stats(a.out, r)
+		}
+	}
+	if len(rows) == 0 && !asJSON {
+		_, _ = fmt.Fprintln(a.out, "nothing is recorded for this workspace yet")
+	}
+	return nil
+}
+
+func (p paint) stats(w io.Writer, r stats.Tool) {
+	name := printable(r.Name)
+	if name == "" {
+		name = "(no such tool)"
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.bold(fmt.Sprintf("%-12s", name)), count(r.Calls, "call"), p.faint(r.Digest))
+	row := func(name, words string) {
+		if words != "" {
+			_, _ = fmt.Fprintf(w, "    %s %s\n", p.faint(fmt.Sprintf("%-8s", name)), words)
+		}
+	}
+	row("ended", numbers([]number{
+		{r.Done, "done"},
+		{r.Denied, "denied"},
+		{r.Invalid, "invalid"},
+		{r.Failed, "failed"},
+		{r.VerifyFailed, "verify failed"},
+		{r.Unknown, "unknown"},
+		{r.Waiting, "waiting"},
+		{r.Dropped, "dropped"},
+		{r.InFlight, "in flight"},
+	}))
+	row("undone", numbers([]number{{r.Reverted, "taken back"}, {r.RevertedPartial, "taken back in part"}}))
+	if r.Time.Count > 0 {
+		about := map[bool]string{true: "", false: "~"}[r.Time.Exact]
+		row("time", fmt.Sprintf("p50 %s%s, p99 %s%s, of %d", about, brief(r.Time.P50), about, brief(r.Time.P99), r.Time.Count))
+	}
+	var said []number
+	for _, v := range provenance.Ratings() {
+		said = append(said, number{r.Feedback[v], string(v)})
+	}
+	words := numbers(said)
+	if r.Own > 0 {
+		words += fmt.Sprintf(" (%d by who had asked)", r.Own)
+	}
+	row("said", words)
+}
+
+// number is how many there are of something; none is not told.
+type number struct {
+	n    int
+	what string
+}
+
+func numbers(all []number) string {
+	var words []string
+	for _, n := range all {
+		if n.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n.n, n.what))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// brief is a time with three digits.
+func brief(d time.Duration) time.Duration {
+	for unit := time.Duration(1); unit < time.Hour; unit *= 10 {
+		if d < 1000*unit {
+			return d.Round(unit)
+		}
+	}
+	return d.Round(time.Second)
+}

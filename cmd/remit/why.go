@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/settings"
+)
+
+// whyRecord says whether a tool is offered, and if not, which check fails.
+type whyRecord struct {
+	settings.Status
+
+	Offered    bool   `json:"offered"`
+	Deprecated string `json:"deprecated,omitempty"`
+	From       string `json:"from,omitempty"` // the definition file
+	Hidden     bool   `json:"hidden"`         // by the policy that was given
+}
+
+// why says of one tool why it is offered, or is not.
+func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
+	r, err := tool.NewRegistry(a.builtin()...)
+	if err != nil {
+		return err
+	}
+	t, err := r.Find(name)
+	if err != nil {
+		return &problem{code: exitUsage, what: err.Error(), fix: "remit tools lists them"}
+	}
+	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name}
+	for _, s := range f.settingsStatus {
+		if s.Tool == t.Name() && s.Version == t.Spec().Version {
+			out.Status = s
+		}
+	}
+	shown, err := a.offered(ctx, *f)
+	if err != nil {
+		return err
+	}
+	for _, s := range shown {
+		out.Offered = out.Offered || s.Digest() == t.Digest()
+	}
+	newest, _ := r.Get(t.Name())
+	out.Hidden = out.Configured && newest.Digest() == t.Digest() && !out.Offered
+	if !out.Configured {
+		a.code = worst(a.code, exitFailed) // a call of it would be invalid
+	}
+	if f.json {
+		newJSON(a.out).write(out)
+		return nil
+	}
+	a.paint().why(a.out, t, out)
+	return nil
+}
+
+func (p paint) why(w io.Writer, t tool.Tool, r whyRecord) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+	switch {
+	case !r.Configured:
+		line("%s  is not offered: it is not configured", p.bold(t.Ask()))
+	case r.Hidden:
+		line("%s  is not offered: the policy hides it", p.bold(t.Ask()))
+	case !r.Offered:
+		line("%s  is not offered by itself: there is a newer version; a call may name it", p.bold(t.Ask()))
+	default:
+		line("%s  is offered", p.bold(t.Ask()))
+	}
+	for _, f := range r.Problems {
+		line("    %s %s", p.faint(fmt.Sprintf("%-10s", f.Check)), printable(f.String()))
+		if f.Fix != "" {
+			line("    %s %s", p.faint(fmt.Sprintf("%-10s", "fix")), printable(f.Fix))
+		}
+	}
+	for _, text := range r.Warnings {
+		line("    %s %s", p.faint(fmt.Sprintf("%-10s", "warning")), printable(text))
+	}
+	for _, v := range r.Values {
+		text := fmt.Sprintf("%s = %s, %s", v.Name, v.Value, v.Layer)
+		if v.By != "" {
+			text += " by " + v.By
+		}
+		if v.At != "" {
+			text += " (" + v.At + ")"
+		}
+		line("    %s %s", p.faint(fmt.Sprintf("%-10s", "setting")), printable(text))
+	}
+	if r.Deprecated != "" {
+		line("    %s %s", p.faint(fmt.Sprintf("%-10s", "deprecated")), printable(r.Deprecated))
+	}
+}
