@@ -15,7 +15,7 @@ const module = "github.com/remit-dev/remit"
 var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
-	{"internal/databasetest", "revert/reverttest"}, // try what stands below agent through agent
+	{"internal/databasetest", "internal/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"console/...", "mcp/..."},
 	{"console", "mcp"},
 	{"agent/..."},
@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"ctxperm/..."},
 	{"ctxperm"},
 	{"internal/line"},
+	{"internal/state"},
 	{"verify"},
 	{"perm/rego"},
 	{"perm"},
@@ -43,7 +44,10 @@ var siblings = [][2]string{
 	{"internal/sandbox", "internal/shim"},
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/schema", "internal/canon"},
+	{"internal/jsonpatch", "internal/canon"},
 	{"internal/schema", "internal/nearest"},
+	{"internal/jsonfile", "internal/canon"},
+	{"internal/jsonfile", "internal/nearest"},
 	{"ctxperm/web", "ctxperm/secrets"}, // credentials; where their values are kept is below it, and not linked
 }
 
@@ -54,14 +58,16 @@ type owner struct {
 }
 
 var owners = []owner{
-	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/..."}, tests: []string{"..."}},
+	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/...", "internal/frameworktest"}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/..."}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "examples/..."}, tests: []string{"..."}},
+	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel"}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},
+	{pkg: "github.com/fsnotify/fsnotify/...", by: []string{"tool/define"}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
 	// Both import testing and testify, and with it net/http, in code that is not a test.
@@ -75,7 +81,7 @@ type reach struct{ from, never []string }
 var reaches = []reach{
 	{
 		from: []string{
-			"tool", "tool/wire", "ctxperm", "ctxperm/files", "tool/builtin/files", "ctxperm/database", "tool/builtin/database",
+			"tool", "tool/wire", "tool/settings", "tool/define", "ctxperm", "ctxperm/files", "tool/builtin/files", "ctxperm/database", "tool/builtin/database",
 		},
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "github.com/jackc/pgx/...", "net/http", "testing"},
 	},

@@ -1,0 +1,143 @@
+// Package anthropictools gives the tools of a remit session to the tool runner of Anthropic's SDK. Copy it: it is this file.
+package anthropictools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/wire"
+)
+
+// NewRunner makes a tool runner that has the tools which the session is shown, and whose calls run in the transaction.
+//
+// Whatever is not a success is an error of the tool to the runner, which tells it to the model with is_error. Calls of one turn
+// run at the same time, which a transaction is fit for.
+func NewRunner(ctx context.Context, client anthropic.Client, s *agent.Session, tx *agent.Txn,
+	params anthropic.BetaToolRunnerParams,
+) (*anthropic.BetaToolRunner, error) {
+	shown, err := s.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	box := &toolbox{tx: tx, used: map[string]bool{}}
+	if box.calls, err = wire.New(wire.Anthropic, shown...); err != nil {
+		return nil, err
+	}
+	raw, err := box.calls.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	var list []definition
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	var tools []anthropic.BetaTool
+	for _, d := range list {
+		tools = append(tools, anthropicTool{box: box, definition: d})
+	}
+	runner := client.Beta.Messages.NewToolRunner(tools, params)
+	box.turn = runner.LastMessage
+	return runner, nil
+}
+
+// toolbox is what the tools of one runner share.
+type toolbox struct {
+	calls wire.Adapter
+	tx    *agent.Txn
+	turn  func() *anthropic.BetaMessage // that is being answered
+
+	mu   sync.Mutex // never held across a wait
+	used map[string]bool
+}
+
+// id is the id of a call, which the runner does not tell: that of the call in the turn with this name and input. Calls that are
+// alike take one each, in any order; when a turn is answered once more, those that are alike get the outcome of the first.
+func (b *toolbox) id(name string, input json.RawMessage) (id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	turn := b.turn()
+	if turn == nil {
+		return ""
+	}
+	for _, block := range turn.Content {
+		if block.Type != "tool_use" || block.Name != name {
+			continue
+		}
+		use := block.AsToolUse()
+		if written, err := json.Marshal(use.Input); err != nil || string(written) != string(input) { // as the runner writes it
+			continue
+		}
+		if !b.used[use.ID] {
+			b.used[use.ID] = true
+			return use.ID
+		}
+		if id == "" {
+			id = use.ID
+		}
+	}
+	return id
+}
+
+type definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"input_schema"`
+}
+
+type anthropicTool struct {
+	box *toolbox
+	definition
+}
+
+// Name implements the runner's interface.
+func (t anthropicTool) Name() string { return t.definition.Name }
+
+// Description implements the runner's interface.
+func (t anthropicTool) Description() string { return t.definition.Description }
+
+// InputSchema implements the runner's interface.
+func (t anthropicTool) InputSchema() anthropic.BetaToolInputSchemaParam {
+	return param.Override[anthropic.BetaToolInputSchemaParam](t.Schema)
+}
+
+// Execute implements the runner's interface. The id that the model gave the call goes along, so that a call which is asked for
+// again, after a crash or a request that failed, returns its outcome and has no second effect.
+func (t anthropicTool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
+	call := t.box.calls.Call(t.box.id(t.definition.Name, input), t.definition.Name, input)
+	var outcome tool.Outcome
+	if call.Problem == nil {
+		var opts []agent.CallOption
+		if call.ID != "" {
+			opts = append(opts, agent.WithCallID(call.ID))
+		}
+		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // it says what the error would
+	}
+	if text, failed := call.Answer(outcome); failed {
+		return nil, errors.New(text)
+	}
+	return t.box.content(call, outcome)
+}
+
+// content is what a success is told as, with its images and documents.
+func (b *toolbox) content(call wire.Call, outcome tool.Outcome) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
+	messages, err := b.calls.Results([]wire.Call{call}, []tool.Outcome{outcome})
+	if err != nil {
+		return nil, err
+	}
+	var message struct {
+		Content []struct {
+			Content []anthropic.BetaToolResultBlockParamContentUnion `json:"content"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(messages[0], &message); err != nil {
+		return nil, err
+	}
+	return message.Content[0].Content, nil
+}
