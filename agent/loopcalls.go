@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,7 +40,7 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 			if outcomes[i].Status == tool.StatusPending {
 				r.c.Waiting = append(r.c.Waiting, outcomes[i].Call)
 			}
-			ends = orElse(ends, endsLoop(outcomes[i]))
+			ends = cmp.Or(ends, outcomes[i].Ends)
 		}
 		if len(r.c.Waiting) > 0 {
 			return ran, "", r.waiting(ctx)
@@ -47,16 +48,6 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 		ran += len(group)
 	}
 	return ran, ends, nil
-}
-
-// endsLoop says why a call is the last one before the loop ends; "" where it is not.
-func endsLoop(o tool.Outcome) string { return o.Ends }
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // batch makes the requests of a turn, in whichever groups they run, and shows them to the filters as one batch.

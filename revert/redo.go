@@ -116,9 +116,11 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	// Earlier transactions first: what lies on them began later.
 	m := manner{cause: CauseRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
-	var come []*Call
+	come := map[CallRef]bool{}
 	for _, s := range ordered {
-		come = append(come, s.undone(only)...)
+		for _, c := range s.undone(only) {
+			come[c.Ref] = true
+		}
 	}
 	for _, s := range ordered {
 		if err := r.redoCalls(ctx, s, come, only, rec, m, &rep); err != nil {
@@ -149,7 +151,7 @@ func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
 	return nil
 }
 
-func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come []*Call, only string, rec Recorder, m manner, rep *Report) error {
+func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[CallRef]bool, only string, rec Recorder, m manner, rep *Report) error {
 	w, err := r.Ways(ctx, t.Session)
 	if err != nil {
 		return err

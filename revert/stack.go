@@ -103,10 +103,10 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 // upon lists by resource, in words, why a call cannot come back there, as manner.upon:
 // what it lay on when it ran is not there, or something is there that it did not lie on.
 // Those that come are brought back in their order.
-func (a around) upon(c *Call, come []*Call) map[string]string {
+func (a around) upon(c *Call, come map[CallRef]bool) map[string]string {
 	why := map[string]string{}
 	for _, o := range a {
-		if o.Ref == c.Ref || slices.ContainsFunc(come, func(also *Call) bool { return also.Ref == o.Ref }) {
+		if o.Ref == c.Ref || come[o.Ref] {
 			continue
 		}
 		for i, ch := range c.Changes {

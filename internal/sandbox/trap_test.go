@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -68,6 +69,15 @@ func TestTrapCapabilities(t *testing.T) {
 	require.Contains(t, status, "Seccomp:\t2\n")
 	require.Contains(t, status, "SigIgn:\t0000000000000000\n")
 	require.Contains(t, status, "SigBlk:\t0000000000000000\n")
+}
+
+// TestTrapIgnoredSignals: what a process ignores, those that it starts ignore too. A program does not, whoever started
+// what started its sandbox: below nohup SIGHUP is ignored, in a shell without job control SIGTSTP may be.
+func TestTrapIgnoredSignals(t *testing.T) {
+	ignored := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTSTP, syscall.SIGUSR1}
+	signal.Ignore(ignored...)
+	defer signal.Reset(ignored...)
+	require.Contains(t, said(t, Spec{Argv: shell("cat /proc/self/status")}), "SigIgn:\t0000000000000000\n")
 }
 
 // TestTrapOwnNumber: an ordinary user who becomes root inside cannot give files to

@@ -73,7 +73,7 @@ func run() int {
 			return refuse(failedAt("dumpable", err))
 		}
 	}
-	ignoreSignals()
+	s.ignored = ignoreSignals()
 	spareThreads()
 	began := make(chan started)
 	go s.work(began)
@@ -177,28 +177,63 @@ func lifeline() {
 	}
 }
 
+// sigset is a set of signals, by their numbers.
+type sigset uint64
+
 // ignoreSignals: a program that signals its process 1 ends nothing by it, also
 // where Landlock does not keep it from doing so. What the Go runtime does not
 // catch the kernel keeps from process 1. A program is started with all signals as
-// they are by default: the runtime sets back those that it had caught.
-func ignoreSignals() {
+// they are by default: the runtime sets back those that it had caught, and those
+// that this process found ignored, as SIGHUP is below nohup, are returned.
+func ignoreSignals() (found sigset) {
 	for sig := uintptr(1); sig < 65; sig++ {
 		switch sig {
 		case uintptr(syscall.SIGCHLD), uintptr(syscall.SIGURG): // children would not be waited for; the Go runtime's own
 			continue
 		}
-		var now, then [4]uint64 // struct sigaction of the kernel: the handler comes first
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+		now, known := handler(sig)
 		// The C library's own, where there is one, looks who sent them. What glibc's
 		// posix_spawn starts, as make does, finds them ignored, and so would the program.
 		own := sig == 32 || sig == 33
-		if !own {
-			then[0] = 1 // SIG_IGN
-		}
-		if errno == 0 && (own && now[0] == 1 || !own && now[0] > 1) {
-			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&then)), 0, 8, 0, 0)
+		switch {
+		case !known:
+		case own && now == sigIgnore:
+			setHandler(sig, sigDefault)
+		case own:
+		case now == sigIgnore:
+			found |= 1 << (sig - 1)
+		case now != sigDefault:
+			setHandler(sig, sigIgnore)
 		}
 	}
+	return found
+}
+
+// set makes something of all signals of a set.
+func (set sigset) set(what uint64) {
+	for sig := uintptr(1); sig < 65; sig++ {
+		if set&(1<<(sig-1)) != 0 {
+			setHandler(sig, what)
+		}
+	}
+}
+
+// What is done on a signal, where it is no function.
+const (
+	sigDefault = 0
+	sigIgnore  = 1
+)
+
+// handler is what is done on a signal.
+func handler(sig uintptr) (now uint64, known bool) {
+	var action [4]uint64 // struct sigaction of the kernel: the handler comes first
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
+	return action[0], errno == 0
+}
+
+func setHandler(sig uintptr, what uint64) {
+	action := [4]uint64{what}
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 }
 
 func refuse(err error) int {
@@ -217,6 +252,7 @@ type stage struct {
 	landlock int
 	folders  []int // without namespaces, a descriptor for each root
 	uppers   []int // a descriptor for each overlay's upper folder, in the order of the roots
+	ignored  sigset
 }
 
 func (s *stage) lack(layer string, why error) {
@@ -247,9 +283,11 @@ func (s *stage) start() (pid int, err error) {
 		return 0, refusal{TooLow, "", errors.New(joined(s.missing, "; "))}
 	}
 	if !s.Try {
+		s.ignored.set(sigDefault) // what is ignored here, the program would ignore too
 		pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 		})
+		s.ignored.set(sigIgnore)
 		if err != nil {
 			return 0, failedAt(s.Argv[0], err)
 		}
