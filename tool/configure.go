@@ -114,11 +114,7 @@ func (p Param) checkSetting(v canon.Value) error {
 	if err != nil {
 		return err
 	}
-	text, err := canon.Marshal(doc)
-	if err != nil {
-		return err
-	}
-	compiled, err := schema.Compile(text)
+	compiled, err := compile(doc)
 	if err != nil {
 		return err
 	}

@@ -72,18 +72,26 @@ func CreateWith(name, description string, needs []perm.ResourceAccess,
 func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAccess,
 	execute func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error), opts ...Option,
 ) (Tool, error) {
-	s := Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
-	var err error
-	if s.Input, err = schema.ForType[In](); err != nil {
-		return Tool{}, fmt.Errorf("tool %q: input: %w", name, err)
-	}
-	if s.Output, err = schema.ForType[Out](); err != nil {
-		return Tool{}, fmt.Errorf("tool %q: output: %w", name, err)
+	s, err := specOf[In, Out](name, description, needs)
+	if err != nil {
+		return Tool{}, err
 	}
 	if execute != nil {
 		s.Execute = typed(execute)
 	}
 	return s.with(opts)
+}
+
+// specOf is the declaration of a tool of Go types, without what it does.
+func specOf[In, Out any](name, description string, needs []perm.ResourceAccess) (s Spec, err error) {
+	s = Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
+	if s.Input, err = schema.ForType[In](); err != nil {
+		return s, fmt.Errorf("tool %q: input: %w", name, err)
+	}
+	if s.Output, err = schema.ForType[Out](); err != nil {
+		return s, fmt.Errorf("tool %q: output: %w", name, err)
+	}
+	return s, nil
 }
 
 func typed[In, Out any](execute func(context.Context, ctxperm.ToolContext, In) (Out, error)) Execute {

@@ -121,13 +121,17 @@ func (p Param) checkSecret(setting bool) error {
 	return nil
 }
 
-// satisfies refuses values that a parameter's own schema does, without repeating them.
-func satisfies(doc map[string]any, what string, values []any) error {
+func compile(doc map[string]any) (*schema.Schema, error) {
 	text, err := canon.Marshal(doc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	compiled, err := schema.Compile(text)
+	return schema.Compile(text)
+}
+
+// satisfies refuses values that a parameter's own schema does, without repeating them.
+func satisfies(doc map[string]any, what string, values []any) error {
+	compiled, err := compile(doc)
 	if err != nil {
 		return err
 	}

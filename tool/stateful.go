@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/provenance"
 )
 
 // Stateful makes a tool of Go types, as [CreateTyped] does, that holds something for each
@@ -33,13 +32,9 @@ func Stateful[S, In, Out any](name, description string, needs []perm.ResourceAcc
 	begin func(ctx context.Context, tc ctxperm.ToolContext) (S, error),
 	call func(ctx context.Context, tc ctxperm.ToolContext, in In, state S) (Out, S, error), opts ...Option,
 ) (Tool, error) {
-	s := Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
-	var err error
-	if s.Input, err = schema.ForType[In](); err != nil {
-		return Tool{}, fmt.Errorf("tool %q: input: %w", name, err)
-	}
-	if s.Output, err = schema.ForType[Out](); err != nil {
-		return Tool{}, fmt.Errorf("tool %q: output: %w", name, err)
+	s, err := specOf[In, Out](name, description, needs)
+	if err != nil {
+		return Tool{}, err
 	}
 	if err = schema.RoundTrips(reflect.TypeFor[S]()); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: state: %w", name, err)
@@ -48,12 +43,7 @@ func Stateful[S, In, Out any](name, description string, needs []perm.ResourceAcc
 	if begin != nil && call != nil {
 		s.Execute = stateful[S, In, Out]{name, begin, call}.execute
 	}
-	for _, o := range opts {
-		if o != nil {
-			o(&s)
-		}
-	}
-	return FromSpec(s)
+	return s.with(opts)
 }
 
 type stateful[S, In, Out any] struct {
