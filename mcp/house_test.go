@@ -1,0 +1,130 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+// The revisions that are tried: the newest of each way to talk.
+const (
+	modern = "2026-07-28"
+	legacy = "2025-11-25"
+)
+
+// eras runs a test once for each.
+func eras(t *testing.T, fn func(t *testing.T, revision string)) {
+	for _, revision := range []string{modern, legacy} {
+		t.Run(revision, func(t *testing.T) { fn(t, revision) })
+	}
+}
+
+// house is a runtime with a folder, and a server of its tools.
+type house struct {
+	t   *testing.T
+	dir string
+	rt  *agent.Runtime
+	srv *mcp.Server
+}
+
+func newHouse(t *testing.T, opts mcp.Options, more ...agent.Option) *house {
+	h := &house{t: t, dir: t.TempDir()}
+	upper, err := tool.Create("upper", "Upper-case a text.", func(_ context.Context, in string) (string, error) {
+		return strings.ToUpper(in), nil
+	}, tool.Pure())
+	require.NoError(t, err)
+	h.rt, err = agent.New(append([]agent.Option{
+		agent.Log(slog.New(slog.DiscardHandler)), agent.Root("workspace", h.dir), agent.Tools(upper), agent.Tools(files.Tools()...),
+	}, more...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.rt.Close()) })
+	h.srv, err = mcp.New(h.rt, opts)
+	require.NoError(t, err)
+	return h
+}
+
+func (h *house) session(id string) *agent.Session {
+	s, err := h.rt.Session(h.t.Context(), perm.Principal{ID: id}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	require.NoError(h.t, err)
+	return s
+}
+
+// client connects one in memory, as a new session.
+func (h *house) client(revision string, opts *sdk.ClientOptions) *sdk.ClientSession {
+	return h.clientOf(revision, opts, h.session("coder"))
+}
+
+func (h *house) clientOf(revision string, opts *sdk.ClientOptions, in *agent.Session) *sdk.ClientSession {
+	here, there := sdk.NewInMemoryTransports()
+	done := make(chan error, 1)
+	go func() { done <- h.srv.Run(context.WithoutCancel(h.t.Context()), there, in) }()
+	if opts == nil {
+		opts = &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
+	}
+	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opts).Connect(h.t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	require.NoError(h.t, err)
+	require.Equal(h.t, revision, cs.InitializeResult().ProtocolVersion)
+	h.t.Cleanup(func() {
+		require.NoError(h.t, cs.Close())
+		<-done
+	})
+	return cs
+}
+
+// call calls a tool; an error of the protocol is none that a test expects.
+func (h *house) call(cs *sdk.ClientSession, name string, args any, meta ...string) *sdk.CallToolResult {
+	h.t.Helper()
+	p := &sdk.CallToolParams{Name: name, Arguments: args}
+	for i := 0; i < len(meta); i += 2 {
+		if p.Meta == nil {
+			p.Meta = sdk.Meta{}
+		}
+		p.Meta[meta[i]] = meta[i+1]
+	}
+	r, err := cs.CallTool(h.t.Context(), p)
+	require.NoError(h.t, err)
+	return r
+}
+
+func textOf(t *testing.T, r *sdk.CallToolResult) string {
+	t.Helper()
+	require.NotEmpty(t, r.Content)
+	text, ok := r.Content[0].(*sdk.TextContent)
+	require.True(t, ok, "%T", r.Content[0])
+	return text.Text
+}
+
+// outcome is what a result says for programs of a call that was not done.
+func outcome(t *testing.T, r *sdk.CallToolResult) (out struct {
+	Status, Stage string
+	Reasons       []perm.Reason
+	Error         *tool.Problem
+},
+) {
+	t.Helper()
+	data, err := json.Marshal(r.Meta["remit.dev/outcome"])
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+func (h *house) file(name string) string {
+	data, err := os.ReadFile(h.dir + "/" + name)
+	if os.IsNotExist(err) {
+		return "(none)"
+	}
+	require.NoError(h.t, err)
+	return string(data)
+}

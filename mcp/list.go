@@ -1,0 +1,162 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// pageSize is how many tools a page of a list has at most.
+const pageSize = 500
+
+// freshMillis is for how long a client may take a list as it was. A list changes with the policy and with what the session has
+// done, which nobody is told of.
+const freshMillis = 1000
+
+// listTools answers tools/list: what the policy does not hide from the session, by name.
+func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
+	in, err := s.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.shown(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	after := ""
+	if req.Params != nil {
+		after = req.Params.Cursor
+	}
+	page, next, ok := pageAfter(shown, after)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this server gave"}
+	}
+	list := make([]json.RawMessage, 0, len(page))
+	for _, l := range page {
+		list = append(list, l.object)
+	}
+	o := newObject(req.ProtocolVersion())
+	o.set("tools", list)
+	o.set("ttlMs", freshMillis)
+	o.set("cacheScope", "private")
+	if next != "" {
+		o.set("nextCursor", next)
+	}
+	return o, nil
+}
+
+// listed is one tool as it is listed.
+type listed struct {
+	name   string
+	object json.RawMessage
+}
+
+// shown are the tools that a session sees, in a stable order.
+func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listed, error) {
+	tools, err := in.Tools(ctx)
+	if err != nil {
+		s.opts.Log.Warn("some tools are not listed", "error", err)
+	}
+	list := make([]listed, 0, len(tools))
+	for _, t := range tools {
+		l, err := s.describe(t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// pageAfter is the page of a list that begins after a name.
+func pageAfter(list []listed, after string) (page []listed, next string, ok bool) {
+	if after != "" {
+		at := -1
+		for i, l := range list {
+			if l.name == after {
+				at = i
+			}
+		}
+		if at < 0 {
+			return nil, "", false
+		}
+		list = list[at+1:]
+	}
+	if len(list) > pageSize {
+		return list[:pageSize], list[pageSize-1].name, true
+	}
+	return list, "", true
+}
+
+// describe is a tool as the protocol lists it.
+func (s *Server) describe(t tool.Tool) (listed, error) {
+	if s.opts.Mirror != nil {
+		if object, ok := s.opts.Mirror.Listed(t); ok {
+			var named struct {
+				Name string `json:"name"`
+			}
+			if err := json.Unmarshal(object, &named); err != nil {
+				return listed{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
+			}
+			return listed{name: named.Name, object: object}, nil
+		}
+	}
+	spec := t.Spec()
+	schema, _ := inputSchema(t)
+	d := sdk.Tool{
+		Name: t.Name(), Title: spec.Display.Names["en"], Description: t.ForModel(), InputSchema: schema,
+		Annotations: annotations(t),
+	}
+	if len(spec.Output) > 0 {
+		d.OutputSchema = spec.Output
+	}
+	object, err := json.Marshal(d)
+	if err != nil {
+		return listed{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
+	}
+	return listed{name: t.Name(), object: object}, nil
+}
+
+// member is where the input of a tool lies that takes no object: the protocol has only objects.
+const member = "input"
+
+// inputSchema is the schema of a tool's arguments; wrapped tells that its input is their only member.
+func inputSchema(t tool.Tool) (schema json.RawMessage, wrapped bool) {
+	schema = t.InputSchema()
+	var root struct {
+		Type any `json:"type"`
+	}
+	if json.Unmarshal(schema, &root) == nil && root.Type == "object" {
+		return schema, false
+	}
+	data, err := json.Marshal(map[string]any{
+		"type": "object", "properties": map[string]json.RawMessage{member: schema}, "required": []string{member}, "additionalProperties": false,
+	})
+	if err != nil {
+		panic("mcp: " + err.Error()) // a schema is JSON
+	}
+	return data, true
+}
+
+// annotations are hints, of what the tool declares: no policy of a client should rest on them.
+func annotations(t tool.Tool) *sdk.ToolAnnotations {
+	spec := t.Spec()
+	reads := t.Class() == revert.Pure || len(spec.Needs) > 0
+	for _, need := range spec.Needs {
+		reads = reads && (need.Action == perm.Read || need.Action == perm.List)
+	}
+	destructive := !reads && t.Class() != revert.Reversible && t.Class() != revert.Compensable
+	open := spec.Destination != tool.NoDestination
+	return &sdk.ToolAnnotations{
+		Title: spec.Display.Names["en"], ReadOnlyHint: reads, IdempotentHint: spec.Hints.Idempotent,
+		DestructiveHint: &destructive, OpenWorldHint: &open,
+	}
+}

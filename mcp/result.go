@@ -1,0 +1,152 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// What results say in _meta.
+const (
+	metaCall    = "remit.dev/call"    // the id of the call, by which it can be taken back
+	metaTxn     = "remit.dev/txn"     // the id of its transaction
+	metaStatus  = "remit.dev/status"  // a tool.Status
+	metaOutcome = "remit.dev/outcome" // of a call that did not end done: why, for programs
+)
+
+// detail is what a program is told of a call that did not end done. It never holds the values of arguments.
+type detail struct {
+	Status      tool.Status        `json:"status"`
+	Stage       string             `json:"stage,omitempty"`
+	Error       *tool.Problem      `json:"error,omitempty"`
+	Reasons     []perm.Reason      `json:"reasons,omitempty"`
+	Revision    string             `json:"revision,omitempty"`
+	EffectClass revert.EffectClass `json:"effect_class,omitempty"`
+	Filter      string             `json:"filter,omitempty"`
+	TakenBack   string             `json:"taken_back,omitempty"`
+}
+
+// result is the result of tools/call that an outcome becomes.
+func (c call) result(o tool.Outcome, slot *raw.Slot) *object {
+	r := newObject(c.revision)
+	switch {
+	case o.Status == tool.StatusDone && raw.Is(o.Result):
+		r.take(slot.Original(o.Result))
+	case o.Status == tool.StatusDone:
+		c.content(r, o)
+	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && saysError(slot.Left()):
+		r.take(slot.Left())
+	default:
+		r.set("content", []sdk.Content{&sdk.TextContent{Text: words(o)}})
+	}
+	if o.Status.IsError() {
+		r.set("isError", true)
+	}
+	r.note(metaStatus, o.Status)
+	if o.Call != "" {
+		r.note(metaCall, o.Call)
+	}
+	if o.Txn != "" {
+		r.note(metaTxn, o.Txn)
+	}
+	if o.Status != tool.StatusDone {
+		r.note(metaOutcome, details(o))
+	}
+	return r
+}
+
+// words are what a model is told of a call that did not end done.
+func words(o tool.Outcome) string {
+	if text := strings.ToValidUTF8(o.Text, "\uFFFD"); text != "" {
+		return text
+	}
+	return "It is not known how this call ended. Do not repeat it; look at the state first."
+}
+
+func details(o tool.Outcome) detail {
+	d := detail{Status: o.Status, Stage: o.Stage, Error: o.Error, EffectClass: o.EffectClass, Filter: o.Filter, TakenBack: o.TakenBack}
+	if o.Decision != nil {
+		d.Reasons, d.Revision = o.Decision.Reasons, o.Decision.Revision
+	}
+	return d
+}
+
+// content is what a call that was done returns.
+func (c call) content(r *object, o tool.Outcome) {
+	var content []sdk.Content
+	if o.Result.Text != "" || o.Result.JSON != nil || len(o.Result.Parts) == 0 {
+		content = append(content, &sdk.TextContent{Text: strings.ToValidUTF8(o.Text, "\uFFFD")})
+	}
+	for _, p := range o.Result.Parts {
+		content = append(content, partOf(p))
+	}
+	r.set("content", content)
+	if len(o.Result.JSON) > 0 && len(c.tool.Spec().Output) > 0 {
+		r.members["structuredContent"] = o.Result.JSON
+	}
+}
+
+// partOf is a part of a result by its media type.
+func partOf(p tool.Part) sdk.Content {
+	kind, _, _ := strings.Cut(p.MediaType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	switch {
+	case strings.HasPrefix(kind, "image/"):
+		return &sdk.ImageContent{Data: p.Data, MIMEType: kind}
+	case strings.HasPrefix(kind, "audio/"):
+		return &sdk.AudioContent{Data: p.Data, MIMEType: kind}
+	case (strings.HasPrefix(kind, "text/") || kind == "application/json") && utf8.Valid(p.Data):
+		return &sdk.TextContent{Text: string(p.Data)}
+	}
+	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "remit:part", MIMEType: kind, Blob: p.Data}}
+}
+
+// take makes the members of another server's result those of this one. What it is by the revision that the client speaks
+// stays, and its _meta is kept.
+func (r *object) take(result json.RawMessage) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(result, &members) != nil {
+		return
+	}
+	for name, value := range members {
+		switch name {
+		case "resultType":
+		case "_meta":
+			_ = json.Unmarshal(value, &r.Meta)
+		default:
+			r.members[name] = value
+		}
+	}
+}
+
+// saysError reports whether a result object of another server is an error.
+func saysError(result json.RawMessage) bool {
+	var is struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(result, &is) == nil && is.IsError
+}
+
+// refused is the result of a call that the runtime never saw.
+func (c call) refused(why error) *object {
+	return c.result(tool.Outcome{
+		Tool: c.tool.Name(), Status: tool.StatusInvalid,
+		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()},
+		Text:  "The call did not begin, and had no effect: " + why.Error(),
+	}, &raw.Slot{})
+}
+
+// uncommitted is the result of a call that was done in a transaction which could not be committed.
+func (c call) uncommitted(o tool.Outcome, why error) *object {
+	o.Status = tool.StatusUnknown
+	o.Error = &tool.Problem{What: "the transaction of the call could not be committed", Why: why.Error()}
+	o.Text = "The call ran, and its transaction could not be committed. Do not repeat it; look at the state first."
+	return c.result(o, &raw.Slot{})
+}
