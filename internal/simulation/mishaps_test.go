@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -39,12 +40,18 @@ func (w *world) chosen() []mishap {
 	return slices.DeleteFunc(slices.Clone(mishaps), func(m mishap) bool { return m.of <= 8 && w.sched.random.IntN(2) == 0 })
 }
 
-// happen lets something happen, or, mostly, not.
+// happen lets something happen, or, mostly, not. Whom it wakes runs until it waits: beside the one that goes on next, which
+// of them comes first would be up to Go.
 func (w *world) happen(among []mishap) {
+	some := false
 	for _, m := range among {
 		if w.sched.random.IntN(1000) < m.of {
 			m.do(w)
+			some = true
 		}
+	}
+	if some {
+		synctest.Wait()
 	}
 	if w.full && w.sched.steps >= w.until {
 		w.full = false
