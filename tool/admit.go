@@ -224,7 +224,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		a := n.access
 		a.Resource = p.String()
 		limits = append(limits, a)
-		if r, ok := p.Exact(); ok && !t.spec.composed {
+		if r, ok := p.Exact(); ok && t.spec.parts == nil {
 			a.Resource = r.String()
 			exact = append(exact, a)
 		}
@@ -236,7 +236,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		}
 		exact, limits = merged(exact, own), append(limits, own...)
 	}
-	if t.spec.composed { // the arguments are not those of the parts
+	if t.spec.parts != nil { // the arguments are not those of the parts
 		return exact, t.bound, nil
 	}
 	bound, err = perm.NewSet(limits...)

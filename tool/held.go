@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -166,6 +167,9 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 func (l *Line) stillGranted(ctx context.Context, p permitted) error {
 	if err := l.p.Grant.Check(ctx); err != nil {
 		return err
+	}
+	if why := p.tool.Unseen(l.p.Client); why != "" {
+		return errors.New("the session does not see the tool any more: " + why)
 	}
 	for _, access := range p.asked() {
 		if !l.p.Grant.Allows(access) {

@@ -42,7 +42,7 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 		return intended{}, out.withText()
 	}
 	live := line.New(line.Config{
-		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Recorder: l.p.Recorder,
+		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
 		Gate: l.gate(p.admitted), Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		Patience: l.p.Limits.Claim, Waits: l.p.Waits, Files: l.p.Limits.files(),
 		Hides: func() bool { return len(p.veil.hides()) > 0 }, Ways: l.ways,

@@ -15,10 +15,12 @@ import (
 )
 
 // Composed says that the tool runs others inside its calls: its Needs are what these may
-// touch together, and only what Access says is asked for before a call. Only this module
-// can; see package tool/compose.
-func (s Spec) Composed(k line.Key) Spec {
-	s.composed = k.Valid()
+// touch together, and only what Access says is asked for before a call. A session that does
+// not see one of them does not see the tool. Only this module can; see package tool/compose.
+func (s Spec) Composed(k line.Key, parts ...Tool) Spec {
+	if k.Valid() {
+		s.parts = slices.Clone(parts)
+	}
 	return s
 }
 

@@ -196,7 +196,7 @@ func (t Tool) Facts() perm.ToolFacts {
 	s := t.t.spec
 	return perm.ToolFacts{
 		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
-		Provenance: string(s.Provenance.Kind), CanVerify: s.Verify != nil, CanRevert: t.CanRevert(),
+		Provenance: string(s.Provenance.Kind), CanVerify: t.CanVerify(), CanRevert: t.CanRevert(),
 		Confinement: string(s.Confinement), Destination: string(s.Destination), Grade: string(t.Grade()),
 		Confidence: s.Confidence,
 	}
@@ -250,7 +250,10 @@ func unmetRequirement(t Tool, class revert.EffectClass, d perm.Decision) string 
 		met, fix := false, ""
 		switch r.Text {
 		case "verify":
-			met, fix = s.Verify != nil, "the tool declares no Verify"
+			met, fix = t.CanVerify(), "the tool declares no Verify"
+			if s.Verify != nil {
+				fix = "a tool that it is composed of declares no Verify"
+			}
 		case "revert":
 			met, fix = t.CanRevert() || class == revert.Pure, "calls of the tool cannot be taken back"
 		case "sandbox":

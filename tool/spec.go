@@ -81,7 +81,7 @@ type Spec struct {
 	Hints      Hints
 	Display    Display
 
-	composed  bool   // Needs is only a bound: what is asked before a call Access says
+	parts     []Tool // of a composed tool: Needs is only a bound then, and what is asked before a call Access says
 	holds     string // the name under which calls of a session find what the last one left; empty: nothing is held
 	sandboxed bool   // this module vouches that all that Execute does is to run a program
 }

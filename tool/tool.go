@@ -187,13 +187,21 @@ func (t Tool) Verifier() mo.Option[verify.Verifier] {
 	return mo.TupleToOption(v, v != nil)
 }
 
-// CanVerify reports whether the tool declares a Verify.
-func (t Tool) CanVerify() bool { return t.Verifier().IsPresent() }
+// CanVerify reports whether the tool declares a Verify, and where it is composed of others,
+// that each of them does which has an effect.
+func (t Tool) CanVerify() bool {
+	unseen := func(part Tool) bool { return part.Class() != revert.Pure && !part.CanVerify() }
+	return t.Verifier().IsPresent() && !slices.ContainsFunc(t.look().parts, unseen)
+}
 
 // CanRevert reports whether calls can be taken back: by the tool's own Revert,
-// or because it is pure, or reversible through handles.
+// or because it is pure, or reversible through handles; and where it is composed of
+// others, whether those of each can.
 func (t Tool) CanRevert() bool {
 	s := t.look()
+	if s.parts != nil {
+		return !slices.ContainsFunc(s.parts, func(part Tool) bool { return !part.CanRevert() })
+	}
 	return s.Revert != nil || s.EffectClass == revert.Pure || s.EffectClass == revert.Reversible || s.EffectClass == revert.Compensable
 }
 

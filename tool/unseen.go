@@ -32,7 +32,26 @@ func (t Tool) Unseen(c perm.ClientFacts) string {
 			return fmt.Sprintf("it is for models with the capability %q", need)
 		}
 	}
+	for _, part := range s.parts {
+		if why := part.Unseen(s.forPart(c)); why != "" {
+			return "its part " + part.Name() + " is not for it: " + why
+		}
+	}
 	return ""
+}
+
+// forPart is a session as a part of the tool sees it, where the tool was not left out by
+// the user's selection. Who selects the tool itself selects what it is made of; a tag that
+// it has from one part selects no other.
+func (s *Spec) forPart(c perm.ClientFacts) perm.ClientFacts {
+	parted := func(tag string) bool {
+		return slices.ContainsFunc(s.parts, func(p Tool) bool { return slices.Contains(p.look().Tags, tag) })
+	}
+	itself := func(n string) bool { return n == s.Name || slices.Contains(s.Tags, n) && !parted(n) }
+	if slices.ContainsFunc(c.Selected, itself) {
+		c.Selected = nil
+	}
+	return c
 }
 
 func quotedAll(list []string) (text string) {

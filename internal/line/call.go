@@ -74,7 +74,8 @@ type Config struct {
 	Class     revert.EffectClass // of this call
 	Settings  []byte             // canonical; nil: the tool has none
 	Principal perm.Principal
-	Recorder  revert.Recorder // of the call's transaction, or for an undo of the one that takes it back
+	Client    perm.ClientFacts // who the session is shown to
+	Recorder  revert.Recorder  // of the call's transaction, or for an undo of the one that takes it back
 	Gate      Gate
 	Changes   ChangeGate            // nil: no program can change anything
 	Bound     func() perm.Set       // what the call can be granted at most; nil: nothing

@@ -106,7 +106,7 @@ func (g *grading) all() error {
 	for i, args := range g.config.Inputs {
 		c := &course{
 			tool: g.tool, input: i, args: args, make: g.config.World, seed: g.config.Seed,
-			verifies: g.tool.CanVerify(), idempotent: g.tool.Spec().Hints.Idempotent,
+			verifies: g.tool.Verifier().IsPresent(), idempotent: g.tool.Spec().Hints.Idempotent,
 		}
 		if err := g.input(c); err != nil {
 			return fmt.Errorf("reverttest: input %d of tool %s: %w", i, g.tool.Name(), err)

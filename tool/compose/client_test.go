@@ -2,28 +2,153 @@ package compose_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
 )
 
-// What a part wants of a session the whole wants: nobody comes to a tool through another.
-func TestTheWholeWantsWhatItsPartsWant(t *testing.T) {
-	part := func(name string, confidence int, capability string) tool.Tool {
-		tl, err := tool.Create(name, "Answers.", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
-		require.NoError(t, err)
-		tl, err = tl.With(func(s *tool.Spec) { s.Confidence, s.Capabilities = confidence, []string{capability} })
-		require.NoError(t, err)
-		return tl
-	}
-	whole, err := compose.Chain(compose.About{Name: "both", Description: "One, then the other."},
-		compose.Part{Tool: part("first", 300, "vision")}, compose.Part{Tool: part("second", 700, "sound")})
+// asked makes a part of a tool, changed.
+func asked(t *testing.T, tl tool.Tool, change func(*tool.Spec)) compose.Part {
+	tl, err := tl.With(change)
 	require.NoError(t, err)
-	require.Empty(t, whole.Unseen(perm.ClientFacts{Confidence: 700, Capabilities: []string{"sound", "vision"}}))
-	require.NotEmpty(t, whole.Unseen(perm.ClientFacts{Confidence: 699, Capabilities: []string{"sound", "vision"}}))
-	require.NotEmpty(t, whole.Unseen(perm.ClientFacts{Confidence: 700, Capabilities: []string{"vision"}}))
+	return compose.Part{Tool: tl}
+}
+
+// What a part wants of a session the whole wants: nobody comes to a tool through another,
+// and what is switched off by its own name, or by its group, is off inside others.
+func TestTheWholeWantsWhatItsPartsWant(t *testing.T) {
+	s := newShop(t)
+	about := compose.About{Name: "both", Description: "One, then the other.", Tags: []string{"own"}}
+	both, err := compose.Chain(about,
+		asked(t, s.upper("first"), func(s *tool.Spec) { s.Confidence, s.Capabilities, s.Tags = 300, []string{"vision"}, []string{"one"} }),
+		asked(t, s.upper("second"), func(s *tool.Spec) {
+			s.Confidence, s.Capabilities, s.Tags, s.Display.Surfaces = 700, []string{"sound"}, []string{"two"}, []string{"chat"}
+		}))
+	require.NoError(t, err)
+	about.Name = "outer"
+	outer, err := compose.Fallback(about, compose.Part{Tool: s.upper("third")}, compose.Part{Tool: both})
+	require.NoError(t, err)
+	loose, err := both.With(func(s *tool.Spec) { s.Confidence, s.Capabilities, s.Tags, s.Display.Surfaces = 0, nil, nil, nil })
+	require.NoError(t, err)
+
+	enough := perm.ClientFacts{Surface: "chat", Confidence: 700, Capabilities: []string{"sound", "vision"}}
+	for name, tt := range map[string]struct {
+		change func(*perm.ClientFacts)
+		says   string // of the tool of two; empty: it is seen
+	}{
+		"enough":                {func(*perm.ClientFacts) {}, ""},
+		"less confidence":       {func(c *perm.ClientFacts) { c.Confidence = 699 }, "a confidence of 700"},
+		"no sound":              {func(c *perm.ClientFacts) { c.Capabilities = []string{"vision"} }, `the capability "sound"`},
+		"another surface":       {func(c *perm.ClientFacts) { c.Surface = "voice" }, "of the kind"},
+		"a part is off":         {func(c *perm.ClientFacts) { c.Off = []string{"second"} }, "its part second is not for it: it is switched off"},
+		"its group is off":      {func(c *perm.ClientFacts) { c.Off = []string{"two"} }, "it is switched off"},
+		"another one is off":    {func(c *perm.ClientFacts) { c.Off = []string{"others"} }, ""},
+		"selected":              {func(c *perm.ClientFacts) { c.Selected = []string{"both", "loose", "outer"} }, ""},
+		"all parts selected":    {func(c *perm.ClientFacts) { c.Selected = []string{"both", "outer", "one", "two"} }, ""},
+		"selected, and one off": {func(c *perm.ClientFacts) { c.Selected, c.Off = []string{"both", "outer"}, []string{"first"} }, "its part first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := enough
+			tt.change(&c)
+			for _, tl := range []tool.Tool{both, outer, loose} {
+				if tt.says == "" {
+					require.Empty(t, tl.Unseen(c), tl.Name())
+					continue
+				}
+				require.Contains(t, tl.Unseen(c), tt.says, tl.Name())
+			}
+		})
+	}
+
+	// A group that the whole has from one part is not the other's; its own is.
+	for tag, says := range map[string]string{
+		"own": "", "one": "its part second is not for it: it is not among the tools that were selected", "two": "its part first",
+		"first": "it is not among the tools that were selected",
+	} {
+		c := enough
+		c.Selected = []string{tag}
+		require.Contains(t, both.Unseen(c), says)
+		require.Equal(t, says == "", both.Unseen(c) == "", tag)
+	}
+	c := enough
+	c.Selected = []string{"one", "two"}
+	require.Empty(t, both.Unseen(c))
+}
+
+// TestAPartThatIsOff keeps the whole from being offered and run, and runs in no other tool.
+func TestAPartThatIsOff(t *testing.T) {
+	ctx := context.Background()
+	s := newShop(t)
+	whole, err := compose.Chain(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: s.put("more")})
+	require.NoError(t, err)
+	// Code of the program's own that runs the whole without being it.
+	spec := whole.Spec()
+	byHand, err := tool.FromSpec(tool.Spec{
+		Name: "by_hand", Input: spec.Input, Needs: whole.Grant(), EffectClass: revert.Reversible, Confinement: tool.Handles, Execute: spec.Execute,
+	})
+	require.NoError(t, err)
+	rt := s.runtime(nil, whole, byHand, s.put("put"))
+	shown := func(c perm.ClientFacts) (*agent.Session, []string) {
+		ses, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(c))
+		require.NoError(t, err)
+		tools, err := ses.Tools(ctx)
+		require.NoError(t, err)
+		var names []string
+		for _, tl := range tools {
+			names = append(names, tl.Name())
+		}
+		return ses, names
+	}
+	before := s.world()
+	ses, names := shown(perm.ClientFacts{Off: []string{"more"}})
+	require.Equal(t, []string{"by_hand", "put"}, names)
+	for name, says := range map[string]string{
+		"whole":   "the session does not see the tool: its part more is not for it: it is switched off",
+		"by_hand": "part 2, more: denied by grant: the session does not see the tool: it is switched off",
+	} {
+		out, err := begin(t, ses).Invoke(ctx, name, line{"a", "x"})
+		require.ErrorIs(t, err, tool.ErrDenied, name)
+		require.Contains(t, out.Error.Why, says)
+		require.Equal(t, before, s.world())
+		_, err = ses.Revert(ctx, out.Txn)
+		require.NoError(t, err)
+	}
+
+	ses, names = shown(perm.ClientFacts{Off: []string{"others"}, Selected: []string{"whole"}})
+	require.Equal(t, []string{"whole"}, names)
+	_, err = begin(t, ses).Invoke(ctx, "whole", line{"a", "x"})
+	require.NoError(t, err, "the control: who selects the whole selects its parts")
+	require.NotEqual(t, before, s.world())
+}
+
+// TestAConditionThatTurns: what was decided about as harmless does no harm, whatever the
+// condition says the second time.
+func TestAConditionThatTurns(t *testing.T) {
+	s := newShop(t)
+	asked, ran := 0, false
+	fires, err := tool.CreateTyped("fires", "Fires.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
+		ran = true
+		return in, nil
+	}, tool.Effect(revert.Pivot))
+	require.NoError(t, err)
+	turns := func(json.RawMessage) bool {
+		asked++
+		return asked < 3 // the access and the class of the call are computed before it
+	}
+	whole, err := compose.Conditional(about, turns, compose.Part{Tool: s.upper("upper")}, compose.Part{Tool: fires})
+	require.NoError(t, err)
+	out, err := begin(t, session(t, s.runtime(nil, whole))).Invoke(context.Background(), "whole", line{"a", "x"})
+	require.ErrorIs(t, err, tool.ErrFailed, "%+v", out)
+	require.Equal(t, revert.Pure, out.EffectClass)
+	require.Contains(t, out.Error.Why, "its effect is pivot, and the call was decided about as pure")
+	require.Equal(t, 3, asked)
+	require.False(t, ran)
 }

@@ -24,7 +24,11 @@ func compose(about About, n *node) (tool.Tool, error) {
 	if err != nil {
 		return tool.Tool{}, fmt.Errorf("compose %q: %w", about.Name, err)
 	}
-	return tool.FromSpec(s.Composed(line.NewKey()))
+	var parts []tool.Tool
+	for _, p := range n.parts {
+		parts = append(parts, p.Tool)
+	}
+	return tool.FromSpec(s.Composed(line.NewKey(), parts...))
 }
 
 func (n *node) spec(about About) (tool.Spec, error) {
@@ -58,7 +62,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 		s.Display.Surfaces = common(s.Display.Surfaces, part.Display.Surfaces)
 		s.Confidence = max(s.Confidence, part.Confidence)
 		s.Capabilities = append(s.Capabilities, part.Capabilities...)
-		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent
+		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent && (i == 0 || !n.turns())
 		s.Hints.Sensitive = append(s.Hints.Sensitive, part.Hints.Sensitive...)
 		verifies, reverts, classes = verifies || part.Verify != nil, reverts || part.Revert != nil, classes || part.ClassOf != nil
 	}
@@ -75,6 +79,10 @@ func (n *node) spec(about About) (tool.Spec, error) {
 	}
 	return s, n.schemas(about, &s)
 }
+
+// turns reports whether what a part does follows from what came of the one before: a second
+// time another one may run, or the same with another input.
+func (n *node) turns() bool { return n.kind == "chain" || n.kind == "fallback" }
 
 // fits refuses parts that a call cannot hold as it would hold them alone.
 func (n *node) fits(i int, part tool.Spec) error {
@@ -168,7 +176,7 @@ func (n *node) timeout() (all time.Duration) {
 		if t == 0 {
 			t = unhurried
 		}
-		if n.kind == "chain" || n.kind == "fallback" {
+		if n.turns() {
 			all += t
 		} else {
 			all = max(all, t)

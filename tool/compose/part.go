@@ -72,6 +72,9 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
 		in, ask, e.class, err = t.Admit(line.NewKey(), raw)
 	}
 	if err == nil {
+		err = r.mayRun(t, e.class, ask[0])
+	}
+	if err == nil {
 		e.piece, err = r.node.piece(r.live, i, partKey(r.live.Config().Key, i), e.class)
 	}
 	if err != nil {
@@ -96,6 +99,22 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
 	e.tool = t
 	r.enter(ctx, &e, ptc, in, record)
 	return e
+}
+
+// mayRun refuses a part that the session does not see, whoever runs it, and one that does more
+// than what was decided about: a condition or a class that is computed may come out otherwise
+// the second time.
+func (r *run) mayRun(t tool.Tool, class revert.EffectClass, first perm.ResourceAccess) error {
+	of := r.live.Config()
+	seen := of.Client
+	seen.Selected = nil // it was selected with what it is a part of
+	if why := t.Unseen(seen); why != "" {
+		return &line.DeniedError{Access: first, Stage: "grant", Why: "the session does not see the tool: " + why}
+	}
+	if worst(revert.EffectClasses(), of.Class, class) != of.Class {
+		return fmt.Errorf("its effect is %s, and the call was decided about as %s", class, of.Class)
+	}
+	return nil
 }
 
 // enter runs the code and notes what came of it.

@@ -109,7 +109,7 @@ func TestDeclarations(t *testing.T) {
 	require.False(t, handles.CanVerify())
 	mixed, err := compose.Fallback(about, compose.Part{Tool: put}, compose.Part{Tool: book})
 	require.NoError(t, err)
-	require.True(t, mixed.CanVerify())
+	require.True(t, mixed.Verifier().IsPresent())
 	require.NotEmpty(t, mixed.Spec().UndoVersion)
 
 	counted, err := upper.With(func(s *tool.Spec) {
@@ -144,6 +144,69 @@ func TestDeclarations(t *testing.T) {
 	first, err := compose.Chain(about, compose.Part{Tool: secret})
 	require.NoError(t, err)
 	require.Equal(t, []string{"text"}, first.Spec().Hints.Sensitive)
+}
+
+// TestWhatIsRequiredIsRequiredOfEachPart: one part that has a Verify, or a way back, does not
+// stand in for another one.
+func TestWhatIsRequiredIsRequiredOfEachPart(t *testing.T) {
+	s := newShop(t)
+	fires, err := tool.CreateTyped("fires", "Fires.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) { return in, nil },
+		tool.Effect(revert.Pivot))
+	require.NoError(t, err)
+	for name, tt := range map[string]struct {
+		parts   []tool.Tool
+		require string
+		met     bool
+	}{
+		"all are looked at":          {[]tool.Tool{s.upper("upper"), s.looked("book"), s.looked("more")}, "verify", true},
+		"one is not looked at":       {[]tool.Tool{s.put("put"), s.looked("book")}, "verify", false},
+		"nothing is looked at":       {[]tool.Tool{s.upper("upper")}, "verify", false},
+		"all have a way back":        {[]tool.Tool{s.put("put"), s.book("book"), s.upper("upper")}, "revert", true},
+		"one has no way back":        {[]tool.Tool{s.book("book"), fires}, "revert", false},
+		"the only one has none":      {[]tool.Tool{fires}, "revert", false},
+		"neither stands in for both": {[]tool.Tool{s.looked("book"), fires}, "verify", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var parts []compose.Part
+			for _, tl := range tt.parts {
+				parts = append(parts, compose.Part{Tool: tl})
+			}
+			inner, err := compose.Chain(compose.About{Name: "inner", Description: "All of it."}, parts...)
+			require.NoError(t, err)
+			whole, err := compose.Chain(about, compose.Part{Tool: inner})
+			require.NoError(t, err)
+			require.Equal(t, tt.met, map[string]bool{"verify": whole.CanVerify(), "revert": whole.CanRevert()}[tt.require])
+			facts := whole.Facts()
+			require.Equal(t, tt.met, map[string]bool{"verify": facts.CanVerify, "revert": facts.CanRevert}[tt.require])
+			demands := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+				why := perm.Details{Reasons: []perm.Reason{{Text: "so"}}, Requires: []perm.Reason{{Text: tt.require}}}
+				return perm.NewDecision(perm.Allow, why), nil
+			}))
+			out, err := begin(t, session(t, s.runtime([]agent.Option{demands}, whole))).Invoke(context.Background(), "whole", line{"a", "x"})
+			if tt.met {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, tool.ErrDenied)
+			require.Contains(t, out.Error.Why, "the policy requires")
+		})
+	}
+}
+
+// TestWhatIsIdempotent: of parts that are, what follows from what a part before did is not.
+func TestWhatIsIdempotent(t *testing.T) {
+	s := newShop(t)
+	part := asked(t, s.upper("upper"), func(s *tool.Spec) { s.Hints.Idempotent = true })
+	is := func(whole tool.Tool, err error) bool {
+		require.NoError(t, err)
+		return whole.Spec().Hints.Idempotent
+	}
+	require.True(t, is(compose.Chain(about, part)))
+	require.True(t, is(compose.Parallel(about, part, part)))
+	require.True(t, is(compose.Conditional(about, func(json.RawMessage) bool { return true }, part, part)))
+	require.False(t, is(compose.Chain(about, part, part)))
+	require.False(t, is(compose.Fallback(about, part, part)))
+	require.False(t, is(compose.Parallel(about, part, compose.Part{Tool: s.upper("other")})))
 }
 
 // TestSideBySide writes much at once, for the race detector.
