@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -191,4 +192,51 @@ deny contains "nothing was chosen" if not input.session.client.selected
 			require.Empty(t, tools)
 		}
 	}
+}
+
+// TestACallThatWaitsIsNotReleasedPastItsSession: a tool that the session does not see any more
+// when the transaction commits does not run.
+func TestACallThatWaitsIsNotReleasedPastItsSession(t *testing.T) {
+	ctx := context.Background()
+	sent := 0
+	letter := func(surfaces ...string) tool.Tool {
+		tl, err := tool.FromSpec(tool.Spec{
+			Name: "letter", EffectClass: revert.Deferrable, Display: tool.Display{Surfaces: surfaces},
+			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+				sent++
+				return tool.Text("sent"), nil
+			},
+		})
+		return mustTool(t, tl, err)
+	}
+	later := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+		return perm.NewDecision(perm.Hold, perm.Details{Reasons: []perm.Reason{{Text: "later"}}}), nil
+	})
+	rt := newRuntime(t, agent.Tools(letter("chat", "voice")), agent.Policy(later))
+	tx := begin(t, newSession(t, rt, agent.ShownTo(perm.ClientFacts{Surface: "voice"})))
+	_, err := tx.Invoke(ctx, "letter", "x")
+	require.NoError(t, err)
+	require.NoError(t, rt.SetTools(letter("chat")))
+	require.ErrorIs(t, tx.Commit(ctx), agent.ErrNotReleased)
+	require.Contains(t, tx.Released()[0].Error.Why, "the session does not see the tool any more: it is for sessions of the kind")
+	require.Zero(t, sent)
+	require.NoError(t, rt.SetTools(letter("voice")))
+	require.NoError(t, tx.Commit(ctx), "the control")
+	require.Equal(t, 1, sent)
+}
+
+// TestCodeThatEndsItsGoroutine has not come to its end: nobody is told that it has.
+func TestCodeThatEndsItsGoroutine(t *testing.T) {
+	leaves := func(context.Context, string) (string, error) {
+		runtime.Goexit()
+		return "never", nil
+	}
+	pure, err := tool.Create("pure", "Leaves.", leaves, tool.Pure())
+	fires, failed := tool.Create("fires", "Leaves.", leaves, tool.Effect(revert.Pivot))
+	rt := newRuntime(t, agent.Tools(mustTool(t, pure, err), mustTool(t, fires, failed)), agent.Policy(allowAll()))
+	tx := begin(t, newSession(t, rt))
+	_, err = tx.Invoke(t.Context(), "pure", "x")
+	require.ErrorIs(t, err, tool.ErrFailed)
+	_, err = tx.Invoke(t.Context(), "fires", "x")
+	require.ErrorIs(t, err, tool.ErrUnknown)
 }

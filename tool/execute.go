@@ -93,6 +93,9 @@ func (l *Line) close(ctx context.Context, live *line.Call) error {
 	return live.Close(grace)
 }
 
+// errLeft is the end of code that neither returned nor panicked.
+var errLeft = errors.New("the tool's code ended its goroutine before it returned")
+
 type returned struct {
 	result Result
 	err    error
@@ -106,7 +109,7 @@ func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err 
 	}
 	back := make(chan returned, 1)
 	go func() {
-		var r returned
+		r := returned{err: errLeft} // until it has
 		defer func() {
 			if p := recover(); p != nil {
 				r = returned{err: &panicError{p}}

@@ -129,7 +129,8 @@ type shared struct {
 	still    bool // idle is closed
 	idle     chan struct{}
 
-	cells map[string]*Cell           // states that its tools hold, by resource
+	cells map[string]*Cell           // states that its tools hold, by the name they are kept under
+	lefts int                        // how often a part left one
 	notes map[string]json.RawMessage // what was noted
 }
 

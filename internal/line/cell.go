@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/state"
@@ -16,15 +18,27 @@ import (
 // call has the turn for it, and its transaction the claim, so that nobody else changes
 // it before the call has ended.
 type Cell struct {
-	call    *Call
-	tool    string
-	mine    *host.Lock // the parts of one call, one after the other
+	call *Call
+	tool string
+	mine *host.Lock // the parts of one call, one after the other
+
+	// Under the call's lock:
 	read    bool
 	was     revert.State    // as the call found it
-	content json.RawMessage // as the call has left it so far; nil: nothing
-	next    *revert.State   // nil: the call has left nothing yet
-	blob    revert.Blob     // of next
-	by      string          // the prefix of the part that left it
+	base    json.RawMessage // and its content; nil: nothing
+	left    []left          // what the parts of the call have left, one after the other
+	gone    int             // how often some of it was taken back
+	seen    int             // of gone, when the part that works on it took it
+	content json.RawMessage // which it found
+}
+
+// left is what one part of a call, or the call, has left.
+type left struct {
+	n       int    // among all that the call's parts have left
+	by      string // the prefix of the part
+	state   revert.State
+	blob    revert.Blob
+	content json.RawMessage
 }
 
 // Cell waits for its turn to work on the state of a tool, and takes it. What was there
@@ -39,10 +53,15 @@ func (c *Call) Cell(ctx context.Context, tool string) (*Cell, error) {
 	if err := cell.mine.Lock(ctx); err != nil {
 		return nil, err
 	}
-	cell.call = c
 	if err := cell.look(ctx); err != nil {
 		cell.mine.Unlock()
 		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cell.call, cell.seen, cell.content = c, cell.gone, cell.base
+	if n := len(cell.left); n > 0 {
+		cell.content = cell.left[n-1].content
 	}
 	return cell, nil
 }
@@ -61,7 +80,10 @@ func (c *Call) cell(tool string) *Cell {
 
 // look reads the state, once it is the call's.
 func (l *Cell) look(ctx context.Context) error {
-	if l.read {
+	l.call.mu.Lock()
+	read := l.read
+	l.call.mu.Unlock()
+	if read {
 		return nil
 	}
 	cfg := l.call.cfg
@@ -80,16 +102,21 @@ func (l *Cell) look(ctx context.Context) error {
 	if err := cfg.Recorder.Host().Point(ctx, "line.state"); err != nil {
 		return err
 	}
-	l.was, l.content, err = state.Read(ctx, cfg.Recorder.Journal(), cfg.Recorder.Session(), l.tool)
-	l.read = err == nil
+	was, base, err := state.Read(ctx, cfg.Recorder.Journal(), cfg.Recorder.Session(), l.tool)
+	l.call.mu.Lock()
+	defer l.call.mu.Unlock()
+	l.was, l.base, l.read = was, base, err == nil
 	return err
 }
 
 // Content is what the tool holds; nil: nothing yet.
 func (l *Cell) Content() json.RawMessage { return slices.Clone(l.content) }
 
-// errSecretState is like that of a note.
-var errSecretState = errors.New("the state would hold the value of a secret: keep its name instead")
+var (
+	errSecretState  = errors.New("the state would hold the value of a secret: keep its name instead") // like that of a note
+	errUndermined   = errors.New("the state that it found was left by another part of the call, and that was taken back meanwhile")
+	errStateOverlay = fmt.Errorf("%w: another part of the call changed a state after it", ErrNotBack)
+)
 
 // Set says what the tool holds once the call is done.
 func (l *Cell) Set(ctx context.Context, content json.RawMessage) error {
@@ -108,7 +135,31 @@ func (l *Cell) Set(ctx context.Context, content json.RawMessage) error {
 	}
 	l.call.mu.Lock()
 	defer l.call.mu.Unlock()
-	l.next, l.blob, l.content, l.by = &next, blob, content, l.call.prefix
+	if l.gone != l.seen {
+		return errUndermined
+	}
+	l.call.lefts++
+	l.left = append(l.left, left{l.call.lefts, l.call.prefix, next, blob, content})
+	return nil
+}
+
+// forget gives back what a part and those inside it have left since. What another part left
+// on top of that was made of it.
+func (c *Call) forget(since int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cell := range c.cells {
+		own := func(l left) bool { return l.n > since && strings.HasPrefix(l.by, c.prefix) }
+		first := slices.IndexFunc(cell.left, own)
+		if first < 0 {
+			continue
+		}
+		if slices.ContainsFunc(cell.left[first:], func(l left) bool { return !own(l) }) {
+			return errStateOverlay
+		}
+		cell.left = cell.left[:first]
+		cell.gone++
+	}
 	return nil
 }
 
@@ -123,21 +174,25 @@ func (c *Call) States() (revert.Write, error) {
 	var w revert.Write
 	for _, tool := range slices.Sorted(maps.Keys(c.cells)) {
 		l := c.cells[tool]
-		//mutant:token
-		if l.next == nil || l.next.Version.Same(l.was.Version) {
+		if len(l.left) == 0 {
 			continue
 		}
-		change, err := state.Change(l.was, *l.next)
+		last := l.left[len(l.left)-1]
+		//mutant:token
+		if last.state.Version.Same(l.was.Version) {
+			continue
+		}
+		change, err := state.Change(l.was, last.state)
 		if err != nil {
 			return w, err
 		}
 		change.N = len(c.changes) + 1
 		c.changes, c.of = append(c.changes, change), append(c.of, "")
-		l.next.Of = revert.CallRef{Txn: c.cfg.Recorder.Txn(), Call: c.cfg.ID}
+		last.state.Of = revert.CallRef{Txn: c.cfg.Recorder.Txn(), Call: c.cfg.ID}
 		w.Lines = append(w.Lines,
 			revert.Line{Call: c.cfg.ID, Body: &revert.Changed{Change: change}},
-			revert.Line{Call: l.next.ID(c.cfg.Recorder.Host()), Body: l.next})
-		w.Blobs, w.Claims = append(w.Blobs, l.blob), append(w.Claims, change.Resource)
+			revert.Line{Call: last.state.ID(c.cfg.Recorder.Host()), Body: &last.state})
+		w.Blobs, w.Claims = append(w.Blobs, last.blob), append(w.Claims, change.Resource)
 	}
 	return w, nil
 }

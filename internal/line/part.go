@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -69,19 +68,14 @@ func NotesOf(all map[string]json.RawMessage, prefix string) map[string]json.RawM
 
 // Mark is how far a part has come.
 type Mark struct {
-	changes, handles int
-	cells            map[string]Cell
+	changes, handles, states int
 }
 
 // Mark is for Rollback.
 func (c *Call) Mark() Mark {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := Mark{changes: len(c.changes), handles: len(c.handles), cells: map[string]Cell{}}
-	for tool, cell := range c.cells {
-		m.cells[tool] = Cell{content: cell.content, next: cell.next, blob: cell.blob}
-	}
-	return m
+	return Mark{changes: len(c.changes), handles: len(c.handles), states: c.lefts}
 }
 
 // Own lists the numbers of the changes that the part, or one inside it, made since.
@@ -104,7 +98,9 @@ var ErrNotBack = errors.New("what it did could not be taken back")
 // as a whole. The part has returned.
 func (c *Call) Rollback(ctx context.Context, m Mark) error {
 	c.unhand(ctx, m)
-	c.forget(m)
+	if err := c.forget(m.states); err != nil {
+		return err
+	}
 	own := c.Own(m)
 	if len(own) == 0 {
 		return nil
@@ -154,22 +150,6 @@ func (c *Call) unhand(ctx context.Context, m Mark) {
 	c.commits = slices.ContainsFunc(rest, func(h joined) bool { return h.commits })
 	c.mu.Unlock()
 	abort(ctx, mine)
-}
-
-// forget gives the states back that the part was to leave.
-func (c *Call) forget(m Mark) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for tool := range maps.Keys(c.cells) {
-		cell, was := c.cells[tool], m.cells[tool]
-		if !strings.HasPrefix(cell.by, c.prefix) {
-			continue
-		}
-		cell.next, cell.blob = was.next, was.blob
-		if cell.content = was.content; was.next == nil {
-			cell.read = false // as it is on the journal
-		}
-	}
 }
 
 // back takes changes of one scheme back.

@@ -3,6 +3,7 @@ package compose_test
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,4 +152,25 @@ func TestAConditionThatTurns(t *testing.T) {
 	require.Contains(t, out.Error.Why, "its effect is pivot, and the call was decided about as pure")
 	require.Equal(t, 3, asked)
 	require.False(t, ran)
+}
+
+// TestAPartThatEndsItsGoroutine has not come to its end, wherever it runs.
+func TestAPartThatEndsItsGoroutine(t *testing.T) {
+	leaves, err := tool.CreateTyped("leaves", "Leaves.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
+		runtime.Goexit()
+		return in, nil
+	}, tool.Pure())
+	require.NoError(t, err)
+	for name, make := range map[string]func(compose.About, ...compose.Part) (tool.Tool, error){"chain": compose.Chain, "parallel": compose.Parallel} {
+		s := newShop(t)
+		before := s.world()
+		whole, err := make(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: leaves})
+		require.NoError(t, err)
+		out, err := begin(t, session(t, s.runtime(nil, whole))).Invoke(context.Background(), "whole", line{"a", "x"})
+		require.Error(t, err, "%s: %+v", name, out)
+		require.Contains(t, out.Error.Why, "ended its goroutine")
+		if out.Status == tool.StatusFailed {
+			require.Equal(t, before, s.world())
+		}
+	}
 }

@@ -130,10 +130,14 @@ func (r *run) chain(ctx context.Context) (tool.Result, error) {
 	return last, nil
 }
 
+// errLeft is the end of a part that neither returned nor panicked.
+var errLeft = errors.New("its code ended its goroutine before it returned")
+
 func (r *run) parallel(ctx context.Context) (tool.Result, error) {
 	done := make([]ended, len(r.node.parts))
 	var all sync.WaitGroup
 	for i := range r.node.parts {
+		done[i] = ended{at: i, err: r.says(i, errLeft)} // until it has ended
 		all.Go(func() { done[i] = r.part(ctx, i, r.in) })
 	}
 	all.Wait()

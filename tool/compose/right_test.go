@@ -3,6 +3,7 @@ package compose_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -279,4 +280,82 @@ func TestAStateInParts(t *testing.T) {
 	out, err = tx.Invoke(ctx, "count", line{"a", "x"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"path":"a","text":"xii"}`, string(out.Output))
+}
+
+// TestAStateBesideAFallback: a part that goes wrong takes what it left of a state with it,
+// also from under a part beside it that has made something of it by then.
+func TestAStateBesideAFallback(t *testing.T) {
+	ctx := context.Background()
+	type texts struct{ All []string }
+	for name, before := range map[string]bool{"it is done by then": false, "it is at work": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			counted, gone, started := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			kept := func(name string, first, then func()) tool.Tool {
+				k, err := tool.Stateful("kept", "Keep.", nil, func(context.Context, ctxperm.ToolContext) (texts, error) { return texts{}, nil },
+					func(_ context.Context, _ ctxperm.ToolContext, in line, was texts) (line, texts, error) {
+						then()
+						was.All = append(was.All, name)
+						in.Text = strings.Join(was.All, " ")
+						return in, was, nil
+					}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+				require.NoError(t, err)
+				waits, err := tool.CreateTyped("waits", "Waits.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
+					first()
+					return in, nil
+				}, tool.Pure(), tool.Confined(tool.Handles))
+				require.NoError(t, err)
+				both, err := compose.Chain(compose.About{Name: name, Description: "Both."}, compose.Part{Tool: waits}, compose.Part{Tool: k})
+				require.NoError(t, err)
+				return both
+			}
+			nothing := func() {}
+			fails, err := tool.CreateTyped("fails", "Fails.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
+				close(counted) // the state is left
+				if before {
+					<-started
+				} else {
+					<-gone
+				}
+				return in, errors.New("it went wrong")
+			}, tool.Pure(), tool.Confined(tool.Handles))
+			require.NoError(t, err)
+			wrong, err := compose.Chain(compose.About{Name: "wrong", Description: "Goes wrong."}, compose.Part{Tool: kept("wrong", nothing, nothing)}, compose.Part{Tool: fails})
+			require.NoError(t, err)
+			spare, err := tool.CreateTyped("spare", "Takes its place.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
+				if before {
+					close(gone)
+				}
+				return in, nil
+			}, tool.Pure(), tool.Confined(tool.Handles))
+			require.NoError(t, err)
+			fallback, err := compose.Fallback(compose.About{Name: "fallback", Description: "One of them."}, compose.Part{Tool: wrong}, compose.Part{Tool: spare})
+			require.NoError(t, err)
+			beside := kept("beside", func() { <-counted }, func() {
+				if before {
+					close(started)
+					<-gone
+				}
+			})
+			last, err := tool.CreateTyped("last", "Says that it is done.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
+				if !before {
+					close(gone)
+				}
+				return in, nil
+			}, tool.Pure(), tool.Confined(tool.Handles))
+			require.NoError(t, err)
+			other, err := compose.Chain(compose.About{Name: "other", Description: "Beside."}, compose.Part{Tool: beside}, compose.Part{Tool: last})
+			require.NoError(t, err)
+			whole, err := compose.Parallel(about, compose.Part{Tool: fallback}, compose.Part{Tool: other})
+			require.NoError(t, err)
+
+			single := kept("single", nothing, nothing)
+			tx := begin(t, session(t, s.runtime(nil, whole, single)))
+			out, err := tx.Invoke(ctx, "whole", line{"a", "x"})
+			require.ErrorIs(t, err, tool.ErrFailed, "%+v", out)
+			out, err = tx.Invoke(ctx, "single", line{"a", "x"})
+			require.NoError(t, err)
+			require.JSONEq(t, `{"path":"a","text":"single"}`, string(out.Output), "nothing of either is left")
+		})
+	}
 }
