@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -43,16 +44,18 @@ func talker(t *testing.T, saw *[]string) []tool.Tool {
 		s := tool.Spec{
 			Name: name, Description: "Tells.", EffectClass: revert.Pure, Destination: tool.NoDestination,
 			Input: json.RawMessage(`{"type":"object","properties":{"token":{"type":"string"},"n":{"type":"integer"}},"additionalProperties":false}`),
-			Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+			Execute: func(_ context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 				var args struct{ Token string }
 				if err := json.Unmarshal(in, &args); err != nil {
 					return tool.Result{}, err
 				}
+				tc.Progress(1, 2, "with "+args.Token)
 				*saw = append(*saw, args.Token)
-				out, err := json.Marshal(map[string]any{"issued": []string{"key-4711", "public"}, "echo": "got " + args.Token})
+				out, err := json.Marshal(map[string]any{"issued": []string{"key-4711", "public"}, "echo": "got " + args.Token, "of " + args.Token: 1})
 				return tool.Result{
-					Text: "key-4711 for " + args.Token, JSON: out, Meta: map[string]string{"m": args.Token},
-					Parts: []tool.Part{{MediaType: "text/plain", Data: []byte("p " + args.Token)}},
+					Text: "key-4711 for " + args.Token, JSON: out, Meta: map[string]string{"m": args.Token, "m " + args.Token: "x"},
+					Parts:   []tool.Part{{MediaType: "text/plain", Data: []byte("p " + args.Token)}, {MediaType: "text/" + args.Token, Data: []byte("x")}},
+					Sources: []provenance.Reference{{Title: "of " + args.Token, URL: "https://example.com/?key=key-4711"}},
 				}, err
 			},
 		}
@@ -107,7 +110,9 @@ func TestWhatIsRedactedIsNowhere(t *testing.T) {
 		return ctxperm.Approve("boss"), nil
 	})
 	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": secretive}})
-	rt := newRuntime(t, agent.Journal(j), agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.Approve(approver))
+	var reported strings.Builder
+	rt := newRuntime(t, agent.Journal(j), agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.Approve(approver),
+		agent.OnProgress(func(p tool.Progress) { reported.WriteString(p.Message) }))
 	tx := begin(t, newSession(t, rt))
 	in := tool.Args{"token": secret, "n": 7}
 	for name, want := range map[string]tool.Status{
@@ -123,11 +128,13 @@ func TestWhatIsRedactedIsNowhere(t *testing.T) {
 		require.NotContains(t, everything, "key-4711", name)
 		require.JSONEq(t, `{"token":"(hidden)","n":7}`, string(out.Input), name)
 		if want == tool.StatusDone {
-			require.JSONEq(t, `{"issued":["(hidden)","public"],"echo":"got (hidden)"}`, string(out.Output))
+			require.JSONEq(t, `{"issued":["(hidden)","public"],"echo":"got (hidden)","of (hidden)":1}`, string(out.Output))
 			require.Equal(t, "(hidden) for (hidden)", out.Text)
 		}
 	}
 	require.NotEmpty(t, saw, "the tools saw it")
+	require.Contains(t, reported.String(), "with (hidden)")
+	require.NotContains(t, reported.String(), "hunter2")
 	for _, s := range saw {
 		require.Equal(t, secret, s)
 	}

@@ -189,6 +189,16 @@ func (f *Filtered) EndLoop(why string) {
 // changed by it.
 func (f *Filtered) Within(ctx context.Context) { f.values = ctx }
 
+// Hide has, in Before, all that is said of the call go through a function before it is
+// written down or told to anybody: errors, what was found out about the call, how far it
+// is, why a loop is to end. Input and result do not: After is for the result. The function
+// is safe for concurrent use, and where it panics nothing of the text stays.
+func (f *Filtered) Hide(hide func(text string) string) {
+	if f.hook == hookBefore && hide != nil {
+		f.p.veil.hide(hide)
+	}
+}
+
 // reaction reports what a Before wants that it cannot have at once.
 func (f *Filtered) reaction() error {
 	if f.answer != nil && f.replaces {

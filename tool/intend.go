@@ -46,7 +46,7 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 		Gate: l.gate(p.admitted), Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		Patience: l.p.Limits.Claim, Waits: l.p.Waits, Files: l.p.Limits.files(),
 		Hides: func() bool { return len(p.veil.hides()) > 0 }, Ways: l.ways,
-		Held: l.p.Grant.Check, Broken: l.Broken, Progress: l.progress(p.id, p.tool.Name()),
+		Held: l.p.Grant.Check, Broken: l.Broken, Progress: l.progress(p),
 	})
 	return intended{filtered: f, live: live}, nil
 }

@@ -215,6 +215,7 @@ func (l *Line) replacedBy(ctx context.Context, p permitted, by string, input any
 	if p.released != nil {
 		return p, l.refusedBy(ctx, p, by, errors.New("the input of a call that was held cannot be replaced when it is released: it was decided about"))
 	}
+	a.veil.like(p.veil)
 	ps.replaced = append(ps.replaced, revert.Replacement{By: by, Given: p.digest})
 	a.counted = l.p.Facts.Reserve(a.id, a.tool.Name(), a.sums)
 	again := permitted{admitted: a}

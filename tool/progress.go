@@ -13,13 +13,13 @@ type Progress struct {
 
 // progress is where a call reports; nil where nobody listens. A report that is no
 // number, or a listener that panics, is no reason for a call to fail.
-func (l *Line) progress(call, name string) func(done, total float64, message string) {
+func (l *Line) progress(p permitted) func(done, total float64, message string) {
 	if l.p.Progress == nil {
 		return nil
 	}
 	return func(done, total float64, message string) {
 		defer func() { _ = recover() }()
-		l.p.Progress(Progress{Call: call, Tool: name, Done: amount(done), Total: amount(total), Message: l.known.Scrub(message)})
+		l.p.Progress(Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.veil.text(message)})
 	}
 }
 

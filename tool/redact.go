@@ -28,6 +28,7 @@ type veil struct {
 	mu       sync.Mutex // never held across a wait
 	all      bool       // nobody could say what to hide, so all of the input is
 	pointers []string
+	said     []func(text string) string // of filters: what is said of the call goes through each
 }
 
 // add hides more. Pointers that are already there count once.
@@ -47,6 +48,26 @@ func (v *veil) addAll() {
 	defer v.mu.Unlock()
 	v.all = true
 }
+
+// hide has what is said of the call go through a function of a filter.
+func (v *veil) hide(f func(text string) string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.said = append(v.said, f)
+}
+
+// like hides what another veil hides of what is said of the call: that of the input which a
+// filter put another one in the place of.
+func (v *veil) like(other *veil) { v.said = other.saying() }
+
+func (v *veil) saying() []func(text string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.said)
+}
+
+// idle reports whether no text would lose anything.
+func (v *veil) idle() bool { return len(v.secrets(2)) == 0 && v.known.None() && len(v.saying()) == 0 }
 
 func (v *veil) of(place string) (paths [][]string) {
 	v.mu.Lock()
@@ -159,12 +180,18 @@ func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
 		}
 	}
 	r.Text = v.scrub(r.Text, secrets)
-	for name, text := range r.Meta {
-		r.Meta[name] = v.scrub(text, secrets)
+	if meta := make(map[string]string, len(r.Meta)); r.Meta != nil {
+		for name, text := range r.Meta {
+			meta[v.scrub(name, secrets)] = v.scrub(text, secrets)
+		}
+		r.Meta = meta
+	}
+	for i, source := range r.Sources {
+		r.Sources[i].Title, r.Sources[i].URL = v.scrub(source.Title, secrets), v.scrub(source.URL, secrets)
 	}
 	for i, part := range r.Parts {
-		if string(part.Data) != v.scrub(string(part.Data), secrets) {
-			r.Parts[i].Data = []byte(hiddenText)
+		if string(part.Data) != v.scrub(string(part.Data), secrets) || part.MediaType != v.scrub(part.MediaType, secrets) {
+			r.Parts[i] = Part{MediaType: "text/plain", Data: []byte(hiddenText)}
 		}
 	}
 	out, err := canon.Marshal(r)
@@ -174,8 +201,24 @@ func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
 	return out, err
 }
 
-// text takes hidden arguments out of a text, as they are and as quoted ones.
-func (v *veil) text(s string) string { return v.scrub(s, v.secrets(2)) }
+// text takes hidden arguments out of a text, as they are and as quoted ones, and what
+// filters hide.
+func (v *veil) text(s string) string {
+	s = v.scrub(s, v.secrets(2))
+	for _, hide := range v.saying() {
+		s = saidBy(hide, s)
+	}
+	return s
+}
+
+func saidBy(hide func(string) string, text string) (shown string) {
+	defer func() {
+		if recover() != nil {
+			shown = hiddenText
+		}
+	}()
+	return hide(text)
+}
 
 func (v *veil) texts(list []string) []string {
 	out := slices.Clone(list)
@@ -188,7 +231,7 @@ func (v *veil) texts(list []string) []string {
 // decision is a decision as it is written down: a reason may repeat an argument.
 func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
 	r := d.Record()
-	if len(v.secrets(2)) == 0 && v.known.None() {
+	if v.idle() {
 		return r
 	}
 	for i := range r.Reasons {
@@ -201,7 +244,7 @@ func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
 // outcome is an outcome as it is shown.
 func (v *veil) outcome(o Outcome) Outcome {
 	o.Input = v.shownInput()
-	if len(v.secrets(2)) == 0 && v.known.None() {
+	if v.idle() {
 		return o
 	}
 	o.Text = v.text(o.Text)
@@ -352,7 +395,7 @@ func (v *veil) scrubbed(doc any, secrets []string) any {
 	case map[string]any:
 		out := make(map[string]any, len(d))
 		for name, inside := range d {
-			out[v.known.Scrub(name)] = v.scrubbed(inside, secrets)
+			out[v.scrub(name, secrets)] = v.scrubbed(inside, secrets)
 		}
 		return out
 	case []any:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -112,11 +113,11 @@ func (l *ledger) reserve(session *account, most Amounts) (over string, final boo
 		if what := lacking(b.bound, b.a.spent, most); what != "" {
 			return "the budget of the " + b.of + " has too little left: " + what, true
 		}
-		if what := lacking(b.bound, b.a.spent.plus(b.a.reserved, 1), most); what != "" {
+		if what := lacking(b.bound, b.a.spent.plus(b.a.reserved), most); what != "" {
 			return "calls in flight may take the rest of the budget of the " + b.of + ": " + what, false
 		}
 	}
-	session.reserved, l.all.reserved = session.reserved.plus(most, 1), l.all.reserved.plus(most, 1)
+	session.reserved, l.all.reserved = session.reserved.with(most, 1), l.all.reserved.with(most, 1)
 	return "", false
 }
 
@@ -124,7 +125,7 @@ func (l *ledger) reserve(session *account, most Amounts) (over string, final boo
 func lacking(bound, used, most Amounts) string {
 	limits, uses, wants := bound.list(), used.list(), most.list()
 	for i, limit := range limits {
-		if limit > 0 && uses[i]+max(1, wants[i]) > limit {
+		if limit > 0 && max(1, wants[i]) > limit-uses[i] {
 			return fmt.Sprintf("%s of %s used", words(i, uses[i]), words(i, limit))
 		}
 	}
@@ -133,10 +134,24 @@ func lacking(bound, used, most Amounts) string {
 
 func (a Amounts) list() [4]int64 { return [4]int64{a.Calls, int64(a.Time), a.Cost, a.Output} }
 
-func (a Amounts) plus(b Amounts, sign int64) Amounts {
+func (a Amounts) plus(b Amounts) Amounts {
+	return Amounts{Calls: more(a.Calls, b.Calls), Time: more(a.Time, b.Time), Cost: more(a.Cost, b.Cost), Output: more(a.Output, b.Output)}
+}
+
+// with adds what one call may take, or takes it away again. Where there is a bound it fitted.
+func (a Amounts) with(b Amounts, sign int64) Amounts {
 	return Amounts{
 		Calls: a.Calls + sign*b.Calls, Time: a.Time + time.Duration(sign)*b.Time, Cost: a.Cost + sign*b.Cost, Output: a.Output + sign*b.Output,
 	}
+}
+
+// more is a sum of what is not negative. One that is too great is the greatest there is: a
+// bound is never got round by it.
+func more[N ~int64](a, b N) N {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 func words(i int, n int64) string {
@@ -164,8 +179,8 @@ func (l *ledger) after(_ context.Context, f *tool.Filtered, res tool.Result) (to
 	}
 	l.mu.Lock()
 	session := l.session(f)
-	low, gone := nearly(l.Notice, "session", l.Session, session.spent.plus(now, 1))
-	more, goneToo := nearly(l.Notice, "runtime", l.Runtime, l.all.spent.plus(now, 1))
+	low, gone := nearly(l.Notice, "session", l.Session, session.spent.plus(now))
+	more, goneToo := nearly(l.Notice, "runtime", l.Runtime, l.all.spent.plus(now))
 	l.mu.Unlock()
 	if low = append(low, more...); len(low) == 0 {
 		return res, nil
@@ -210,32 +225,48 @@ func (l *ledger) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
 	if !ok {
 		return // it was refused here
 	}
-	used := l.used(f, o, r)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, a := range []*account{l.session(f), &l.all} {
-		if !r.back {
-			a.reserved = a.reserved.plus(r.most, -1)
-		}
-		a.spent = a.spent.plus(used, 1)
+	cost := r.most.Cost // also where Cost panics
+	defer func() { l.settle(l.session(f), r, l.used(f, o, r, cost)) }()
+	if o.Filter != "" { // answered in the tool's place
+		cost = 0
+	}
+	if l.Cost != nil && ran(o.Status) {
+		cost = r.most.Cost
+		cost = max(0, l.Cost(f, o))
 	}
 }
 
-func (l *ledger) used(f *tool.Filtered, o tool.Outcome, r reservation) Amounts {
-	u := Amounts{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: r.most.Cost, Output: 0}
+func (l *ledger) settle(session *account, r reservation, used Amounts) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range []*account{session, &l.all} {
+		if !r.back {
+			a.reserved = a.reserved.with(r.most, -1)
+		}
+		a.spent = a.spent.plus(used)
+	}
+}
+
+// ran reports whether a call came as far as its code, or an answer in the place of that.
+func ran(s tool.Status) bool {
+	switch s {
+	case tool.StatusDenied, tool.StatusPending, tool.StatusInvalid, tool.StatusHeld:
+		return false
+	case tool.StatusDone, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout, tool.StatusUnknown:
+	}
+	return true
+}
+
+func (l *ledger) used(f *tool.Filtered, o tool.Outcome, r reservation, cost int64) Amounts {
 	switch {
-	case o.Status == tool.StatusDenied, o.Status == tool.StatusPending, o.Status == tool.StatusInvalid:
-		return Amounts{}
 	case o.Status == tool.StatusHeld:
 		return Amounts{Calls: 1, Cost: r.most.Cost}
-	case o.Status == tool.StatusDone:
+	case !ran(o.Status):
+		return Amounts{}
+	}
+	u := Amounts{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: cost}
+	if o.Status == tool.StatusDone {
 		u.Output = size(o.Result)
-	}
-	if o.Filter != "" { // answered in the tool's place
-		u.Cost = 0
-	}
-	if l.Cost != nil {
-		u.Cost = max(0, l.Cost(f, o))
 	}
 	if r.back { // the call, and what it could cost, was paid for when it was held
 		u.Calls, u.Cost = 0, max(0, u.Cost-r.most.Cost)

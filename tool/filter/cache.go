@@ -12,11 +12,16 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Cache answers calls that were answered before: of tools that read nothing and change
-// nothing, so class pure and no needs, whose result therefore follows from the input. A
-// result is given again to the same principal, under the same policy revision, for the
-// same declaration, settings and input. Under a policy that names no revision nothing
-// is kept. The zero Cache takes the defaults.
+// Cache answers calls that were answered before: of tools that change nothing and read
+// nothing, whose result therefore follows from the input. Such a tool is of class pure,
+// has no needs, and says that it acts only through handles; one that is trusted may look
+// at a clock or a file, and always runs.
+//
+// A result is given again in the same session, with the same labels, under the same policy
+// revision, by the very same tool with the same settings, for the same input. Under a
+// policy that names no revision nothing is kept. What another filter answered is not kept
+// either; what filters behind this one make of a result is, so it stands last. The zero
+// Cache takes the defaults.
 type Cache struct {
 	Entries int           // results that are kept at most; default 1000
 	Bytes   int           // of all of them together; default 16 MiB
@@ -31,7 +36,7 @@ func (c Cache) Filter() tool.Filter {
 	if c.Bytes <= 0 {
 		c.Bytes = 16 << 20
 	}
-	k := &kept{bounds: c, of: map[string]*list.Element{}}
+	k := &kept{bounds: c, of: map[key]*list.Element{}}
 	return tool.Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}
 }
 
@@ -40,13 +45,20 @@ type kept struct {
 	bounds Cache
 
 	mu    sync.Mutex // never held across a wait
-	of    map[string]*list.Element
+	of    map[key]*list.Element
 	order list.List
 	bytes int
 }
 
+// key is what a result depends on. The tool is the one that the runtime has: another one
+// of the same declaration may have other code.
+type key struct {
+	tool tool.Tool
+	rest canon.Digest
+}
+
 type entry struct {
-	key    string
+	key    key
 	result []byte // canonical
 	at     time.Time
 }
@@ -54,25 +66,36 @@ type entry struct {
 // fresh is a result on its way through the filters, under a key that is the kept's own.
 type fresh struct{ entry }
 
-// keyOf is what a result depends on; ok is false for a call that cannot be answered so.
-func keyOf(f *tool.Filtered) (key string, ok bool) {
+// keyOf is what the result of a call depends on; ok is false for one that cannot be
+// answered so.
+func keyOf(f *tool.Filtered) (k key, ok bool) {
 	t, revision := f.Tool(), f.Decision().Revision
-	if s := t.Spec(); f.Released() || revision == "" || f.Class() != revert.Pure || t.Class() != revert.Pure || len(s.Needs) > 0 || s.Access != nil {
-		return "", false
+	if f.Released() || revision == "" || f.Class() != revert.Pure || !readsNothing(t) {
+		return key{}, false
 	}
 	who, err := canon.Marshal(f.Principal())
 	if err != nil {
-		return "", false
+		return key{}, false
 	}
-	return string(canon.Sum("remit/cache-key/v1", who, []byte(revision), []byte(t.Digest()), []byte(t.SettingsDigest()), f.Input())), true
+	labels, err := canon.Marshal(f.Labels())
+	if err != nil {
+		return key{}, false
+	}
+	return key{t, canon.Sum("remit/cache-key/v1", []byte(f.Session()), who, labels, []byte(revision), []byte(t.Digest()), []byte(t.SettingsDigest()), f.Input())}, true
+}
+
+// readsNothing: a tool that acts only through handles, and needs none.
+func readsNothing(t tool.Tool) bool {
+	s := t.Spec()
+	return t.Class() == revert.Pure && s.Confinement == tool.Handles && len(s.Needs) == 0 && s.Access == nil
 }
 
 func (k *kept) before(_ context.Context, f *tool.Filtered) error {
-	key, ok := keyOf(f)
+	of, ok := keyOf(f)
 	if !ok {
 		return nil
 	}
-	if raw, ok := k.find(key, f.Now()); ok {
+	if raw, ok := k.find(of, f.Now()); ok {
 		var r tool.Result
 		if err := json.Unmarshal(raw, &r); err == nil {
 			f.Answer(r)
@@ -83,16 +106,16 @@ func (k *kept) before(_ context.Context, f *tool.Filtered) error {
 
 // after remembers what was returned, for the case that the call ends done.
 func (k *kept) after(_ context.Context, f *tool.Filtered, r tool.Result) (tool.Result, error) {
-	if key, ok := keyOf(f); ok {
+	if of, ok := keyOf(f); ok {
 		if raw, err := canon.Marshal(r); err == nil {
-			f.Properties().Store(k, fresh{entry{key: key, result: raw, at: f.Now()}})
+			f.Properties().Store(k, fresh{entry{key: of, result: raw, at: f.Now()}})
 		}
 	}
 	return r, nil
 }
 
 func (k *kept) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
-	if o.Status != tool.StatusDone {
+	if o.Status != tool.StatusDone || o.Filter != "" {
 		return
 	}
 	if v, ok := f.Properties().Load(k); ok {
@@ -102,10 +125,10 @@ func (k *kept) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
 	}
 }
 
-func (k *kept) find(key string, now time.Time) ([]byte, bool) {
+func (k *kept) find(of key, now time.Time) ([]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	at, ok := k.of[key]
+	at, ok := k.of[of]
 	if !ok {
 		return nil, false
 	}

@@ -3,7 +3,6 @@ package filter_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"regexp"
 
@@ -23,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rt, err := agent.New(agent.Tools(look), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))), agent.Filters(
+	rt, err := agent.New(agent.Tools(look), agent.Log(slog.New(slog.DiscardHandler)), agent.Filters(
 		filter.Redact(regexp.MustCompile(`sk-\d+`)),
 		filter.Budget{Session: filter.Amounts{Calls: 3}}.Filter(),
 	))

@@ -41,11 +41,14 @@ type begun struct {
 	at []time.Time
 }
 
-// begin counts a call, or says how long none may begin. Calls of a time to come, as the
-// clock was set back, count until that has come and gone.
+// begin counts a call, or says how long none may begin. Where the clock was set back,
+// calls of a time to come count as begun now, which is later than they were.
 func (b *begun) begin(now time.Time, r Rate) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for i := len(b.at) - 1; i >= 0 && b.at[i].After(now); i-- {
+		b.at[i] = now
+	}
 	for len(b.at) > 0 && !b.at[0].After(now.Add(-r.Per)) {
 		b.at = b.at[1:]
 	}

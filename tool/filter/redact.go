@@ -13,15 +13,22 @@ import (
 
 // Redact makes the filter "redact", which takes what a pattern matches out of what is
 // delivered of a result: its text, the texts of its structured output, its sources and
-// the rest; a part that holds a match goes whole. Names of members and numbers stay.
+// the rest; a part that holds a match goes whole. Names of members and numbers stay. It
+// takes the same out of all that is said of the call: why it failed, what was found out
+// about it, how far it is.
 //
-// The journal keeps what the tool returned, because taking a call back may need it.
-// What must not be written down is for the policy's redact.
+// The journal keeps what the tool returned, because taking a call back may need it, and
+// the input. What must not be written down is for the policy's redact.
 func Redact(patterns ...*regexp.Regexp) tool.Filter {
 	r := redaction(patterns)
-	return tool.Filter{Name: "redact", After: func(_ context.Context, _ *tool.Filtered, res tool.Result) (tool.Result, error) {
-		return r.result(res)
-	}}
+	return tool.Filter{
+		Name: "redact",
+		Before: func(_ context.Context, f *tool.Filtered) error {
+			f.Hide(r.text)
+			return nil
+		},
+		After: func(_ context.Context, _ *tool.Filtered, res tool.Result) (tool.Result, error) { return r.result(res) },
+	}
 }
 
 type redaction []*regexp.Regexp
@@ -47,7 +54,7 @@ func (r redaction) result(res tool.Result) (tool.Result, error) {
 		res.Sources[i].Title, res.Sources[i].URL = r.text(s.Title), r.text(s.URL)
 	}
 	for i, p := range res.Parts {
-		if string(p.Data) != r.text(string(p.Data)) {
+		if string(p.Data) != r.text(string(p.Data)) || p.MediaType != r.text(p.MediaType) {
 			res.Parts[i] = tool.Part{MediaType: "text/plain", Data: []byte(line.HiddenText)}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -32,7 +31,7 @@ import (
 func attrs(list []attribute.KeyValue) map[string]string {
 	m := map[string]string{}
 	for _, a := range list {
-		m[string(a.Key)] = a.Value.Emit()
+		m[string(a.Key)] = a.Value.String()
 	}
 	return m
 }
@@ -160,7 +159,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rt, err := agent.New(agent.Filters(f), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	rt, err := agent.New(agent.Filters(f), agent.Log(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		fmt.Println(err)
 		return
