@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -23,9 +24,14 @@ type declared struct {
 	settingsStatus []settings.Status
 }
 
+// definitionsFlag is the one way to name definition files, of every command that takes any.
+func definitionsFlag(cmd *cobra.Command, folders *[]string) {
+	cmd.Flags().StringArrayVar(folders, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
+}
+
 func declaredFlags(cmd *cobra.Command, d *declared) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&d.definitions, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
+	definitionsFlag(cmd, &d.definitions)
 	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
 	flags.StringVar(&d.locked, "locked-settings", "", "`FILE` of the settings that an administrator locked")
 }
@@ -34,7 +40,7 @@ func declaredFlags(cmd *cobra.Command, d *declared) {
 // do lies outside every folder that they may change. Secrets are the names of those that
 // there are; nil: not known.
 func (a *app) declare(ctx context.Context, d *declared, folders, secrets []string) error {
-	tools, err := a.inForce(d, folders)
+	all, err := a.inForce(d.definitions, folders)
 	if err != nil {
 		return err
 	}
@@ -45,7 +51,7 @@ func (a *app) declare(ctx context.Context, d *declared, folders, secrets []strin
 	if from.User, err = readSettings(settings.User, d.user, folders); err != nil {
 		return err
 	}
-	tools, status, err := settings.Resolve(ctx, from, tools...)
+	tools, status, err := settings.Resolve(ctx, from, all.All()...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "the settings cannot be used", why: err.Error(), fix: "docs/guides/settings.md says what is in them"}
 	}
@@ -53,28 +59,24 @@ func (a *app) declare(ctx context.Context, d *declared, folders, secrets []strin
 	return nil
 }
 
-// inForce are the built-in tools, with those of files in the place of the ones that they
-// describe.
-func (a *app) inForce(d *declared, folders []string) ([]tool.Tool, error) {
+// inForce are the built-in tools, with those of definition files in the place of the ones
+// that they describe. The definitions lie outside every folder that calls may change.
+func (a *app) inForce(definitions, folders []string) (all tool.Registry, err error) {
 	tools := a.world.builtin()
-	for _, dir := range d.definitions {
+	for _, dir := range definitions {
 		if dir == "" {
-			return nil, usage("--definitions names no folder; is a variable not set?")
+			return all, usage("--definitions names no folder; is a variable not set?")
 		}
 		inside := place{state: dir}
 		if inside.keepOut(folders) != nil {
-			return nil, &problem{
+			return all, &problem{
 				code: exitUsage, what: fmt.Sprintf("the definitions %q lie inside a root", dir),
 				why: "calls could change what tools may do", fix: "name a folder elsewhere",
 			}
 		}
-		implementations := map[string]define.Implementation{}
-		for _, t := range a.world.builtin() {
-			implementations["builtin/"+t.Name()] = define.Of(t)
-		}
-		made, err := define.Load(os.DirFS(dir), implementations, define.Spare())
+		made, err := a.defined(os.DirFS(dir))
 		if err != nil {
-			return nil, &problem{
+			return all, &problem{
 				code: exitUsage, what: fmt.Sprintf("the definitions in %q cannot be used", dir), why: "\n" + err.Error(),
 				fix: "docs/guides/define.md says what is in them",
 			}
@@ -85,10 +87,19 @@ func (a *app) inForce(d *declared, folders []string) ([]tool.Tool, error) {
 		}
 		tools = append(tools, made...)
 	}
-	if _, err := tool.NewRegistry(tools...); err != nil {
-		return nil, usage("--definitions: " + err.Error())
+	if all, err = tool.NewRegistry(tools...); err != nil {
+		return all, usage("--definitions: " + err.Error())
 	}
-	return tools, nil
+	return all, nil
+}
+
+// defined are the tools of definition files, whose implementations are the built-in tools.
+func (a *app) defined(files fs.FS) ([]tool.Tool, error) {
+	implementations := map[string]define.Implementation{}
+	for _, t := range a.world.builtin() {
+		implementations["builtin/"+t.Name()] = define.Of(t)
+	}
+	return define.Load(files, implementations, define.Spare())
 }
 
 func readSettings(layer settings.Layer, name string, folders []string) (settings.File, error) {

@@ -18,7 +18,7 @@ type callLimits struct {
 }
 
 func limitFlags(cmd *cobra.Command, l *callLimits) {
-	cmd.Flags().Int64Var(&l.calls, "limit-calls", 0, "the most calls, `N`, that the session makes in this run; denied ones do not count (default: any number)")
+	cmd.Flags().Int64Var(&l.calls, "limit-calls", 0, "the most calls, `N`, that this command lets the session make; denied ones do not count (default: any number)")
 	cmd.Flags().DurationVar(&l.time, "limit-time", 0, "the most time that its calls take together, such as 5m (default: any)")
 }
 
@@ -63,7 +63,7 @@ func (a *app) listFilters(l callLimits, asJSON bool) error {
 		_, _ = fmt.Fprintf(a.out, "%d  %-12s %s\n", r.Order, r.Name, strings.Join(r.Hooks, ", "))
 	}
 	if len(filters) == 0 && !asJSON {
-		_, _ = fmt.Fprintln(a.out, "no filter: --limit-calls and --limit-time of remit run add one")
+		_, _ = fmt.Fprintln(a.out, "no filter: --limit-calls and --limit-time of remit run and remit resume add one")
 	}
 	return nil
 }

@@ -80,6 +80,9 @@ func eachTxn(ctx context.Context, j revert.Journal, fn func(id string) error) er
 
 func (p paint) txn(w io.Writer, r txnRecord) {
 	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.bold(r.Txn), p.state(r.State, r.OwnerGone), p.faint(r.Began.Local().Format("2006-01-02 15:04:05")), printable(r.Principal))
+	if words := clientWords(r.Client); words != "" {
+		_, _ = fmt.Fprintf(w, "  shown to %s", printable(words))
+	}
 	if r.Undoes != "" {
 		_, _ = fmt.Fprintf(w, "  takes back %s", r.Undoes)
 	}

@@ -19,16 +19,17 @@ type txnRecord struct {
 	State     revert.TxnState `json:"state"`
 	OwnerGone bool            `json:"owner_gone"` // only of an open one: its process ended
 	// Committing: only of an open one: its commit has begun.
-	Committing bool       `json:"committing,omitempty"`
-	Principal  string     `json:"principal"`
-	Session    string     `json:"session"`
-	Began      time.Time  `json:"began"`
-	Undoes     string     `json:"undoes,omitempty"` // the transaction that this one takes back
-	Redoes     string     `json:"redoes,omitempty"` // the transaction that this one brings back
-	Only       string     `json:"only,omitempty"`   // with redoes: what this undo took back
-	UndoneBy   []string   `json:"undone_by"`
-	RedoneBy   []string   `json:"redone_by"`
-	Calls      []callLine `json:"calls"`
+	Committing bool              `json:"committing,omitempty"`
+	Principal  string            `json:"principal"`
+	Client     *perm.ClientFacts `json:"client,omitempty"` // who the session is shown to, where somebody said
+	Session    string            `json:"session"`
+	Began      time.Time         `json:"began"`
+	Undoes     string            `json:"undoes,omitempty"` // the transaction that this one takes back
+	Redoes     string            `json:"redoes,omitempty"` // the transaction that this one brings back
+	Only       string            `json:"only,omitempty"`   // with redoes: what this undo took back
+	UndoneBy   []string          `json:"undone_by"`
+	RedoneBy   []string          `json:"redone_by"`
+	Calls      []callLine        `json:"calls"`
 }
 
 // callLine is a call in the list of its transaction.
@@ -89,9 +90,11 @@ func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txn
 		}
 		r.OwnerGone = !alive
 	}
-	if r.Principal, err = principalOf(ctx, j, t.Session); err != nil {
+	who, err := askerOf(ctx, j, t.Session)
+	if err != nil {
 		return nil, r, err
 	}
+	r.Principal, r.Client = who.principal, who.client
 	for _, c := range t.Calls {
 		r.Calls = append(r.Calls, lineOf(t, c))
 	}
@@ -103,24 +106,6 @@ func lineOf(t *revert.Txn, c *revert.Call) callLine {
 		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: undoneOf(c),
 		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c), Feedback: c.Feedback,
 	}
-}
-
-func principalOf(ctx context.Context, j revert.Journal, session string) (string, error) {
-	q := revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}
-	for e, err := range j.Entries(ctx, q) {
-		if err != nil {
-			return "", err
-		}
-		rec, err := revert.Unseal(e)
-		if err != nil {
-			return "", err
-		}
-		var p perm.Principal
-		if body, ok := rec.Body.(*revert.Session); ok && json.Unmarshal(body.Principal, &p) == nil {
-			return p.ID, nil
-		}
-	}
-	return "", nil
 }
 
 // statusOf is the outcome that a call ended with, as far as the journal knows.
@@ -177,6 +162,7 @@ type callRecord struct {
 	Txn         string                     `json:"txn"`
 	Session     string                     `json:"session"`
 	Principal   string                     `json:"principal"`
+	Client      *perm.ClientFacts          `json:"client,omitempty"` // who the session is shown to, where somebody said
 	ToolVersion string                     `json:"tool_version,omitempty"`
 	ToolDigest  string                     `json:"tool_digest,omitempty"`
 	Began       time.Time                  `json:"began"`
@@ -227,10 +213,10 @@ type undoRecord struct {
 	Results  []revert.Result `json:"results"` // empty while in flight
 }
 
-func recordOf(t *revert.Txn, c *revert.Call, principal string, tools tool.Registry) (callRecord, error) {
+func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (callRecord, error) {
 	r := callRecord{
 		callLine: lineOf(t, c), Dropped: c.Dropped,
-		Txn: c.Ref.Txn, Session: c.Session, Principal: principal, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
+		Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Client: who.client, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
 		Began: c.Began, Access: []revert.Access{}, Notes: c.Notes, Verdicts: listed(c.Verified),
 		Input: json.RawMessage("null"), Output: json.RawMessage("null"),
 	}

@@ -40,6 +40,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	databaseFlag(cmd, &f.place)
 	sandboxFlag(cmd, &f.place)
 	declaredFlags(cmd, &f.declared)
+	limitFlags(cmd, &f.limits)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -57,15 +58,19 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	opts, err := f.rootsNow(a)
+	folders, err := f.foldersLeft(ctx, j, id)
 	if err != nil {
 		return err
 	}
-	known, err := f.services.names(nil)
+	opts, err := f.rootsNow(a, folders...)
 	if err != nil {
 		return err
 	}
-	if err := a.declare(ctx, &f.declared, nil, known); err != nil {
+	known, err := f.services.names(folders)
+	if err != nil {
+		return err
+	}
+	if err := a.declare(ctx, &f.declared, folders, known); err != nil {
 		return err
 	}
 	databases, err := a.databaseOptions(&f.place)
@@ -76,7 +81,7 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, append(append(opts, databases...), agent.Driver(programs), agent.Policy(engine), agent.Wait())...)
+	rt, err := a.newRuntime(j, append(append(opts, databases...), agent.Driver(programs), agent.Policy(engine), agent.Wait(), agent.Filters(f.limits.filters()...))...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}

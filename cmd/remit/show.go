@@ -66,13 +66,13 @@ func (a *app) callsOf(ctx context.Context, j revert.Journal, id string) ([]callR
 	if err != nil {
 		return nil, err
 	}
-	principal, err := principalOf(ctx, j, t.Session)
+	who, err := askerOf(ctx, j, t.Session)
 	if err != nil {
 		return nil, err
 	}
 	var out []callRecord
 	for _, c := range found {
-		r, err := recordOf(t, c, principal, tools)
+		r, err := recordOf(t, c, who, tools)
 		if err != nil {
 			return nil, err
 		}
@@ -156,6 +156,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 		}
 	}
 	row("asked by", c.Principal)
+	row("shown to", clientWords(c.Client))
 	row("in", c.Txn)
 	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
 	if c.Erased == nil {

@@ -42,20 +42,25 @@ func movedFlag(cmd *cobra.Command, p *place) {
 	serviceFlags(cmd, &p.services)
 }
 
-// rootsNow are the roots that a command line names beside those of the record.
-func (p *place) rootsNow(a *app) (opts []agent.Option, err error) {
-	named := p.moved
-	if p.workspace != "" && !slices.ContainsFunc(named, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
-		named = append([]string{"workspace=" + p.workspace}, named...)
+// named are the roots that a command line names, as NAME=DIR.
+func (p *place) named() []string {
+	if p.workspace != "" && !slices.ContainsFunc(p.moved, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
+		return append([]string{"workspace=" + p.workspace}, p.moved...)
 	}
-	for _, r := range named {
+	return p.moved
+}
+
+// rootsNow are the roots that a command line names beside those of the record. Folders are
+// those that calls may have changed, where that is known.
+func (p *place) rootsNow(a *app, folders ...string) (opts []agent.Option, err error) {
+	for _, r := range p.named() {
 		name, dir, err := rootOf(r)
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, agent.Root(name, dir))
 	}
-	more, err := p.services.options(a, nil)
+	more, err := p.services.options(a, folders)
 	return append(opts, more...), err
 }
 

@@ -18,8 +18,9 @@ import (
 
 // adjusting is one run of remit tools adjust.
 type adjusting struct {
-	definitions, patch string
-	write, json        bool
+	definitions []string
+	patch       string
+	write, json bool
 }
 
 // adjusted is what it came to, as programs read it.
@@ -57,15 +58,14 @@ func (a *app) toolAdjustCommand() *cobra.Command {
 }
 
 func (a *app) adjustTool(f adjusting, name string) error {
-	tools, err := a.toolsOf(f.definitions)
+	all, err := a.inForce(f.definitions, nil)
 	if err != nil {
 		return err
 	}
-	found, err := named(tools, []string{name})
-	if err != nil {
+	if _, err := named(all.All(), []string{name}); err != nil {
 		return err
 	}
-	was := found[len(found)-1] // the newest
+	was, _ := all.Get(name) // of several versions the newest
 	patch, err := a.readPatch(f.patch)
 	if err != nil {
 		return err
@@ -167,12 +167,8 @@ func valueLine(w io.Writer, mark string, v *canon.Value) {
 // keepAdjusted writes an adjustment where the tool comes from.
 func (a *app) keepAdjusted(f adjusting, was, is tool.Tool, patch []byte) (file string, err error) {
 	from := was.Spec().Provenance
-	if from.Kind == provenance.Definition && f.definitions != "" {
-		folder, err := realFolder(f.definitions)
-		if err != nil {
-			return "", err
-		}
-		file = filepath.Join(folder, filepath.FromSlash(from.Name))
+	if from.Kind == provenance.Definition && len(f.definitions) > 0 {
+		file = definitionFile(f.definitions, from)
 		return file, a.rewriteDefinition(file, was, is)
 	}
 	pinned, err := pinnedTo(was, patch)
@@ -189,6 +185,22 @@ func (a *app) keepAdjusted(f adjusting, was, is tool.Tool, patch []byte) (file s
 	}
 	file = filepath.Join(folder, was.Name()+".adjust.json")
 	return file, placeNew(file, append(pinned, '\n'))
+}
+
+// definitionFile is the file that a definition was read from: not a link to it, which would
+// be gone once it is replaced.
+func definitionFile(folders []string, from provenance.Source) (file string) {
+	for _, folder := range folders {
+		at, err := filepath.EvalSymlinks(filepath.Join(folder, filepath.FromSlash(from.Name)))
+		if err != nil {
+			continue
+		}
+		file = at
+		if text, err := os.ReadFile(at); err == nil && string(canon.SumBytes(text)) == from.Digest {
+			break
+		}
+	}
+	return file
 }
 
 // besideCode is the folder of the code, where a host's tool says where that is.

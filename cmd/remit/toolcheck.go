@@ -3,49 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/define"
 	"github.com/remit-dev/remit/tool/review"
 )
-
-// toolsOf are the tools of the command, or those of a folder of definitions of them.
-func (a *app) toolsOf(definitions string) ([]tool.Tool, error) {
-	all, err := tool.NewRegistry(a.builtin()...)
-	if err != nil {
-		return nil, err
-	}
-	var tools []tool.Tool
-	for _, name := range all.Names() {
-		t, _ := all.Get(name) // Names lists what is there
-		tools = append(tools, t)
-	}
-	if definitions == "" {
-		return tools, nil
-	}
-	folder, err := realFolder(definitions)
-	if err != nil {
-		return nil, err
-	}
-	return a.defined(folder, tools)
-}
-
-// defined loads definitions, whose implementations are the tools of the command.
-func (a *app) defined(folder string, tools []tool.Tool) ([]tool.Tool, error) {
-	implementations := map[string]define.Implementation{}
-	for _, t := range tools {
-		implementations["builtin/"+t.Name()] = define.Of(t)
-	}
-	made, err := define.Load(os.DirFS(folder), implementations, define.Spare())
-	if err != nil {
-		return nil, &problem{code: exitUsage, what: "the definitions cannot be used", why: err.Error(), fix: `each names its implementation, such as "builtin/file_write"`}
-	}
-	return made, nil
-}
 
 // named are the tools with these names, or all of them.
 func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
@@ -63,12 +27,8 @@ func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	return out, nil
 }
 
-func definitionsFlag(cmd *cobra.Command, folder *string) {
-	cmd.Flags().Var(folderFlag{folder}, "definitions", "the tools that the definition files of this `DIR` make of the built-in ones, instead of those")
-}
-
 func (a *app) toolCheckCommand() *cobra.Command {
-	var definitions string
+	var definitions []string
 	var strict, asJSON bool
 	cmd := &cobra.Command{
 		Use: "check [NAME]...", Short: "Warn of what makes models call tools wrongly, and people trust them for no reason",
@@ -85,11 +45,12 @@ func (a *app) toolCheckCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) checkTools(definitions string, names []string, strict, asJSON bool) error {
-	tools, err := a.toolsOf(definitions)
+func (a *app) checkTools(definitions, names []string, strict, asJSON bool) error {
+	all, err := a.inForce(definitions, nil)
 	if err != nil {
 		return err
 	}
+	tools := all.All()
 	asked, err := named(tools, names)
 	if err != nil {
 		return err

@@ -194,11 +194,7 @@ func (a *app) says(name string, text []byte, meant tool.Tool) (err error) {
 	if err := os.WriteFile(filepath.Join(dir, name), text, fs.FileMode(0o600)); err != nil {
 		return err
 	}
-	tools, err := a.toolsOf("")
-	if err != nil {
-		return err
-	}
-	made, err := a.defined(dir, tools)
+	made, err := a.defined(os.DirFS(dir))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// asker is who a session belongs to, as its record says.
+type asker struct {
+	principal string
+	client    *perm.ClientFacts // who its tools and results are shown to; nil: nobody said
+	folders   []string          // of its roots, as they were
+}
+
+func askerOf(ctx context.Context, j revert.Journal, session string) (who asker, err error) {
+	q := revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return who, err
+		}
+		rec, err := revert.Unseal(e)
+		if err != nil {
+			return who, err
+		}
+		body, ok := rec.Body.(*revert.Session)
+		if !ok {
+			continue
+		}
+		var p perm.Principal
+		if json.Unmarshal(body.Principal, &p) == nil {
+			who.principal = p.ID
+		}
+		if len(body.Client) > 0 {
+			who.client = &perm.ClientFacts{}
+			if err := json.Unmarshal(body.Client, who.client); err != nil {
+				return who, fmt.Errorf("who session %s is shown to: %w", session, err)
+			}
+		}
+		for _, r := range body.Roots {
+			who.folders = append(who.folders, r.Path)
+		}
+	}
+	return who, nil
+}
+
+// clientWords say who a session is shown to, "" where nobody said.
+func clientWords(c *perm.ClientFacts) string {
+	if c == nil {
+		return ""
+	}
+	var words []string
+	add := func(name, what string) {
+		if what != "" {
+			words = append(words, strings.TrimLeft(name+" "+what, " "))
+		}
+	}
+	add("", c.Surface)
+	add("model", c.Model)
+	add("confidence", fmt.Sprint(c.Confidence))
+	add("capabilities", strings.Join(c.Capabilities, " "))
+	if c.Selected != nil {
+		words = append(words, strings.TrimRight("selected "+strings.Join(c.Selected, " "), " "))
+	}
+	add("off", strings.Join(c.Off, " "))
+	return strings.Join(words, ", ")
+}
+
+// foldersLeft are those that calls of what was left may have changed: the roots of the
+// session that a call or a transaction belongs to, and where the command line says that they
+// are by now. There are none of an id that nothing has.
+func (p *place) foldersLeft(ctx context.Context, j revert.Journal, id string) (folders []string, err error) {
+	t, _, err := revert.LoadCall(ctx, j, id)
+	if errors.Is(err, revert.ErrNotFound) {
+		t, err = revert.Load(ctx, j, id)
+	}
+	switch {
+	case errors.Is(err, revert.ErrNotFound):
+	case err != nil:
+		return nil, err
+	default:
+		who, err := askerOf(ctx, j, t.Session)
+		if err != nil {
+			return nil, err
+		}
+		folders = who.folders
+	}
+	for _, r := range p.named() {
+		_, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, dir)
+	}
+	return folders, nil
+}
