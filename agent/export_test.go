@@ -35,3 +35,6 @@ func (rt *Runtime) AmountOf(ctx context.Context, call string) (string, error) {
 	err = json.Unmarshal(c.Asked.Input, &in)
 	return string(in.Amount), err
 }
+
+// MostGiven is how many URLs a session can be given.
+const MostGiven = mostGiven

@@ -27,6 +27,7 @@ type sessionConfig struct {
 	wrong   error
 	limits  tool.Limits
 	client  *perm.ClientFacts
+	given   []string
 }
 
 // Grant gives a session less than what it would hold: only these accesses, as far
@@ -148,7 +149,7 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	if err := rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
-	return nil
+	return s.Give(ctx, c.given...)
 }
 
 // Allows reports whether the session holds one exact access at all. Whether a

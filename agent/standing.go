@@ -23,6 +23,7 @@ import (
 type standing struct {
 	tally *tally
 	grant ctxperm.Grant
+	given *given
 	from  *standing // of the session that handed the grant on; kept, so that its uses are counted once
 
 	properties sync.Map     // for filters
@@ -77,7 +78,11 @@ func (rt *Runtime) standing(id string, body *revert.Session, set perm.Set, from 
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.Look = rt.register.gone
 	}
-	return &standing{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), from: from}
+	urls := newGiven(rt.journal, id)
+	if from != nil {
+		urls = from.given
+	}
+	return &standing{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), given: urls, from: from}
 }
 
 // again finds a session by its id: what this process knows of it, or else what
@@ -234,7 +239,7 @@ func (s *Session) Token() string {
 // and roots, as they are on the journal, and the counts that it has come to. In
 // one process any number may go on with it, and share what it stands on; while
 // another process has a transaction of it open, nobody else can (revert.ErrBusy).
-// Of the options only Patience counts: what a session holds it was given before.
+// Of the options only Patience and Given count: what a session holds it was given before.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	id, _, _ := strings.Cut(token, ".")
 	body, err := rt.recordOf(ctx, id)
@@ -259,7 +264,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }
-	return s, nil
+	return s, s.Give(ctx, c.given...)
 }
 
 // elsewhere refuses a session of which another living process has a transaction

@@ -36,11 +36,13 @@ type Request struct {
 
 // SessionFacts is what a session has done so far.
 type SessionFacts struct {
-	ID     string               `json:"id"`
-	Labels []string             `json:"labels"`
-	Tools  map[string]ToolTally `json:"tools"`            // by tool name
-	Recent []RecentCall         `json:"recent"`           // the last 32 calls, oldest first
-	Client *ClientFacts         `json:"client,omitempty"` // always there when a runtime asks
+	ID     string   `json:"id"`
+	Labels []string `json:"labels"`
+	// Requires is what results have raised: each call must have it, as if the policy required it. It is never lowered.
+	Requires []string             `json:"requires,omitempty"`
+	Tools    map[string]ToolTally `json:"tools"`            // by tool name
+	Recent   []RecentCall         `json:"recent"`           // the last 32 calls, oldest first
+	Client   *ClientFacts         `json:"client,omitempty"` // always there when a runtime asks
 }
 
 // ClientFacts is who a session's tools and results are shown to; the host program vouches for it. The zero value is the
@@ -109,6 +111,14 @@ type CallFacts struct {
 	Declared    bool            `json:"declared"`     // false: the tool declared no effect class and counts as pivot
 	Batch       BatchFacts      `json:"batch"`
 	Script      *ScriptFacts    `json:"script,omitempty"` // of a tool whose calls run one
+	URLs        []URLFacts      `json:"urls,omitzero"`    // that the arguments name, those that were not given first; nil: nobody looked
+}
+
+// URLFacts is a URL that a call names. It was given where whoever is behind the session named it, or a result of a call of the session
+// that did not merely repeat what a call had named.
+type URLFacts struct {
+	URL   string `json:"url"` // canonical, as far as it is a URL; else as it stands there, cut
+	Given bool   `json:"given"`
 }
 
 // BatchFacts is the place of a call among those asked for together.
@@ -123,6 +133,7 @@ type AccessFacts struct {
 	Resource ResourceFacts `json:"resource"`
 	Method   string        `json:"method,omitempty"` // HTTP method of a connect
 	Dynamic  bool          `json:"dynamic"`          // asked for while the tool runs
+	Given    *bool         `json:"given,omitempty"`  // of a connect to a URL: one was given that leads there, whatever its query; nil: nobody looked
 }
 
 // ResourceFacts is a resource in parsed parts. Text and Kind are always there,

@@ -21,6 +21,8 @@ var (
 	askAll embed.FS
 	//go:embed flow/*.rego
 	flow embed.FS
+	//go:embed given/*.rego
+	given embed.FS
 	//go:embed lib/*.rego
 	lib embed.FS
 )
@@ -41,6 +43,11 @@ func AskAll() fs.FS { return askAll }
 // Flow returns the pack that keeps private data from leaving once content was
 // read that others wrote. It allows nothing: load it beside another.
 func Flow() fs.FS { return flow }
+
+// Given returns the pack that lets calls go only to URLs that the model was given,
+// by whoever is behind the session or by a result that did not merely repeat what a
+// call had named. It allows nothing: load it beside another.
+func Given() fs.FS { return given }
 
 // Lib returns words for rules of one's own, package remit.lib: paths, hosts,
 // roles, arguments, counts and times. It has no rule that decides.

@@ -43,6 +43,7 @@ func packs() map[string][]fs.FS {
 		"readonly":  {policies.ReadOnly()},
 		"askall":    {policies.AskAll()},
 		"flow":      {policies.Flow()},
+		"given":     {policies.Given()},
 		"lib":       {policies.Lib(), nothing},
 	}
 }

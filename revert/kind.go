@@ -19,6 +19,7 @@ const (
 	KindRevoked    Kind = "revoked"     // a grant was taken away
 	KindRemembered Kind = "remembered"  // an approval was given for calls to come, too
 	KindLabelled   Kind = "labelled"    // the policy gave the session labels
+	KindGiven      Kind = "given"       // whoever is behind the session named URLs
 	KindBegun      Kind = "begun"       // a transaction began
 	KindAdopted    Kind = "adopted"     // a transaction whose owner was gone got a new one
 	KindInvalid    Kind = "invalid"     // a call was refused before policy
@@ -55,7 +56,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindChanged,
+		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindGiven, KindBegun, KindAdopted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindChanged,
 		KindLanded, KindNoted, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified, KindSavepoint, KindNested, KindNestEnded, KindRevertedTo,
 		KindReverting, KindReverted, KindCommitting, KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy, KindFeedback,
 	}
@@ -81,7 +82,7 @@ type Body interface{ kind() Kind }
 var bodies = func() map[Kind]reflect.Type {
 	types := map[Kind]reflect.Type{}
 	for _, b := range []Body{
-		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Given{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{},
 	} {
@@ -152,8 +153,15 @@ type Remembered struct {
 // Labelled gives a session labels, which policies read and which are never
 // taken away.
 type Labelled struct {
-	Labels []string `json:"labels"`
-	By     CallRef  `json:"by"` // the call that earned them
+	Labels   []string `json:"labels"`
+	Requires []string `json:"requires,omitempty"` // what each call must have from then on, as in a policy's require
+	By       CallRef  `json:"by"`                 // the call that earned them
+}
+
+// Given says which URLs whoever is behind a session named, each by its digests: of all of it,
+// and of what a permission would be about. The URLs themselves are nowhere.
+type Given struct {
+	URLs []string `json:"urls"`
 }
 
 // Begun begins a transaction.
@@ -465,6 +473,7 @@ func (*Handed) kind() Kind     { return KindHanded }
 func (*Revoked) kind() Kind    { return KindRevoked }
 func (*Remembered) kind() Kind { return KindRemembered }
 func (*Labelled) kind() Kind   { return KindLabelled }
+func (*Given) kind() Kind      { return KindGiven }
 func (*Begun) kind() Kind      { return KindBegun }
 func (*Adopted) kind() Kind    { return KindAdopted }
 func (*Invalid) kind() Kind    { return KindInvalid }

@@ -75,6 +75,8 @@ type Facts interface {
 	Txn() perm.TxnFacts
 	Next() int                              // the next sequence number of the transaction
 	Label(labels []string) (fresh []string) // gives the session labels; returns those that it did not have
+	// Given tells of canonical URLs, and of resources, whether the session was given them.
+	Given(ctx context.Context) (has func(text string, resource bool) bool, err error)
 }
 
 // Limits bound one call. A zero field takes its default.

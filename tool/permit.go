@@ -150,6 +150,9 @@ func (l *Line) ask(ctx context.Context, req perm.Request) (d perm.Decision, err 
 			d, err = perm.Decision{}, fmt.Errorf("the engine panicked (%T)", p)
 		}
 	}()
+	if err = l.tellGiven(ctx, &req); err != nil {
+		return perm.Decision{}, err
+	}
 	return l.engine().Decide(ctx, req)
 }
 

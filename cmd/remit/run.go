@@ -32,6 +32,7 @@ type runFlags struct {
 	session                string // file of its token
 	asGiven                bool
 	limits                 callLimits
+	shown
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -55,6 +56,9 @@ func (a *app) runCommand() *cobra.Command {
 			if f.session == "" && cmd.Flags().Changed("session") {
 				return usage("--session names no file; is a variable not set?")
 			}
+			if err := f.shown.given(cmd); err != nil {
+				return err
+			}
 			return a.run(cmd.Context(), f, args[0])
 		},
 	}
@@ -72,6 +76,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
 	sandboxFlag(cmd, &f.place)
 	limitFlags(cmd, &f.limits)
+	shownFlags(cmd, &f.shown)
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")

@@ -21,12 +21,13 @@ const tokenLimit = 1 << 10
 // token a file holds.
 func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.as, Roles: f.roles}
+	how := append(f.shown.sessionOptions(), agent.Patience(f.claimWait))
 	if f.session == "" {
-		return rt.Session(ctx, who, agent.Patience(f.claimWait))
+		return rt.Session(ctx, who, how...)
 	}
 	token, err := readToken(f.session)
 	if errors.Is(err, os.ErrNotExist) {
-		s, err := rt.Session(ctx, who, agent.Patience(f.claimWait))
+		s, err := rt.Session(ctx, who, how...)
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +51,8 @@ func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*a
 		return nil, usage(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.as, f.session, s.Principal().ID))
 	case len(f.roles) > 0:
 		return nil, usage("--role is of a new session; one that goes on has the roles that it began with")
+	case f.said:
+		return nil, usage("--surface, --model, --capability, --confidence, --select and --off are of a new session; one that goes on is shown to whom it began with")
 	}
 	return s, nil
 }

@@ -23,14 +23,18 @@ func (a *app) toolsCommand() *cobra.Command {
 		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
 		Long: "Lists the tools, what they may touch, what keeps them to it (sandbox, handles, or nothing: trusted), what looks at their\n" +
 			"calls afterwards, how they can be taken back, and how well that withstood the fault kit (docs/guides/grade.md). With --policy, without those that the policy\n" +
-			"hides; hiding is no protection: a call of a hidden tool is decided like any other. With --why, one tool: whether it is\n" +
-			"offered, and if not, which check fails (exit code 5 where it is not configured).",
+			"hides; hiding is no protection: a call of a hidden tool is decided like any other. With --surface, --model, --capability,\n" +
+			"--confidence, --select or --off, those that such a session sees (docs/guides/visibility.md); it can call no others. With --why,\n" +
+			"one tool: whether it is offered, and if not, which check fails (exit code 5 where it is not configured).",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if f.filters {
 				return a.listFilters(f.limits, f.json)
 			}
 			if f.limits != (callLimits{}) {
 				return usage("--limit-calls and --limit-time say which filters a run has: add --filters")
+			}
+			if err := f.shown.given(cmd); err != nil {
+				return err
 			}
 			if err := a.declare(cmd.Context(), &f.declared, nil, nil); err != nil {
 				return err
@@ -54,6 +58,7 @@ func (a *app) toolsCommand() *cobra.Command {
 	cmd.AddCommand(a.toolStatsCommand(), a.toolCheckCommand(), a.toolAdjustCommand())
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	declaredFlags(cmd, &f.declared)
+	shownFlags(cmd, &f.shown)
 	return cmd
 }
 
@@ -65,14 +70,15 @@ type toolsFlags struct {
 	filters         bool
 	limits          callLimits
 	declared
+	shown
 }
 
-// shownTools are all tools, or those that a policy does not hide.
+// shownTools are all tools, or those that a session would see and a policy does not hide.
 func (a *app) shownTools(ctx context.Context, f toolsFlags) ([]tool.Tool, error) {
 	if f.as == "" {
 		return nil, usage("--as is empty: somebody has to ask")
 	}
-	if len(f.policies) == 0 {
+	if len(f.policies) == 0 && !f.said {
 		tools, err := tool.NewRegistry(a.builtin()...)
 		return tools.All(), err
 	}
@@ -90,7 +96,7 @@ func (a *app) offered(ctx context.Context, f toolsFlags) ([]tool.Tool, error) {
 		return nil, err
 	}
 	defer func() { _ = rt.Close() }() // it opened no root
-	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles})
+	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.shown.sessionOptions()...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,9 @@ type whyRecord struct {
 
 	Offered    bool   `json:"offered"`
 	Deprecated string `json:"deprecated,omitempty"`
-	From       string `json:"from,omitempty"` // the definition file
-	Hidden     bool   `json:"hidden"`         // by the policy that was given
+	From       string `json:"from,omitempty"`   // the definition file
+	Unseen     string `json:"unseen,omitempty"` // why such a session does not see it
+	Hidden     bool   `json:"hidden"`           // by the policy that was given
 }
 
 // why says of one tool why it is offered, or is not.
@@ -29,7 +30,7 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 	if err != nil {
 		return &problem{code: exitUsage, what: err.Error(), fix: "remit tools lists them"}
 	}
-	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name}
+	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.Unseen(f.client)}
 	for _, s := range f.settingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s
@@ -43,7 +44,7 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 		out.Offered = out.Offered || s.Digest() == t.Digest()
 	}
 	newest, _ := r.Get(t.Name())
-	out.Hidden = out.Configured && newest.Digest() == t.Digest() && !out.Offered
+	out.Hidden = out.Configured && out.Unseen == "" && newest.Digest() == t.Digest() && !out.Offered
 	if !out.Configured {
 		a.code = worst(a.code, exitFailed) // a call of it would be invalid
 	}
@@ -60,6 +61,8 @@ func (p paint) why(w io.Writer, t tool.Tool, r whyRecord) {
 	switch {
 	case !r.Configured:
 		line("%s  is not offered: it is not configured", p.bold(t.Ask()))
+	case r.Unseen != "":
+		line("%s  is not offered, and cannot be called: %s", p.bold(t.Ask()), printable(r.Unseen))
 	case r.Hidden:
 		line("%s  is not offered: the policy hides it", p.bold(t.Ask()))
 	case !r.Offered:

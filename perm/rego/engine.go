@@ -29,6 +29,8 @@ type Engine struct {
 	revision string
 	notes    []Note
 	slow     []Note // tables that did not become rules
+	urls     bool   // it reads which URLs a call names and was given
+	results  bool   // labels depend on what a call returned
 }
 
 // ruleset is what one policy is evaluated with.
@@ -88,7 +90,7 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
-		revision: revision(files, raw), notes: notes,
+		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.given"), results: plain.labelsResults(),
 	}, nil
 }
 
@@ -121,6 +123,12 @@ func (e *Engine) Ensures() bool {
 func (e *Engine) Redacts() bool {
 	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setRedact })
 }
+
+// ReadsURLs reports whether the policy reads which URLs a call names and was given; where it does not nobody need look.
+func (e *Engine) ReadsURLs() bool { return e != nil && e.urls }
+
+// LabelsResults reports whether a label of the policy depends on what a call returned, so that it has to be asked with purpose verify.
+func (e *Engine) LabelsResults() bool { return e != nil && e.results }
 
 // Decide answers one request. With an error the decision is a denial that says
 // why; a nil or zero Engine denies.
@@ -268,6 +276,28 @@ func (r *ruleset) prepare(purpose perm.Purpose, list []part) (query, error) {
 		return query{}, fmt.Errorf("rego: the query for purpose %s: %w", purpose, err)
 	}
 	return q, nil
+}
+
+// reads reports whether any query reads one of these parts.
+func (r *ruleset) reads(parts ...string) bool {
+	for _, q := range r.queries {
+		for _, p := range parts {
+			if q.plan.reads[p] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// labelsResults reports whether a rule of label reads what there is only once a call has run.
+func (r *ruleset) labelsResults() bool {
+	for _, of := range readsOf(r.compiler, r.rulesOf(setLabel)) {
+		if len(of.path) == 0 || of.path[0] == "output" || of.path[0] == "purpose" {
+			return true
+		}
+	}
+	return false
 }
 
 func setRef(set string) ast.Ref {

@@ -37,6 +37,12 @@ func (l *Live) Ensures() bool { return l.current.Load().Ensures() }
 // Redacts reports whether the current policy redacts anything.
 func (l *Live) Redacts() bool { return l.current.Load().Redacts() }
 
+// ReadsURLs reports whether the current policy reads which URLs a call names and was given.
+func (l *Live) ReadsURLs() bool { return l.current.Load().ReadsURLs() }
+
+// LabelsResults reports whether a label of the current policy depends on what a call returned.
+func (l *Live) LabelsResults() bool { return l.current.Load().LabelsResults() }
+
 // Decide asks the current Engine.
 func (l *Live) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	return l.current.Load().Decide(ctx, r)

@@ -39,6 +39,8 @@ func contextParts() []part {
 			func(r *perm.Request) bool { return len(r.Principal.Chain) > 0 }),
 		text("session.id", func(r *perm.Request) string { return r.Session.ID }),
 		texts("session.labels", func(r *perm.Request) []string { return r.Session.Labels }),
+		optional(texts("session.requires", func(r *perm.Request) []string { return r.Session.Requires }),
+			func(r *perm.Request) bool { return len(r.Session.Requires) > 0 }),
 		{path: "session.tools", check: checkTools, term: (*document).tools},
 		{path: "session.recent", check: checkRecent, term: (*document).recent},
 		optional(part{path: "session.client", check: checkClient, term: (*document).client, key: clientKey},
@@ -79,6 +81,8 @@ func callParts() []part {
 		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
 		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
 		optional(raw("call.script", scriptOf), func(r *perm.Request) bool { return r.Call.Script != nil }),
+		optional(part{path: "call.urls", check: checkURLs, term: (*document).urls, key: urlsKey},
+			func(r *perm.Request) bool { return r.Call.URLs != nil }),
 		{path: "changes", check: checkChanges, term: (*document).changes, long: true},
 	}
 }
@@ -99,6 +103,8 @@ func accessParts() []part {
 	list := []part{
 		text("access.action", func(r *perm.Request) string { return string(r.Access.Action) }),
 		flag("access.dynamic", func(r *perm.Request) bool { return r.Access.Dynamic }),
+		optional(flag("access.given", func(r *perm.Request) bool { return r.Access.Given != nil && *r.Access.Given }),
+			func(r *perm.Request) bool { return r.Access.Given != nil }),
 		text("access.resource.kind", func(r *perm.Request) string { return r.Access.Resource.Kind }),
 		text("access.resource.text", func(r *perm.Request) string { return r.Access.Resource.Text }),
 		optional(number("access.resource.port", func(r *perm.Request) int { return r.Access.Resource.Port }),

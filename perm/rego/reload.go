@@ -73,6 +73,12 @@ func (r *Reloader) Ensures() bool { return r.live.Ensures() }
 // Redacts reports whether the policy that decides redacts anything.
 func (r *Reloader) Redacts() bool { return r.live.Redacts() }
 
+// ReadsURLs reports whether the current policy reads which URLs a call names and was given.
+func (r *Reloader) ReadsURLs() bool { return r.live.ReadsURLs() }
+
+// LabelsResults reports whether a label of the current policy depends on what a call returned.
+func (r *Reloader) LabelsResults() bool { return r.live.LabelsResults() }
+
 // Decide asks the policy that is current when it begins.
 func (r *Reloader) Decide(ctx context.Context, q perm.Request) (perm.Decision, error) {
 	return r.live.Decide(ctx, q)

@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/link"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// mostGiven is how many URLs a session and those that it was handed on to can be given, and how many of their calls can be told from
+// those. What comes after that counts as not given.
+const mostGiven = 1 << 14
+
+// Given says which URLs whoever is behind the session named, for policies that let calls go only where the model was sent: all that stand in
+// the texts, such as a prompt. Session.Give says it of what comes later.
+func Given(texts ...string) SessionOption {
+	return func(c *sessionConfig) { c.given = append(c.given, texts...) }
+}
+
+// Give says which URLs whoever is behind the session named since: all that stand in the texts. Of each the journal keeps a digest. What a
+// result of a call names needs no Give. It is for the words of people: what the model wrote is not given by anybody.
+func (s *Session) Give(ctx context.Context, texts ...string) error {
+	body := &revert.Given{}
+	named := map[string]bool{}
+	for _, text := range texts {
+		for url := range link.Read(text) {
+			for _, digest := range s.standing.given.digests(url) {
+				if !named[digest] {
+					named[digest] = true
+					body.URLs = append(body.URLs, digest)
+				}
+			}
+		}
+	}
+	switch {
+	case len(body.URLs) == 0:
+		return nil
+	case len(body.URLs) > mostGiven:
+		return fmt.Errorf("the texts name more than the %d URLs that a session can be given: %w", mostGiven/2, tool.ErrInvalid)
+	}
+	// No barrier: what is lost of it counts as not given.
+	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
+	if err := rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
+		return fmt.Errorf("agent: give: %w", err)
+	}
+	return nil
+}
+
+// given is which URLs a session and those that it was handed on to were given: they speak to one another, so what one of them was given all
+// were. It is a fold of their records, of which it reads what came since it last looked, so that it is the same in every process, and forgets what
+// is erased. It keeps digests alone.
+type given struct {
+	journal revert.Journal
+	first   string // session
+
+	mu     sync.Mutex // never held across a wait
+	pos    int64
+	family map[string]bool
+	urls   map[string]string          // whole URLs and resources; the call that gave it, "" for a person
+	own    map[string]bool            // what calls wrote down that no one had given: reading it again gives nothing
+	named  map[string]map[string]bool // what a call in flight names; nil: more than can be told apart
+	full   bool                       // own does not hold all that was written
+}
+
+func newGiven(j revert.Journal, session string) *given {
+	return &given{
+		journal: j, first: session, family: map[string]bool{session: true},
+		urls: map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
+	}
+}
+
+// digests are of a canonical URL, and of what a permission would be about. They are of the family alone, so that nobody learns from one what others were
+// given.
+func (g *given) digests(url string) [2]string {
+	return [2]string{g.digest("url", url), g.digest("resource", link.Resource(url))}
+}
+
+func (g *given) digest(what, text string) string {
+	return string(canon.Sum("remit/given/v1", []byte(g.first), []byte(what), []byte(text)))
+}
+
+// look reads what came since, and returns what tells of a URL, or of a resource, whether it was given.
+func (g *given) look(ctx context.Context) (has func(text string, resource bool) bool, err error) {
+	g.mu.Lock()
+	after := g.pos
+	g.mu.Unlock()
+	kinds := []revert.Kind{
+		revert.KindSession, revert.KindHanded, revert.KindGiven, revert.KindStarted, revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
+	}
+	for e, err := range g.journal.Entries(ctx, revert.Query{Kinds: kinds, After: after}) {
+		if err == nil {
+			err = g.note(e)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("which URLs the session was given: %w", err)
+		}
+	}
+	return g.has, nil
+}
+
+func (g *given) has(text string, resource bool) bool {
+	what := "url"
+	if resource {
+		what = "resource"
+	}
+	digest := g.digest(what, text)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.urls[digest]
+	return ok
+}
+
+// note takes an entry in, once.
+func (g *given) note(e revert.Entry) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e.Pos <= g.pos {
+		return nil
+	}
+	if !g.family[e.Header.Session] || e.Erased != "" {
+		g.pos = e.Pos
+		return nil
+	}
+	rec, err := revert.Unseal(e)
+	if err != nil {
+		return err
+	}
+	g.pos = e.Pos
+	g.record(rec.Call, rec.Body)
+	return nil
+}
+
+// record is called with the lock.
+func (g *given) record(call string, body revert.Body) {
+	switch b := body.(type) {
+	case *revert.Handed:
+		g.family[b.To] = true
+	case *revert.Given:
+		for _, digest := range b.URLs {
+			g.add(digest, "")
+		}
+	case *revert.Started:
+		g.started(call, b)
+	case *revert.Done:
+		g.result(call, b)
+		delete(g.named, call)
+	case *revert.Failed, *revert.Unknown:
+		delete(g.named, call)
+	case *revert.Verified:
+		if !b.OK { // nobody has seen its result
+			g.forget(call)
+		}
+	case *revert.Erased:
+		g.forget(call)
+		delete(g.named, call)
+	}
+}
+
+// started notes what a call names, and what of that it may have written where a later call finds it.
+func (g *given) started(call string, b *revert.Started) {
+	names := map[string]bool{}
+	for text := range link.Texts(b.Input) {
+		for url := range link.Read(text) {
+			digest := g.digest("url", url)
+			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == revert.Pure {
+				continue
+			}
+			if g.full = g.full || len(g.own) >= mostGiven; g.full { // no result gives anything from here on
+				return
+			}
+			g.own[digest] = true
+		}
+		for url := range link.Bare(text) {
+			if names[g.digest("url", url)] = true; len(names) > mostGiven {
+				g.named[call] = nil
+				return
+			}
+		}
+	}
+	g.named[call] = names
+}
+
+// result adds what the result of a call names that the call did not, as it was delivered.
+func (g *given) result(call string, b *revert.Done) {
+	output := b.Output
+	if b.Delivered != nil {
+		output = b.Delivered
+	}
+	var r tool.Result
+	names, known := g.named[call]
+	if g.full || !known || names == nil || b.Undelivered != "" || canon.Decode(output, &r) != nil {
+		return
+	}
+	for url := range urlsOf(r) {
+		digests := g.digests(url)
+		if names[digests[0]] || g.own[digests[0]] {
+			continue
+		}
+		for _, digest := range digests {
+			g.add(digest, call)
+		}
+	}
+}
+
+func (g *given) add(digest, call string) {
+	_, known := g.urls[digest]
+	switch {
+	case known && call != "", !known && len(g.urls) >= 2*mostGiven:
+	default:
+		g.urls[digest] = call
+	}
+}
+
+func (g *given) forget(call string) {
+	for digest, by := range g.urls {
+		if by == call {
+			delete(g.urls, digest)
+		}
+	}
+}
+
+// urlsOf yields the URLs that a model reads in a result.
+func urlsOf(r tool.Result) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text := range shownTexts(r) {
+			for url := range link.Read(text) {
+				if !yield(url) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func shownTexts(r tool.Result) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(r.Text) {
+			return
+		}
+		for text := range link.Texts(r.JSON) {
+			if !yield(text) {
+				return
+			}
+		}
+		for _, p := range r.Parts {
+			if strings.HasPrefix(p.MediaType, "text/") && !yield(string(p.Data)) {
+				return
+			}
+		}
+		for _, s := range r.Sources {
+			if !yield(s.Title) || !yield(s.URL) {
+				return
+			}
+		}
+	}
+}
+
+// Given looks which URLs the session was given.
+func (c *counts) Given(ctx context.Context) (has func(text string, resource bool) bool, err error) {
+	return c.session.standing.given.look(ctx)
+}

@@ -1,0 +1,138 @@
+package link_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/remit-dev/remit/internal/link"
+)
+
+func ExampleCanonical() {
+	fmt.Println(link.Canonical("HTTPS://Example.com:443/a/./b/../%7euser?q=%2f#top"))
+	// Output: https://example.com/a/~user?q=%2F true
+}
+
+func TestCanonical(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://example.com":                  "http://example.com/",
+		"http://example.com:80/":              "http://example.com/",
+		"http://example.com:0080/":            "http://example.com/",
+		"http://example.com:8080":             "http://example.com:8080/",
+		"https://example.com:80":              "https://example.com:80/",
+		"https://example.com?":                "https://example.com/?",
+		"https://example.com?a=b":             "https://example.com/?a=b",
+		"https://example.com/a/../../b":       "https://example.com/b",
+		"https://example.com/a/%2e%2E/b":      "https://example.com/b",
+		"https://example.com/a/b/..":          "https://example.com/a/",
+		"https://example.com/a//b/.":          "https://example.com/a//b/",
+		"https://example.com/%61%2fb":         "https://example.com/a%2Fb",
+		"https://example.com/ä":               "https://example.com/%C3%A4",
+		"https://example.com/a[1]|{x}":        "https://example.com/a%5B1%5D%7C%7Bx%7D",
+		"https://a@b@example.com/":            "https://a@b@example.com/",
+		"https://good.example@evil.example/":  "https://good.example@evil.example/",
+		"https://[2001:DB8::1]:443/":          "https://[2001:db8::1]/",
+		"wss://example.com:443/x":             "wss://example.com/x",
+		"https://example.com/?a=1&amp;b=2#c?": "https://example.com/?a=1&amp;b=2",
+	} {
+		got, ok := link.Canonical(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, got)
+	}
+	for _, text := range []string{
+		"", "example.com", "//example.com", "file://workspace/a", "https://", "https:///a", "https:/example.com", `https:\\example.com`, "https://exa mple.com/",
+		"https://example.com/a b", "https://example.com/%4", "https://example.com/%zz", "https://example.com:x/", "https://example.com:70000/",
+		"https://ex%61mple.com/", "https://example.com\\@evil.example/", "https://example.com/a\nb", "javascript:alert(1)",
+		"https://example.com/" + strings.Repeat("a", link.Longest),
+	} {
+		_, ok := link.Canonical(text)
+		require.False(t, ok, text)
+	}
+}
+
+// TestCanonicalIsOneURL: what is canonical stays as it is, and leads where the text led.
+func TestCanonicalIsOneURL(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`(https?|WSS)://([a-zA-Z0-9]{1,5}\.)[a-z]{2}(:[0-9]{1,3})?(/([a-zA-Z0-9.~:@-]|%[2-7][0-9A-Fa-f]){0,4}){0,4}(\?[a-z=&]{0,6})?(#x)?`).Draw(t, "url")
+		once, ok := link.Canonical(text)
+		require.True(t, ok, text)
+		twice, ok := link.Canonical(once)
+		require.True(t, ok)
+		require.Equal(t, once, twice)
+		before, err := url.Parse(text)
+		require.NoError(t, err)
+		after, err := url.Parse(once)
+		require.NoError(t, err)
+		require.Equal(t, strings.ToLower(before.Hostname()), after.Hostname())
+		require.Equal(t, before.RawQuery, after.RawQuery)
+		want := before.JoinPath() // the standard library's way of resolving dots, with one slash for several
+		require.Equal(t, strings.TrimSuffix(want.Path, "/"), strings.TrimSuffix(after.JoinPath().Path, "/"))
+	})
+}
+
+func TestRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"see https://a.example/x.":                           "https://a.example/x",
+		"(see https://a.example/x_(y)).":                     "https://a.example/x_(y)",
+		"[x](https://a.example/x), and":                      "https://a.example/x",
+		`<a href="https://a.example/?b=1&amp;c=2">`:          "https://a.example/?b=1&c=2",
+		`{"u":"https:\/\/a.example\/x"}`:                     "https://a.example/x",
+		"看https://a.example/x。谢谢":                            "https://a.example/x",
+		"https://a.example/r?u=https://b.example/y":          "https://b.example/y",
+		"HTTP://A.example":                                   "http://a.example/",
+		"'https://a.example/x'":                              "https://a.example/x",
+		"| https://a.example/x|":                             "https://a.example/x",
+		"line one https://a.example/1\nhttps://a.example/2 ": "https://a.example/2",
+	} {
+		require.Contains(t, slices.Collect(link.Read(text)), want, text)
+	}
+	for _, text := range []string{"", "a.example/x", "file://workspace/x", "https:", "https: is a scheme", "mailto:a@b.example"} {
+		require.Empty(t, slices.Collect(link.Read(text)), text)
+	}
+	require.Contains(t, slices.Collect(link.Bare("go to a.example/x?y=z now")), "https://a.example/x?y=z")
+	for range link.Read("https://a.example/1 https://a.example/2") {
+		break
+	}
+	for range link.Bare("https://a.example/1 https://a.example/2") {
+		break
+	}
+}
+
+func TestMentions(t *testing.T) {
+	one := func(argument string) link.Mention {
+		all := link.Mentions(argument)
+		require.Len(t, all, 1, argument)
+		return all[0]
+	}
+	require.Equal(t, []string{"https://a.example/x..."}, one(" https://a.example/x... ").Forms, "what is a URL as a whole is no sentence")
+	require.Contains(t, one("--url=https://a.example/x.").Forms, "https://a.example/x")
+	for _, odd := range []string{`https:/a.example`, `HTTPS:\\a.example`, "https://a.example/x and more", "https://a.example/%", "https://a.example/" + strings.Repeat("x", link.Longest)} {
+		require.Empty(t, one(odd).Forms, odd)
+		require.LessOrEqual(t, len(one(odd).Text), 210)
+	}
+	require.Len(t, link.Mentions("a https://a.example/r?u=https://b.example b https://c.example"), 2, "what is inside a URL is a part of it")
+	require.Empty(t, link.Mentions("nothing: here"))
+	require.Equal(t, []string{"a", "b", "c", "d"}, slices.Collect(link.Texts([]byte(`{"a":["b",1,{"c":"d"}],`))))
+}
+
+func TestResource(t *testing.T) {
+	require.Equal(t, "https://a.example/x", link.Resource("https://a.example/x/?y=z"))
+	require.Equal(t, "https://a.example", link.Resource("https://a.example/"))
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("see https://a.example/x?y=%20.")
+	f.Fuzz(func(t *testing.T, text string) {
+		for url := range link.Bare(text) {
+			again, ok := link.Canonical(url)
+			require.True(t, ok, url)
+			require.Equal(t, url, again)
+		}
+		link.Mentions(text)
+	})
+}

@@ -1,0 +1,35 @@
+package rego
+
+import (
+	"encoding/binary"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+func checkURLs(d *document, r *perm.Request) {
+	for _, u := range r.Call.URLs {
+		d.checkText(u.URL)
+	}
+}
+
+func (d *document) urls(r *perm.Request) *ast.Term {
+	list := make([]*ast.Term, len(r.Call.URLs))
+	for i, u := range r.Call.URLs {
+		list[i] = d.object(field{ast.StringTerm("url"), ast.StringTerm(u.URL)}, field{ast.StringTerm("given"), ast.InternedTerm(u.Given)})
+	}
+	return ast.ArrayTerm(list...)
+}
+
+func urlsKey(r *perm.Request, key []byte) []byte {
+	key = binary.AppendUvarint(key, uint64(len(r.Call.URLs)))
+	for _, u := range r.Call.URLs {
+		given := byte(0)
+		if u.Given {
+			given = 1
+		}
+		key = append(appendText(key, u.URL), given)
+	}
+	return key
+}

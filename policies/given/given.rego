@@ -1,0 +1,16 @@
+# Calls go only to URLs that the model was given: a URL that it makes up can
+# carry what it has read, to whoever it was told to send that to. The pack only
+# adds refusals; load it beside one that allows.
+package remit
+
+import data.remit.given
+
+deny contains "the call names a URL that nobody gave: neither the person, nor a result that did not merely repeat it" if {
+	given.leaves
+	given.made_up
+}
+
+hint contains "use a URL as it stands in what the person wrote or in a result, search for it, or ask the person for it" if {
+	given.leaves
+	given.made_up
+}

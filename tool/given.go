@@ -1,0 +1,64 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/link"
+	"github.com/remit-dev/remit/perm"
+)
+
+// mostURLs is how many URLs of a call a policy is told of. Those that were not given come first, so that none of these is left out while
+// another is told.
+const mostURLs = 100
+
+// tellGiven says in a request which URLs the call names, and of each whether the session was given it; and of a connect whether one was that
+// leads there. An engine that says that it does not read that is not told.
+func (l *Line) tellGiven(ctx context.Context, req *perm.Request) error {
+	if e, ok := l.engine().(interface{ ReadsURLs() bool }); ok && !e.ReadsURLs() {
+		return nil
+	}
+	req.Call.URLs = []perm.URLFacts{}
+	var mentions []link.Mention
+	for text := range link.Texts(req.Call.Args) {
+		mentions = append(mentions, link.Mentions(text)...)
+	}
+	to, leads := "", false
+	if req.Access.Action == perm.Connect {
+		to, leads = link.Canonical(req.Access.Resource.Text)
+	}
+	if len(mentions) == 0 && !leads {
+		return nil
+	}
+	has, err := l.p.Facts.Given(ctx)
+	if err != nil {
+		return err
+	}
+	if leads {
+		given := has(link.Resource(to), true)
+		req.Access.Given = &given
+	}
+	req.Call.URLs = urlFacts(mentions, has)
+	return nil
+}
+
+// urlFacts are those of each URL, once.
+func urlFacts(mentions []link.Mention, has func(string, bool) bool) []perm.URLFacts {
+	facts := make([]perm.URLFacts, 0, len(mentions))
+	for _, m := range mentions {
+		given := slices.ContainsFunc(m.Forms, func(url string) bool { return has(url, false) })
+		facts = append(facts, perm.URLFacts{URL: m.Text, Given: given})
+	}
+	slices.SortFunc(facts, func(a, b perm.URLFacts) int {
+		if a.Given != b.Given {
+			if b.Given {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.URL, b.URL)
+	})
+	facts = slices.Compact(facts)
+	return facts[:min(len(facts), mostURLs)]
+}
