@@ -146,9 +146,11 @@ func TestAPlaceWithoutAURL(t *testing.T) {
 	parts := func(name string, to tool.Destination) tool.Tool {
 		made, err := tool.FromSpec(tool.Spec{
 			Name: name, Description: "Asks a host.", EffectClass: revert.Pure, Destination: to,
-			Input:   json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"},"path":{"type":"string"}},"required":["host","path"],"additionalProperties":false}`),
-			Needs:   []perm.ResourceAccess{perm.Access(perm.Connect, "https://{host}/{path}")},
-			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) { return tool.Text("ok"), nil },
+			Input: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"},"path":{"type":"string"}},"required":["host","path"],"additionalProperties":false}`),
+			Needs: []perm.ResourceAccess{perm.Access(perm.Connect, "https://{host}/{path}")},
+			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+				return tool.Text("ok"), nil
+			},
 		})
 		return mustTool(t, made, err)
 	}

@@ -145,7 +145,7 @@ func (r *loopRun) groups(asks []Ask, run []int) (groups [][]int) {
 
 // independent reports whether a call needs no other of its turn.
 func (r *loopRun) independent(ask Ask) bool {
-	t, ok := r.tx.s.rt.Tools().Get(ask.Tool)
+	t, ok := r.tx.s.tools().Get(ask.Tool)
 	if !ok {
 		return false
 	}

@@ -32,6 +32,7 @@ type config struct {
 	abandon  Abandoned
 	progress func(tool.Progress)
 	filters  []tool.Filter
+	tailored map[string]Cut
 }
 
 type rootConfig struct{ name, path string }

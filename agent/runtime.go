@@ -46,6 +46,7 @@ type Runtime struct {
 	waits     line.Waits
 	progress  func(tool.Progress)
 	filters   []tool.Filter
+	tailored  map[string]Cut // by name, or name@version
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -59,9 +60,12 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress, filters: c.filters}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress, filters: c.filters, tailored: c.tailored}
 	var err error
 	if err = rt.SetTools(c.tools...); err != nil {
+		return nil, err
+	}
+	if err = rt.checkTailored(); err != nil {
 		return nil, err
 	}
 	if rt.engine == nil {

@@ -25,11 +25,12 @@ type tally struct {
 	host     host.Host
 	registry func() *tool.Registry
 
-	mu     sync.Mutex // never held across a wait
-	tools  map[string]*toolCount
-	calls  map[string]*counted // by call id: in flight, or without a last word
-	recent []happened
-	labels []string // sorted
+	mu       sync.Mutex // never held across a wait
+	tools    map[string]*toolCount
+	calls    map[string]*counted // by call id: in flight, or without a last word
+	recent   []happened
+	labels   []string // sorted
+	requires []string // of each call, by results; sorted
 
 	declared *tool.Registry // whose sums are among the tools
 }
@@ -109,7 +110,7 @@ func (t *tally) facts(id string) perm.SessionFacts {
 func (t *tally) held(id string, now time.Time) perm.SessionFacts {
 	t.declare()
 	f := perm.SessionFacts{
-		ID: id, Labels: append([]string{}, t.labels...),
+		ID: id, Labels: append([]string{}, t.labels...), Requires: slices.Clone(t.requires),
 		Tools: make(map[string]perm.ToolTally, len(t.tools)), Recent: make([]perm.RecentCall, len(t.recent)),
 	}
 	for name, c := range t.tools {
@@ -191,7 +192,8 @@ func (t *tally) record(call string, at time.Time, body revert.Body) {
 	c := t.calls[call]
 	switch b := body.(type) {
 	case *revert.Labelled:
-		t.add(b.Labels)
+		add(&t.labels, b.Labels)
+		add(&t.requires, b.Requires)
 	case *revert.Held:
 		t.queue(call, b)
 		return
@@ -305,19 +307,19 @@ func (t *tally) drop(call string) {
 	}
 }
 
-// label adds labels, which are never taken away, and returns the new ones.
-func (t *tally) label(labels []string) (fresh []string) {
+// label adds labels and requirements, which are never taken away, and returns the new ones.
+func (t *tally) label(labels, requires []string) (freshLabels, freshRequires []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.add(labels)
+	return add(&t.labels, labels), add(&t.requires, requires)
 }
 
-// add is called with the lock.
-func (t *tally) add(labels []string) (fresh []string) {
-	for _, l := range labels {
-		if at, has := slices.BinarySearch(t.labels, l); !has {
-			t.labels = slices.Insert(slices.Clone(t.labels), at, l)
-			fresh = append(fresh, l)
+// add puts what is new into a sorted list that others may still read.
+func add(list *[]string, more []string) (fresh []string) {
+	for _, one := range more {
+		if at, has := slices.BinarySearch(*list, one); !has {
+			*list = slices.Insert(slices.Clone(*list), at, one)
+			fresh = append(fresh, one)
 		}
 	}
 	return fresh
@@ -337,6 +339,13 @@ func amounts(sums map[string]json.Number) map[string]canon.Amount {
 	return out
 }
 
+// raised are the labels of the session, and what each of its calls must have.
+func (t *tally) raised() (labels, requires []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string{}, t.labels...), slices.Clone(t.requires)
+}
+
 // counts are the facts of one transaction. It makes a tool.Facts.
 type counts struct {
 	session *Session
@@ -350,12 +359,9 @@ type counts struct {
 // Session returns the session's facts for a policy.
 func (c *counts) Session() perm.SessionFacts { return c.session.standing.tally.facts(c.session.id) }
 
-// Labels returns the session's labels.
-func (c *counts) Labels() []string {
-	t := c.session.standing.tally
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]string{}, t.labels...)
+// Labels returns the session's labels, and what each of its calls must have.
+func (c *counts) Labels() (labels, requires []string) {
+	return c.session.standing.tally.raised()
 }
 
 // Txn returns the transaction's facts for a policy.
@@ -381,8 +387,10 @@ func (c *counts) Next() int {
 	return c.seq
 }
 
-// Label gives the session labels.
-func (c *counts) Label(labels []string) []string { return c.session.standing.tally.label(labels) }
+// Label gives the session labels and requirements.
+func (c *counts) Label(labels, requires []string) (freshLabels, freshRequires []string) {
+	return c.session.standing.tally.label(labels, requires)
+}
 
 // Reserve counts a call as in flight, and returns the session's facts without it.
 func (c *counts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {

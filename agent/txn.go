@@ -48,7 +48,7 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn
 	}
 	tx.line = tool.Parts{
 		Nest: nest, Beside: beside,
-		Key: line.NewKey(), Host: s.rt.host, Tools: s.rt.Tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
+		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
 		Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
 		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
 		Filters: s.rt.filters, Properties: &s.standing.properties, Panicked: s.rt.panicked,

@@ -100,7 +100,7 @@ func (t Tool) fits(r Result) error {
 // postconditions asks the policy with purpose verify. An engine that says that
 // it has no postconditions is not asked; one that cannot answer breaks the call.
 func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broken string) {
-	if e, ok := l.engine().(interface{ Ensures() bool }); ok && !e.Ensures() {
+	if !l.judgesResults() {
 		return false, ""
 	}
 	accesses := s.exact
@@ -120,8 +120,19 @@ func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broke
 		if e := d.Details().Ensures; len(e) > 0 {
 			return true, fmt.Sprintf("the policy's postcondition does not hold: %s (%s)", e[0].Text, e[0].At)
 		}
+		if err := l.labelled(ctx, s.id, d.Details().Labels, nil); err != nil {
+			return true, "the labels that the policy gives the session for the result could not be written down: " + err.Error()
+		}
 	}
 	return true, ""
+}
+
+// judgesResults reports whether the engine has anything to say of what a call returned: postconditions, or labels. One that does not say is
+// asked.
+func (l *Line) judgesResults() bool {
+	ensures, says := l.engine().(interface{ Ensures() bool })
+	labels, reads := l.engine().(interface{ LabelsResults() bool })
+	return !says || ensures.Ensures() || reads && labels.LabelsResults()
 }
 
 func changeFacts(changes []revert.Change) []perm.ChangeFacts {

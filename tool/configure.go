@@ -24,10 +24,12 @@ type configuration struct {
 // where they are not. A tool with settings is not configured before Configure.
 func (t Tool) NotConfigured() string {
 	switch {
-	case t.t == nil || t.t.settings == nil || t.t.configured.values != nil:
+	case t.t == nil || t.t.configured.values != nil:
 		return ""
 	case t.t.configured.why != "":
 		return t.t.configured.why
+	case t.t.settings == nil:
+		return ""
 	default:
 		return "nobody has given it its settings yet"
 	}
@@ -63,7 +65,7 @@ func (t Tool) Configure(ctx context.Context, values json.RawMessage) (configured
 	return Tool{&c}, warnings, nil
 }
 
-// Unconfigured returns the tool without settings, and says why it has none.
+// Unconfigured returns the tool without settings, and says why it has none, or why it cannot be offered otherwise.
 func (t Tool) Unconfigured(why string) Tool {
 	if t.t == nil {
 		return t

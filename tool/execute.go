@@ -150,6 +150,9 @@ func (l *Line) encode(r Result) ([]byte, error) {
 			return nil, fmt.Errorf("the tool's structured output: %w", err)
 		}
 	}
+	if err := r.checkRaises(); err != nil {
+		return nil, fmt.Errorf("the tool's result: %w", err)
+	}
 	out, err := canon.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)

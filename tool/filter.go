@@ -135,7 +135,10 @@ func (f *Filtered) Decision() perm.DecisionRecord {
 func (f *Filtered) Principal() perm.Principal { return f.pass.line.p.Principal.Clone() }
 
 // Labels returns the labels of the session as they are now.
-func (f *Filtered) Labels() []string { return slices.Clone(f.pass.line.p.Facts.Labels()) }
+func (f *Filtered) Labels() []string {
+	labels, _ := f.pass.line.p.Facts.Labels()
+	return slices.Clone(labels)
+}
 
 // Turn returns which request of its session the call belongs to, from 0: calls of
 // one batch belong to one.

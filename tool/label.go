@@ -2,34 +2,46 @@ package tool
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
 
-// label gives the session the labels that a decision carries, before the access
-// that earned them goes on. They count for every decision from here on, so they
-// are set first; then they are durable, so that no restart forgets what somebody
-// may have seen. A label that cannot be kept refuses the access, and stays set: a
-// label too many only makes the policy stricter.
+// label gives the session the labels that a decision carries, and those of what the
+// tool returns, before the access that earned them goes on. They count for every
+// decision from here on, so they are set first; then they are durable, so that no
+// restart forgets what somebody may have seen. A label that cannot be kept refuses
+// the access, and stays set: a label too many only makes the policy stricter.
 func (l *Line) label(ctx context.Context, a admitted, access perm.ResourceAccess, d perm.Decision) error {
-	fresh := l.p.Facts.Label(d.Details().Labels)
-	if len(fresh) == 0 {
+	labels := d.Details().Labels
+	if c := a.tool.t.spec.OutputContent; c != nil {
+		labels = append(labels, c.Labels()...)
+	}
+	if err := l.labelled(ctx, a.id, labels, nil); err != nil {
+		return &line.DeniedError{
+			Access: access, Stage: "policy", Decision: d,
+			Why: "the labels that it gives the session could not be written down: " + err.Error(),
+		}
+	}
+	return nil
+}
+
+// labelled gives the session labels and requirements, durably.
+func (l *Line) labelled(ctx context.Context, call string, labels, requires []string) error {
+	labels, requires = l.p.Facts.Label(labels, requires)
+	if len(labels)+len(requires) == 0 {
 		return nil
 	}
 	// In the session's own stream: a label outlives whatever becomes of the call.
 	rec := revert.NewRecorder(l.p.Recorder.Journal(), l.p.Host, l.p.Recorder.Session())
-	body := &revert.Labelled{Labels: fresh, By: revert.CallRef{Txn: l.p.Recorder.Txn(), Call: a.id}}
+	body := &revert.Labelled{Labels: append([]string{}, labels...), Requires: requires, By: revert.CallRef{Txn: l.p.Recorder.Txn(), Call: call}}
 	//mutant:barrier
-	err := rec.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Body: body}}, Durable: true})
-	if err == nil {
-		return nil
-	}
-	return &line.DeniedError{
-		Access: access, Stage: "policy", Decision: d,
-		Why: "the labels that it gives the session could not be written down: " + err.Error(),
-	}
+	return rec.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: call, Body: body}}, Durable: true})
 }
 
 // labelsOf joins the labels of several decisions, in their order.
@@ -39,4 +51,77 @@ func labelsOf(ds []perm.Decision) []string {
 		all = append(all, d.Details().Labels...)
 	}
 	return all
+}
+
+// What the labels of results can come to: those of one result, and all of a session.
+const (
+	maxResultLabels = 64
+	maxLabels       = 1000
+)
+
+var labelOK = regexp.MustCompile(`^[a-z0-9][a-z0-9_.:-]{0,63}$`)
+
+// checkRaises refuses labels and requirements that mean nothing.
+func (r Result) checkRaises() error {
+	if len(r.Labels) > maxResultLabels {
+		return fmt.Errorf("it has %d labels; at most %d are valid", len(r.Labels), maxResultLabels)
+	}
+	for _, label := range r.Labels {
+		if !labelOK.MatchString(label) {
+			return errors.New("a label is lower-case letters, digits and _.:- of at most 64, from a letter or digit on")
+		}
+	}
+	for _, need := range r.Requires {
+		if !slices.Contains([]string{"verify", "revert", "sandbox", "preview"}, need) {
+			return errors.New("it requires what nothing can meet; valid are verify, revert, sandbox, preview")
+		}
+	}
+	return nil
+}
+
+// raise gives the session what a result raises, before the result is on the journal: whoever finds it there finds that too. A result that
+// cannot raise what it says is delivered to nobody.
+func (l *Line) raise(ctx context.Context, d delivered) delivered {
+	raw, given := cloneResult(d.output), cloneResult(d.given)
+	labels, requires := merged(raw.Labels, given.Labels), merged(raw.Requires, given.Requires)
+	if len(labels)+len(requires) == 0 {
+		return d
+	}
+	err := l.raisable(labels)
+	if err == nil {
+		err = l.labelled(ctx, d.id, labels, requires)
+	}
+	if err != nil {
+		d.given, d.by, d.broken = nil, nil, "what the result raises of the session could not be: "+err.Error()
+	}
+	return d
+}
+
+func (l *Line) raisable(labels []string) error {
+	have, _ := l.p.Facts.Labels()
+	for _, label := range labels {
+		if l.known.Scrub(label) != label {
+			return errors.New("a label holds the value of a secret")
+		}
+		if !slices.Contains(have, label) {
+			have = append(have, label)
+		}
+	}
+	if len(have) > maxLabels {
+		return fmt.Errorf("the session would have more than %d labels", maxLabels)
+	}
+	return nil
+}
+
+// requiring is a decision with what results have raised for each call of the session.
+func (l *Line) requiring(d perm.Decision) perm.Decision {
+	_, requires := l.p.Facts.Labels()
+	if len(requires) == 0 {
+		return d
+	}
+	details := d.Details()
+	for _, need := range requires {
+		details.Requires = append(details.Requires, perm.Reason{Text: need, At: "raised by a result", Set: "require"})
+	}
+	return perm.NewDecision(d.Effect(), details)
 }

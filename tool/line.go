@@ -67,14 +67,15 @@ type Parts struct {
 // Facts are the counts of a session and a transaction, kept by package agent.
 type Facts interface {
 	Session() perm.SessionFacts
-	Labels() []string
+	Labels() (labels, requires []string)
 	// Reserve counts a call as in flight and its sums as added, unless it was held and so counted before;
 	// it returns the facts without it.
 	Reserve(call, tool string, sums map[string]json.Number) perm.SessionFacts
 	Release(call string, s Status) // the call is in flight no more, and counts as what it came to
 	Txn() perm.TxnFacts
-	Next() int                              // the next sequence number of the transaction
-	Label(labels []string) (fresh []string) // gives the session labels; returns those that it did not have
+	Next() int // the next sequence number of the transaction
+	// Label gives the session labels, and what each of its calls must have; it returns what is new of them.
+	Label(labels, requires []string) (freshLabels, freshRequires []string)
 	// Given tells of canonical URLs, and of resources, whether the session was given them.
 	Given(ctx context.Context) (has func(text string, resource bool) bool, err error)
 }
@@ -292,7 +293,7 @@ func (l *Line) run(ctx context.Context, filtered filtered, back func()) Outcome 
 		}
 		return *end
 	}
-	settled, end := l.settle(ctx, l.deliver(ctx, executed))
+	settled, end := l.settle(ctx, l.raise(ctx, l.deliver(ctx, executed)))
 	if end != nil {
 		return *end
 	}

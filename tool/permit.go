@@ -121,6 +121,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
 	d, err := l.ask(ctx, req)
+	d = l.requiring(d)
 	a.veil.add(d.Details().Redact)
 	switch {
 	case err != nil:
@@ -211,7 +212,7 @@ func (t Tool) Facts() perm.ToolFacts {
 func (l *Line) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
-	facts.Labels = l.p.Facts.Labels()
+	facts.Labels, facts.Requires = l.p.Facts.Labels()
 	client := l.p.Client
 	facts.Client = &client
 	return facts

@@ -146,8 +146,7 @@ func (l *Line) needsVerdict(t Tool, c *revert.Call) bool {
 	case t.t.spec.Verify != nil, t.t.output != nil && !l.fitted(t, c):
 		return true
 	}
-	e, ok := l.engine().(interface{ Ensures() bool })
-	return !ok || e.Ensures()
+	return l.judgesResults()
 }
 
 // fitted reports whether what is on the journal fits the output schema that the call

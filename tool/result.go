@@ -21,6 +21,11 @@ type Result struct {
 	Meta    map[string]string      `json:"meta,omitempty"` // for programs, not for the model
 	Sources []provenance.Reference `json:"sources,omitempty"`
 
+	// Labels are given to the session before anybody sees the result, and Requires (verify, revert, sandbox, preview) is what each of its calls
+	// must have from then on, as if the policy required it. Nothing lowers either. A label is lower-case letters, digits and _.:- of at most 64.
+	Labels   []string `json:"labels,omitempty"`
+	Requires []string `json:"requires,omitempty"`
+
 	// IsError says that the call failed, by what is returned instead of an error. So does
 	// JSON that is an object whose "isError" is true. What the call did is taken back.
 	IsError bool `json:"is_error,omitempty"`
@@ -85,6 +90,7 @@ func (r Result) Output() json.RawMessage {
 
 // clone shares no memory with r.
 func (r Result) clone() Result {
+	r.Labels, r.Requires = slices.Clone(r.Labels), slices.Clone(r.Requires)
 	r.JSON, r.Meta, r.Sources, r.Parts = slices.Clone(r.JSON), maps.Clone(r.Meta), slices.Clone(r.Sources), slices.Clone(r.Parts)
 	for i, p := range r.Parts {
 		r.Parts[i].Data = slices.Clone(p.Data)

@@ -35,6 +35,10 @@ type Spec struct {
 	Params Params          // instead of Input: the arguments one by one; the frozen tool has them as Input
 	Output json.RawMessage // JSON Schema of Result.JSON; nil: not checked
 
+	// OutputContent says how far what calls return can be believed, and who may see it: the session gets the labels untrusted and private
+	// before the first call, unless it is trusted and public. nil: nothing is said, and policies go by what calls touch.
+	OutputContent *provenance.Content
+
 	// Needs is the most that any call may touch. An access may hold parameters:
 	// `write file://workspace/{path}` is the file that argument "path" names, as
 	// a literal. One without a wildcard is asked for before the call; one with a

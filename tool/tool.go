@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/verify"
 )
@@ -107,6 +108,8 @@ func checkSpec(s Spec) error {
 		return errors.New("a compensable tool has a Revert, or acts only through handles, which tool.Confined(tool.Handles) declares: else nothing would be taken back")
 	case s.holds != "" && s.EffectClass == revert.Pure:
 		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(revert.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
+	case s.OutputContent != nil && s.OutputContent.Check() != nil:
+		return fmt.Errorf("OutputContent: %w", s.OutputContent.Check())
 	case s.ClassOf != nil && s.EffectClass == "":
 		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
 	case s.Confidence < 0 || s.Confidence > 1000:
@@ -123,6 +126,10 @@ func cloneSpec(s Spec) Spec {
 	s.Needs = slices.Clone(s.Needs)
 	s.Capabilities = slices.Clone(s.Capabilities)
 	s.Counters = maps.Clone(s.Counters)
+	if s.OutputContent != nil {
+		content := *s.OutputContent
+		s.OutputContent = &content
+	}
 	s.Hints.Sensitive = slices.Clone(s.Hints.Sensitive)
 	s.Settings = slices.Clone(s.Settings)
 	s.Display.Names, s.Display.Descriptions = maps.Clone(s.Display.Names), maps.Clone(s.Display.Descriptions)
@@ -214,14 +221,19 @@ func (t Tool) Grant() []perm.ResourceAccess {
 	return append(t.t.bound.Accesses(), callAccess(t.Name()))
 }
 
-// With returns another tool: a copy of the literal, changed and frozen anew.
+// With returns another tool: a copy of the literal, changed and frozen anew. A grade stays
+// where the declaration is the same.
 func (t Tool) With(change func(*Spec)) (Tool, error) {
 	if t.t == nil {
 		return Tool{}, errors.New("the zero Tool cannot be changed")
 	}
 	s := t.Spec()
 	change(&s)
-	return FromSpec(s)
+	made, err := FromSpec(s)
+	if err == nil && made.t.digest == t.t.digest {
+		made.t.grade = t.t.grade
+	}
+	return made, err
 }
 
 func callAccess(name string) perm.ResourceAccess {
@@ -257,6 +269,7 @@ type declaration struct {
 	Confidence  int                   `json:"confidence,omitempty"`
 	Settings    json.RawMessage       `json:"settings,omitempty"`
 	Checks      bool                  `json:"checks_settings,omitempty"`
+	Content     *provenance.Content   `json:"output_content,omitempty"`
 }
 
 func (t *tool) declarationDigest() (string, error) {
@@ -267,7 +280,7 @@ func (t *tool) declarationDigest() (string, error) {
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion,
 		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
-		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence,
+		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence, Content: s.OutputContent,
 	}
 	from := s.Provenance
 	from.Digest = ""

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/tool"
@@ -33,6 +34,8 @@ type world struct {
 	tty   func() (io.ReadWriteCloser, error) // where a person can be asked
 	host  host.Host
 	tools []tool.Tool // beside the built-in ones; only tests have some
+
+	tailored []agent.Option // of tools that are made for each session; only tests have some
 }
 
 // builtin lists the tools of the command.

@@ -15,11 +15,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/pgtest"
 	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -102,6 +104,14 @@ func hasSandbox() bool {
 
 var _ = flag.Bool("update", false, "rewrite what the scripts expect")
 
+// greetsSomebody makes no tool for nobody.
+func greetsSomebody(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
+	if who.ID == "nobody" {
+		return of, errors.New("nobody is greeted")
+	}
+	return of, nil
+}
+
 // remitForTests is the command with everything that differs from run to run
 // replaced: an id becomes its kind and a number, in the order of appearance in
 // the whole script. Arguments that are such names become ids again. EXIT is the
@@ -114,7 +124,7 @@ func remitForTests() {
 	}
 	out, errs := names.writer(os.Stdout), names.writer(os.Stderr)
 	code := run(context.Background(), args, world{
-		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(),
+		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(), tailored: []agent.Option{agent.Tailor("greet", greetsSomebody)},
 		user: func() (string, error) { return "somebody", nil },
 		tty:  func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
 	})

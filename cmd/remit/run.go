@@ -32,6 +32,7 @@ type runFlags struct {
 	session                string // file of its token
 	asGiven                bool
 	limits                 callLimits
+	given                  []string // texts of the person
 	shown
 }
 
@@ -77,6 +78,7 @@ func (a *app) runCommand() *cobra.Command {
 	sandboxFlag(cmd, &f.place)
 	limitFlags(cmd, &f.limits)
 	shownFlags(cmd, &f.shown)
+	flags.StringArrayVar(&f.given, "given", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
@@ -242,7 +244,7 @@ func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
+	opts = append(append(opts, a.tailored...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
 		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
 }

@@ -21,7 +21,7 @@ const tokenLimit = 1 << 10
 // token a file holds.
 func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.as, Roles: f.roles}
-	how := append(f.shown.sessionOptions(), agent.Patience(f.claimWait))
+	how := append(f.shown.sessionOptions(), agent.Patience(f.claimWait), agent.Given(f.given...))
 	if f.session == "" {
 		return rt.Session(ctx, who, how...)
 	}
@@ -36,7 +36,7 @@ func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*a
 	if err != nil {
 		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the session file %q cannot be read", f.session), why: plainError(err)}
 	}
-	s, err := rt.ResumeSession(ctx, token, agent.Patience(f.claimWait))
+	s, err := rt.ResumeSession(ctx, token, agent.Patience(f.claimWait), agent.Given(f.given...))
 	switch {
 	case errors.Is(err, agent.ErrNoSession):
 		return nil, &problem{

@@ -86,21 +86,31 @@ func (a *app) shownTools(ctx context.Context, f toolsFlags) ([]tool.Tool, error)
 }
 
 // offered are the tools that a session would list.
-func (a *app) offered(ctx context.Context, f toolsFlags) ([]tool.Tool, error) {
+func (a *app) offered(ctx context.Context, f toolsFlags) (shown []tool.Tool, err error) {
+	err = a.asSession(ctx, f, func(s *agent.Session) error {
+		shown, err = s.Tools(ctx)
+		return err
+	})
+	return shown, err
+}
+
+// asSession opens a session as the flags say, which does nothing.
+func (a *app) asSession(ctx context.Context, f toolsFlags, look func(s *agent.Session) error) error {
 	engine, err := loadPolicy(f.policies, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rt, err := agent.New(agent.Journal(revert.Memory()), agent.On(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
+	opts := append(slices.Clone(a.tailored), agent.Journal(revert.Memory()), agent.On(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
+	rt, err := agent.New(opts...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = rt.Close() }() // it opened no root
 	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.shown.sessionOptions()...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.Tools(ctx)
+	return look(s)
 }
 
 // toolRecord is a declaration as it is listed.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/settings"
 )
@@ -16,9 +17,13 @@ type whyRecord struct {
 	Offered    bool   `json:"offered"`
 	Deprecated string `json:"deprecated,omitempty"`
 	From       string `json:"from,omitempty"`   // the definition file
-	Unseen     string `json:"unseen,omitempty"` // why such a session does not see it
+	Why        string `json:"why,omitempty"`    // it is not offered
+	Unseen     string `json:"unseen,omitempty"` // why such a session does not see it, and cannot call it
 	Hidden     bool   `json:"hidden"`           // by the policy that was given
 }
+
+// hiddenByPolicy is what agent.Session.Why says where that is all that is against a tool.
+const hiddenByPolicy = "the policy hides it"
 
 // why says of one tool why it is offered, or is not.
 func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
@@ -36,15 +41,14 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 			out.Status = s
 		}
 	}
-	shown, err := a.offered(ctx, *f)
+	err = a.asSession(ctx, *f, func(s *agent.Session) (err error) {
+		out.Why, err = s.Why(ctx, name)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, s := range shown {
-		out.Offered = out.Offered || s.Digest() == t.Digest()
-	}
-	newest, _ := r.Get(t.Name())
-	out.Hidden = out.Configured && out.Unseen == "" && newest.Digest() == t.Digest() && !out.Offered
+	out.Offered, out.Hidden = out.Why == "", out.Why == hiddenByPolicy
 	if !out.Configured {
 		a.code = worst(a.code, exitFailed) // a call of it would be invalid
 	}
@@ -63,10 +67,8 @@ func (p paint) why(w io.Writer, t tool.Tool, r whyRecord) {
 		line("%s  is not offered: it is not configured", p.bold(t.Ask()))
 	case r.Unseen != "":
 		line("%s  is not offered, and cannot be called: %s", p.bold(t.Ask()), printable(r.Unseen))
-	case r.Hidden:
-		line("%s  is not offered: the policy hides it", p.bold(t.Ask()))
 	case !r.Offered:
-		line("%s  is not offered by itself: there is a newer version; a call may name it", p.bold(t.Ask()))
+		line("%s  is not offered: %s", p.bold(t.Ask()), printable(r.Why))
 	default:
 		line("%s  is offered", p.bold(t.Ask()))
 	}

@@ -123,9 +123,10 @@ func (r *run) chain(ctx context.Context) (tool.Result, error) {
 		if done = append(done, e); e.err != nil {
 			return tool.Result{}, r.end(done)
 		}
-		sources := append(last.Sources, e.result.Sources...)
+		before := last
 		last, from = e.result, e.result.Output()
-		last.Sources = sources
+		last.Sources = append(before.Sources, last.Sources...)
+		last.Labels, last.Requires = append(before.Labels, last.Labels...), append(before.Requires, last.Requires...)
 	}
 	return last, nil
 }
@@ -149,6 +150,7 @@ func (r *run) parallel(ctx context.Context) (tool.Result, error) {
 	for _, e := range done {
 		outputs = append(outputs, e.result.Output())
 		out.Parts, out.Sources = append(out.Parts, e.result.Parts...), append(out.Sources, e.result.Sources...)
+		out.Labels, out.Requires = append(out.Labels, e.result.Labels...), append(out.Requires, e.result.Requires...)
 	}
 	var err error
 	if out.JSON, err = canon.Marshal(outputs); err != nil {

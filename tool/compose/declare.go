@@ -61,6 +61,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 		}
 		s.Display.Surfaces = common(s.Display.Surfaces, part.Display.Surfaces)
 		s.Confidence = max(s.Confidence, part.Confidence)
+		s.OutputContent = contentOf(s.OutputContent, part.OutputContent)
 		s.Capabilities = append(s.Capabilities, part.Capabilities...)
 		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent && (i == 0 || !n.turns())
 		s.Hints.Sensitive = append(s.Hints.Sensitive, part.Hints.Sensitive...)
@@ -83,6 +84,19 @@ func (n *node) spec(about About) (tool.Spec, error) {
 // turns reports whether what a part does follows from what came of the one before: a second
 // time another one may run, or the same with another input.
 func (n *node) turns() bool { return n.kind == "chain" || n.kind == "fallback" }
+
+// contentOf is what is said of the content of several parts: one that says nothing changes nothing.
+func contentOf(all, one *provenance.Content) *provenance.Content {
+	switch {
+	case one == nil:
+		return all
+	case all != nil:
+		both := all.With(*one)
+		return &both
+	default:
+		return one
+	}
+}
 
 // fits refuses parts that a call cannot hold as it would hold them alone.
 func (n *node) fits(i int, part tool.Spec) error {
