@@ -87,11 +87,12 @@ func (g *given) digest(what, text string) string {
 
 // look reads what came since, and returns what tells of a URL, or of a resource, whether it was given.
 func (g *given) look(ctx context.Context) (has func(text string, resource bool) bool, err error) {
-	g.mu.Lock()
-	after := g.pos
-	g.mu.Unlock()
+	after, err := g.from(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("which URLs the session was given: %w", err)
+	}
 	kinds := []revert.Kind{
-		revert.KindSession, revert.KindHanded, revert.KindGiven, revert.KindStarted, revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
+		revert.KindHanded, revert.KindGiven, revert.KindStarted, revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
 	}
 	for e, err := range g.journal.Entries(ctx, revert.Query{Kinds: kinds, After: after}) {
 		if err == nil {
@@ -102,6 +103,23 @@ func (g *given) look(ctx context.Context) (has func(text string, resource bool) 
 		}
 	}
 	return g.has, nil
+}
+
+// from is how far the journal was read; what is older than the session is none of its.
+func (g *given) from(ctx context.Context) (after int64, err error) {
+	g.mu.Lock()
+	after = g.pos
+	g.mu.Unlock()
+	if after > 0 {
+		return after, nil
+	}
+	for e, err := range g.journal.Entries(ctx, revert.Query{Session: g.first, Limit: 1}) {
+		if err != nil {
+			return 0, err
+		}
+		after = e.Pos
+	}
+	return after, nil
 }
 
 func (g *given) has(text string, resource bool) bool {

@@ -1,0 +1,63 @@
+package rego_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+)
+
+// TestURLsAreInTheKey: what was refused for a URL that nobody gave is decided anew once somebody has.
+func TestURLsAreInTheKey(t *testing.T) {
+	e := engine(t, `package remit
+allow contains "x" if true
+deny contains "nobody looked" if not input.call.urls
+deny contains "made up" if { some u in input.call.urls; not u.given }
+deny contains "leads elsewhere" if input.access.given == false`)
+	yes, no := true, false
+	ask := func(urls []perm.URLFacts, given *bool) perm.Effect {
+		r := request()
+		r.Call.URLs, r.Access.Given = urls, given
+		return decide(t, e, r).Effect()
+	}
+	one := func(url string, given bool) []perm.URLFacts { return []perm.URLFacts{{URL: url, Given: given}} }
+	for range 2 { // the second time from the memo
+		require.Equal(t, perm.Deny, ask(nil, nil))
+		require.Equal(t, perm.Allow, ask([]perm.URLFacts{}, nil))
+		require.Equal(t, perm.Deny, ask(one("https://a.example/", false), nil))
+		require.Equal(t, perm.Allow, ask(one("https://a.example/", true), nil))
+		require.Equal(t, perm.Deny, ask(append(one("https://a.example/", true), one("https://b.example/", false)...), nil))
+		require.Equal(t, perm.Deny, ask([]perm.URLFacts{}, &no))
+		require.Equal(t, perm.Allow, ask([]perm.URLFacts{}, &yes))
+	}
+}
+
+// TestWhatAPolicyWantsToKnow: nobody looks for what no rule reads.
+func TestWhatAPolicyWantsToKnow(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		control: {},
+		control + `deny contains "x" if input.call.urls[_].given == false`:                  {true, false},
+		control + `hint contains "x" if input.access.given`:                                 {true, false},
+		control + `label contains "x" if input.output == "x"`:                               {false, true},
+		control + `label contains "x" if input.purpose == "verify"`:                         {false, true},
+		control + `label contains "x" if count(input) > 3`:                                  {true, true},
+		control + `label contains "x" if input.tool.name == "x"`:                            {},
+		control + `ensure contains "x" if input.output == "x"`:                              {},
+		control + "label contains \"x\" if seen\nseen if contains(input.output, \"top\")\n": {false, true},
+	} {
+		e := engine(t, text)
+		r, err := rego.NewReloader(context.Background(), rego.Options{Modules: map[string]string{"p.rego": text}})
+		require.NoError(t, err)
+		for _, is := range []interface {
+			ReadsURLs() bool
+			LabelsResults() bool
+		}{e, rego.NewLive(e), r} {
+			require.Equal(t, want, [2]bool{is.ReadsURLs(), is.LabelsResults()}, text)
+		}
+	}
+	require.False(t, (*rego.Engine)(nil).ReadsURLs())
+	require.False(t, (*rego.Engine)(nil).LabelsResults())
+}
