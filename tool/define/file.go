@@ -392,9 +392,13 @@ func (f *file) counters(n *jsonfile.Node) {
 }
 
 func (f *file) display() {
-	f.spec.Deprecated, f.spec.Display.Icon = f.root.Get("deprecated").Text(), f.root.Get("icon").Text()
-	if n := f.root.Get("deprecated"); n != nil && n.Value.Kind() == canon.String && f.spec.Deprecated == "" {
-		n.Refuse("it is empty: say what to use instead, or leave it out")
+	if n := f.root.Get("deprecated"); n != nil {
+		if f.spec.Deprecated = n.Text(); n.Value.Kind() == canon.String && f.spec.Deprecated == "" {
+			n.Refuse("it is empty: say what to use instead, or leave it out")
+		}
+	}
+	if n := f.root.Get("icon"); n != nil {
+		f.spec.Display.Icon = n.Text()
 	}
 	if n := f.root.Get("visibility"); n != nil {
 		f.spec.Display.Surfaces = n.Texts()

@@ -3,14 +3,10 @@ package define
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/fsnotify/fsnotify"
 
 	"github.com/remit-dev/remit/tool"
 )
@@ -42,7 +38,10 @@ func Open(dir string, implementations map[string]Implementation, use func([]tool
 // Reload reads the folder again, and reports whether other tools are in force than before.
 // With an error the old ones stay. Of reloads at the same time, one that began earlier never
 // replaces what a later one read.
-func (l *Live) Reload() (changed bool, err error) {
+func (l *Live) Reload() (changed bool, err error) { return l.reload(context.Background()) }
+
+// reload puts nothing in force any more once ctx has ended.
+func (l *Live) reload(ctx context.Context) (changed bool, err error) {
 	number := l.begin()
 	tools, err := Load(os.DirFS(l.dir), l.implementations, l.opts...)
 	if err != nil {
@@ -54,6 +53,9 @@ func (l *Live) Reload() (changed bool, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
 	if number < l.current || l.current > 0 && digests.String() == l.digests {
 		return false, nil
 	}
@@ -73,66 +75,4 @@ func (l *Live) begin() uint64 {
 	defer l.mu.Unlock()
 	l.began++
 	return l.began
-}
-
-// Watch reloads whenever a file of the folder changes, and tells what each reload came to,
-// until ctx ends. It begins with a reload, so that nothing is missed. A file that is still
-// being written is a bad file until it is whole.
-func (l *Live) Watch(ctx context.Context, tell func(changed bool, err error)) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watching %s: %w", l.dir, err)
-	}
-	defer func() { _ = w.Close() }()
-	for {
-		// Before the files are read: what changes after it is seen as an event.
-		if err := l.attend(w); err != nil {
-			return fmt.Errorf("watching %s: %w", l.dir, err)
-		}
-		tell(l.Reload())
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-w.Events:
-		case <-w.Errors: // such as too many events at once: all is read again anyway
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		drain(w)
-	}
-}
-
-// attend watches the folder and those in it that are there by now.
-func (l *Live) attend(w *fsnotify.Watcher) error {
-	return filepath.WalkDir(l.dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if name == l.dir {
-				return err
-			}
-			return nil // it went; Load tells of it if it should be there
-		}
-		if !d.IsDir() {
-			return nil
-		}
-		if name != l.dir && hidden(filepath.ToSlash(name)) {
-			return fs.SkipDir
-		}
-		if err := w.Add(name); err != nil && name == l.dir {
-			return err
-		}
-		return nil
-	})
-}
-
-// drain takes what came meanwhile: one reload sees all of it.
-func drain(w *fsnotify.Watcher) {
-	for {
-		select {
-		case <-w.Events:
-		case <-w.Errors:
-		default:
-			return
-		}
-	}
 }

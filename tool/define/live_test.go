@@ -181,10 +181,3 @@ func TestWatchSeesTheFileSystem(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.Error(t, h.live.Watch(ctx, func(bool, error) {}), "ctx has ended")
 }
-
-func TestWatchOfNoFolder(t *testing.T) {
-	h := newHouse(t, allow())
-	require.NoError(t, os.RemoveAll(h.dir))
-	err := h.live.Watch(t.Context(), func(bool, error) {})
-	require.ErrorContains(t, err, "watching "+h.dir)
-}

@@ -3,6 +3,7 @@ package define_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -115,4 +116,22 @@ func TestWrittenIsLoaded(t *testing.T) {
 	})
 	_, err := define.Write(tool.Tool{}, "x", "y")
 	require.ErrorContains(t, err, "zero Tool")
+}
+
+// TestWhatANarrowingLeavesOut is as the tool has it, also what is only for people.
+func TestWhatANarrowingLeavesOut(t *testing.T) {
+	base, err := tool.FromSpec(tool.Spec{
+		Name: "old", Deprecated: "use new", Display: tool.Display{Icon: "old.svg"},
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text("x"), nil
+		},
+	})
+	require.NoError(t, err)
+	text := `{"schemaVersion":1,"id":"a","version":"1","implementation":"old","function":{"name":"narrow","description":"Narrow."}%s}`
+	for says, want := range map[string][2]string{"": {"use new", "old.svg"}, `,"deprecated":"use newer","icon":"new.svg"`: {"use newer", "new.svg"}} {
+		files := fstest.MapFS{"a.json": {Data: fmt.Appendf(nil, text, says)}}
+		made, err := define.Load(files, map[string]define.Implementation{"old": define.Of(base)})
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{made[0].Spec().Deprecated, made[0].Spec().Display.Icon})
+	}
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -79,12 +80,20 @@ func readEntry(n *jsonfile.Node) *entry {
 	return e
 }
 
-// of returns what the file says of a tool: of its version, or else of its name.
+// of returns what the file says of a tool: of its version, or else of its name. What is
+// locked for a tool is locked for each version of it, unless that is locked to something else.
 func (f File) of(t tool.Tool) *entry {
-	if e, ok := f.tools[t.Ask()]; ok {
-		return e
+	own, all := f.tools[t.Ask()], f.tools[t.Name()]
+	if own == nil || all == nil || f.layer != Locked {
+		return cmp.Or(own, all)
 	}
-	return f.tools[t.Name()]
+	e := &entry{at: own.at, sets: maps.Clone(own.sets)}
+	for _, p := range t.Spec().Settings { // another version may have others
+		if s, ok := all.sets[p.Name]; ok && own.get(p.Name) == nil {
+			e.sets[p.Name] = s
+		}
+	}
+	return e
 }
 
 // JSON writes the file again.

@@ -238,7 +238,7 @@ func (st *Status) check(t tool.Tool, p tool.Param, v chosen, secrets []string) b
 		if len(secrets) > 0 {
 			have = "there is " + strings.Join(slices.Sorted(slices.Values(secrets)), ", ")
 		}
-		st.Problems = append(st.Problems, Problem{Check: "secret", Setting: p.Name, At: v.at, Why: fmt.Sprintf("there is no secret %q; %s", name, have)})
+		st.Problems = append(st.Problems, Problem{Check: "secret", Setting: p.Name, At: v.at, Why: "there is no secret of this name; " + have})
 		return false
 	}
 	return true

@@ -100,7 +100,7 @@ func TestWhatIsWrongWithSettings(t *testing.T) {
 		"text for a secret": {`{"token": "` + token + `"}`, "secret", "token", `user.json:1:50: setting "token": it is secret: valid is a reference such as "secret://name", never the secret itself`},
 		"number for it":     {`{"token": 1}`, "secret", "token", "never the secret itself"},
 		"a whole store":     {`{"token": "secret://*"}`, "secret", "token", "never the secret itself"},
-		"no such secret":    {`{"token": "secret://other"}`, "secret", "token", `there is no secret "other"; there is weather`},
+		"no such secret":    {`{"token": "secret://other"}`, "secret", "token", `there is no secret of this name; there is weather`},
 		"wrong type":        {`{"token": "secret://weather", "days": "` + token + `"}`, "schema", "days", `user.json:1:78: setting "days": it is a string, want an integer`},
 		"not one of them":   {`{"token": "secret://weather", "region": "` + token + `"}`, "locked", "region", `user.json:1:80: setting "region": it is locked by ops (locked.json:1:68), and cannot be set to anything else`},
 		"misspelt":          {`{"token": "secret://weather", "dais": 1}`, "unknown", "dais", `the tool has no such setting; did you mean "days"?`},
