@@ -101,6 +101,15 @@ func TestBudgetOfCallsThatWait(t *testing.T) {
 
 // TestBudgetOfNumbersThatAreTooGreat: no sum of them comes out below its bound.
 func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
+	var both sync.WaitGroup // calls of b are in flight together
+	both.Add(2)
+	together := tool.Filter{Name: "together", Before: func(_ context.Context, f *tool.Filtered) error {
+		if strings.Contains(string(f.Input()), "b") {
+			both.Done()
+			both.Wait()
+		}
+		return nil
+	}}
 	w := newWorld(t, filter.Budget{
 		Session: filter.Amounts{Cost: 100}, Notice: -1,
 		Most: func(f *tool.Filtered) filter.Amounts {
@@ -115,12 +124,12 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 			}
 			return 1
 		},
-	}.Filter())
+	}.Filter(), together)
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "a").Status)
 	require.Equal(t, tool.StatusDenied, w.call(tx, "look", "dear").Status, "it does not fit beside 1")
 	for _, out := range tx.InvokeAll(context.Background(), []agent.Ask{{Tool: "look", Input: "b1"}, {Tool: "look", Input: "b2"}}) {
-		require.Contains(t, []tool.Status{tool.StatusDone, tool.StatusDenied}, out.Status, "the second one may come too late")
+		require.Equal(t, tool.StatusDone, out.Status)
 	}
 	require.Equal(t, tool.StatusDenied, w.call(tx, "look", "c").Status)
 }
