@@ -108,6 +108,7 @@ func (a *app) command() *cobra.Command {
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
+		a.connectCommand(), a.disconnectCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	complete(root, a)

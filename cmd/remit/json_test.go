@@ -120,6 +120,10 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{p.done, "good"}}
 	case "remit tools adjust":
 		return [][]string{{"file_write", "--patch", p.patch}}
+	case "remit connect":
+		return [][]string{nil, {"cursor", "--preview"}, {"cursor"}}
+	case "remit disconnect":
+		return [][]string{{"cursor", "--preview"}, {"cursor"}}
 	case "remit log":
 		return [][]string{nil, {"--txn", p.txn}}
 	}
@@ -130,11 +134,24 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 	return [][]string{args}
 }
 
+// connectedHome is a home with a client whose servers are behind the gateway.
+func connectedHome(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	file := filepath.Join(home, ".cursor", "mcp.json")
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(`{"mcpServers":{"fs":{"command":"fs"}}}`), 0o600))
+	w := jsonWorld(io.Discard)
+	w.env = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
+	require.Zero(t, run(t.Context(), []string{"connect", "cursor"}, w))
+	return home
+}
+
 // TestJSONEverywhere: every command that there is takes --json, and then writes
 // nothing but one strict JSON object a line.
 func TestJSONEverywhere(t *testing.T) {
 	t.Parallel()
-	tried, shared := 0, newJSONPlace(t)
+	tried, shared, home := 0, newJSONPlace(t), connectedHome(t)
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
@@ -157,6 +174,7 @@ func TestJSONEverywhere(t *testing.T) {
 			var out bytes.Buffer
 			w := jsonWorld(&out)
 			w.terminal = true // which changes nothing
+			w.env = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
 			run(t.Context(), args, w)
 			if strings.Contains(strings.Join(args, " "), "nosuch") {
 				require.Empty(t, out.String())

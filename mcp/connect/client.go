@@ -1,0 +1,225 @@
+package connect
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/nearest"
+)
+
+// Place is what connecting looks at: whose home, which project, which system. Nothing is
+// taken from the process, so that a test needs no home.
+type Place struct {
+	OS      string              // as runtime.GOOS has it; it decides where clients keep their files
+	Home    string              // of the user
+	Project string              // folder, "" for none
+	Command string              // absolute path of remit, which clients start
+	State   string              // folder for records and backups
+	Gateway string              // configuration of the gateway; "": one for the user and one for each project
+	Env     func(string) string // nil: no variables are set
+}
+
+func (p Place) env(name string) string {
+	if p.Env == nil {
+		return ""
+	}
+	return p.Env(name)
+}
+
+// Scope says for whom servers are.
+type Scope string
+
+// The scopes. In each the gateway has another name, since a client that finds one name in
+// two scopes takes one of them.
+const (
+	User    Scope = "user"    // the user's, in every project
+	Project Scope = "project" // whoever works in the project
+	Local   Scope = "local"   // the user's, in one project
+)
+
+func (s Scope) name() string {
+	if s == User {
+		return "remit"
+	}
+	return "remit-" + string(s)
+}
+
+// source is one file of a client.
+type source struct {
+	path    string
+	scope   Scope
+	project string
+	format  format
+	layout  layout
+}
+
+// Client is a program that starts MCP servers. Those of [Clients] are all there are; the
+// zero Client has no files.
+type Client struct {
+	name, title string
+	dialect     dialect
+	stdio       bool // entries say that their type is stdio
+	forwards    bool // starts servers without the user's variables, but for those it is told of
+	sources     func(Place) []source
+}
+
+// Name is what the client is called on the command line.
+func (c Client) Name() string { return c.name }
+
+// Title is what its makers call it.
+func (c Client) Title() string { return c.title }
+
+// Clients lists the clients that can be connected.
+func Clients() []Client {
+	return []Client{
+		{name: "claude-code", title: "Claude Code", dialect: shell, stdio: true, sources: claudeCode},
+		{name: "claude-desktop", title: "Claude Desktop", dialect: literal, sources: claudeDesktop},
+		{name: "codex", title: "Codex", dialect: literal, forwards: true, sources: codex},
+		{name: "cursor", title: "Cursor", dialect: editor, sources: cursor},
+		{name: "vscode", title: "VS Code", dialect: editor, stdio: true, sources: vscode},
+		{name: "windsurf", title: "Windsurf", dialect: editor, sources: windsurf},
+	}
+}
+
+// files are the client's, each once: a project may be the home folder.
+func (c Client) files(p Place) (all []source) {
+	if c.sources == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, s := range c.sources(p) {
+		real, err := filepath.EvalSymlinks(s.path)
+		if err != nil {
+			real = s.path
+		}
+		if !seen[real] {
+			all = append(all, s)
+		}
+		seen[real] = true
+	}
+	return all
+}
+
+// Named finds a client by its name.
+func Named(name string) (Client, error) {
+	var names []string
+	for _, c := range Clients() {
+		if c.name == name {
+			return c, nil
+		}
+		names = append(names, c.name)
+	}
+	hint := "valid are " + strings.Join(names, ", ")
+	if near := nearest.Name(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return Client{}, fmt.Errorf("there is no client %q; %s", name, hint)
+}
+
+// inProject adds the file that a client keeps in a project.
+func inProject(p Place, all []source, s source, path ...string) []source {
+	if p.Project == "" {
+		return all
+	}
+	s.path, s.scope, s.project = filepath.Join(append([]string{p.Project}, path...)...), Project, p.Project
+	return append(all, s)
+}
+
+func claudeCode(p Place) []source {
+	home := p.Home
+	if dir := p.env("CLAUDE_CONFIG_DIR"); filepath.IsAbs(dir) {
+		home = dir
+	}
+	user := source{path: filepath.Join(home, ".claude.json"), scope: User, format: jsonFormat{}, layout: layout{"mcpServers", true}}
+	return inProject(p, []source{user}, source{format: jsonFormat{}, layout: layout{key: "mcpServers"}}, ".mcp.json")
+}
+
+func claudeDesktop(p Place) []source {
+	return []source{{
+		path: filepath.Join(p.config(), "Claude", "claude_desktop_config.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"},
+	}}
+}
+
+func codex(p Place) []source {
+	home := filepath.Join(p.Home, ".codex")
+	if dir := p.env("CODEX_HOME"); filepath.IsAbs(dir) {
+		home = dir
+	}
+	s := source{path: filepath.Join(home, "config.toml"), scope: User, format: tomlFormat{}, layout: layout{key: "mcp_servers"}}
+	return inProject(p, []source{s}, s, ".codex", "config.toml")
+}
+
+func cursor(p Place) []source {
+	s := source{path: filepath.Join(p.Home, ".cursor", "mcp.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"}}
+	return inProject(p, []source{s}, s, ".cursor", "mcp.json")
+}
+
+func vscode(p Place) []source {
+	s := source{path: filepath.Join(p.config(), "Code", "User", "mcp.json"), scope: User, format: jsonFormat{}, layout: layout{key: "servers"}}
+	return inProject(p, []source{s}, s, ".vscode", "mcp.json")
+}
+
+func windsurf(p Place) []source {
+	return []source{{
+		path: filepath.Join(p.Home, ".codeium", "windsurf", "mcp_config.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"},
+	}}
+}
+
+// config is where programs keep the user's configuration.
+func (p Place) config() string {
+	switch p.OS {
+	case "darwin":
+		return filepath.Join(p.Home, "Library", "Application Support")
+	case "windows":
+		if dir := p.env("APPDATA"); filepath.IsAbs(dir) {
+			return dir
+		}
+		return filepath.Join(p.Home, "AppData", "Roaming")
+	default:
+		if dir := p.env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+			return dir
+		}
+		return filepath.Join(p.Home, ".config")
+	}
+}
+
+// gateway is the configuration of the gateway for servers of a scope. Those of a project
+// have one of their own: other projects are not to reach them.
+func (p Place) gateway(scope Scope, project string) string {
+	dir := filepath.Join(p.config(), "remit")
+	switch {
+	case p.Gateway != "":
+		return p.Gateway
+	case scope == User:
+		return filepath.Join(dir, "gateway.json")
+	default:
+		name := filepath.Base(project) + "-" + digest([]byte(project))[:12]
+		if scope == Local {
+			name += "-local"
+		}
+		return filepath.Join(dir, "projects", name+".json")
+	}
+}
+
+// remit is the entry that starts the gateway. Where a client hands on only the variables
+// that it is told of, they are named.
+func (c Client) remit(p Place, gateway string, variables []string) (e entry) {
+	if c.stdio {
+		e.set("type", "stdio")
+	}
+	e.set("command", p.Command)
+	e.set("args", []string{"gateway", "--config", gateway})
+	if c.forwards && len(variables) > 0 {
+		e.set("env_vars", variables)
+	}
+	return e
+}
+
+// isGateway reports whether an entry starts one.
+func isGateway(e entry) bool {
+	command, _ := e.text("command")
+	raw, _ := e.get("args")
+	args, _ := decoded(raw).([]any)
+	return strings.Contains(filepath.Base(command), "remit") && len(args) > 0 && args[0] == "gateway"
+}

@@ -1,0 +1,293 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Mode is whether something is done or only shown. The zero Mode only shows.
+type Mode int
+
+// The modes.
+const (
+	Preview Mode = iota // write nothing, show the difference
+	Write
+)
+
+// ErrNotConnected is returned for a client that there is nothing to take back of.
+var ErrNotConnected = errors.New("it is not connected")
+
+// attempts is how often a change is planned anew because a client wrote meanwhile.
+const attempts = 5
+
+// step is what becomes of one file.
+type step struct {
+	source source
+	held   *held
+	base   []byte  // before it was connected
+	after  []byte  // once it is
+	old    *record // of being connected earlier
+	new    *record // nil: nothing of it leads to the gateway
+	come   []moved
+	report File
+}
+
+// Connect leads the client's servers through the gateway. Connecting again takes in what
+// came to the file since. Nothing is written before everything could be; where writing
+// itself fails half-way the error says so, and both Connect and Disconnect go on from
+// there.
+func (c Client) Connect(p Place, mode Mode) (r Report, err error) {
+	if err := p.check(); err != nil {
+		return r, err
+	}
+	for range attempts {
+		if r, err = c.connect(p, mode); !errors.Is(err, errMoved) {
+			return r, err
+		}
+	}
+	return r, fmt.Errorf("%s keeps writing its configuration: quit it and try again: %w", c.title, err)
+}
+
+// check refuses a place that would make entries which work in one folder only.
+func (p Place) check() error {
+	for what, path := range map[string]string{"home": p.Home, "state": p.State, "command": p.Command} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("the %s %q is not an absolute path", what, path)
+		}
+	}
+	for what, path := range map[string]string{"project": p.Project, "configuration of the gateway": p.Gateway} {
+		if path != "" && !filepath.IsAbs(path) {
+			return fmt.Errorf("the %s %q is not an absolute path", what, path)
+		}
+	}
+	return nil
+}
+
+func (c Client) connect(p Place, mode Mode) (r Report, err error) {
+	r = Report{Client: c.name, Title: c.title, Preview: mode != Write}
+	records, err := p.records()
+	if err != nil {
+		return r, err
+	}
+	var steps []*step
+	var come, gone []moved
+	off := c.disabled(p)
+	for _, src := range c.files(p) {
+		s, err := c.step(p, src, off)
+		if err != nil {
+			return r, inFile(src.path, err)
+		}
+		steps = append(steps, s)
+		come = append(come, s.come...)
+		if s.old != nil {
+			gone = append(gone, s.old.moved()...)
+			records = slices.DeleteFunc(records, func(r *record) bool { return r.Path == s.old.Path })
+		}
+	}
+	edits, err := gatewayEdits(come, gone, records)
+	if err != nil {
+		return r, err
+	}
+	for _, s := range steps {
+		if s.new != nil {
+			brings(s.new, edits)
+		}
+	}
+	r.fill(steps, edits)
+	if mode != Write {
+		return r, nil
+	}
+	for _, s := range steps {
+		if err := s.record(p); err != nil {
+			return r, err
+		}
+	}
+	for _, e := range edits {
+		if err := e.apply(); err != nil {
+			return r, err
+		}
+	}
+	for _, s := range steps {
+		err := s.write()
+		if err == nil && s.old != nil && s.new == nil {
+			err = p.forget(s.old, false)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// fill writes down what is about to be done.
+func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
+	hide := strings.NewReplacer()
+	if r.Preview {
+		hide = secretsOf(steps, edits)
+	}
+	for _, s := range steps {
+		if s.held != nil && r.Preview {
+			s.report.Diff = difference(s.held.path, s.held.text, s.after, hide)
+		}
+		r.Files = append(r.Files, s.report)
+	}
+	for _, e := range edits {
+		if r.Preview && e.changes() {
+			e.report.Diff = difference(e.report.Path, e.before(), e.after, hide)
+		}
+		if e.changes() || len(e.report.Kept) > 0 {
+			r.Gateways = append(r.Gateways, e.report)
+		}
+	}
+}
+
+// step plans what connecting does to one file.
+func (c Client) step(p Place, src source, off disabled) (s *step, err error) {
+	s = &step{source: src, report: File{Path: src.path, State: Absent}}
+	if s.held, err = look(src.path); err != nil || s.held == nil {
+		return s, err
+	}
+	if s.old, err = p.recordOf(src.path); err != nil {
+		return s, err
+	}
+	s.base = s.held.text
+	if s.old != nil {
+		var exact bool
+		if s.base, exact, _, err = p.before(s.old, s.held.text); err != nil {
+			return s, err
+		}
+		if !exact && !bytes.Equal(s.base, s.held.text) {
+			s.report.Notes = append(s.report.Notes, "somebody changed it since it was connected: it is connected anew, and goes back to what it would be now")
+		}
+	}
+	s.after = s.base
+	changes, err := s.changes(c, p, off)
+	if err != nil {
+		return s, err
+	}
+	if s.new != nil {
+		if s.after, err = edited(src.format, s.base, changes); err != nil {
+			return s, err
+		}
+		s.new.Before, s.new.After = digest(s.base), digest(s.after)
+		s.report.Backup = backupFile(p.recordFile(src.path))
+	}
+	if s.report.Changed = !bytes.Equal(s.after, s.held.text); s.report.Changed {
+		err = s.held.writable()
+	}
+	return s, err
+}
+
+// changes plans those of each table.
+func (s *step) changes(c Client, p Place, off disabled) (all []change, err error) {
+	_, body, err := opened(s.base)
+	if err != nil {
+		return nil, err
+	}
+	s.report.State = Empty
+	if blank(body) {
+		return nil, nil
+	}
+	tables, err := s.source.format.tables(body, s.source.layout)
+	if err != nil {
+		return nil, err
+	}
+	_, isTOML := s.source.format.(tomlFormat)
+	r := &record{
+		Version: 1, Client: c.name, Path: s.source.path, TOML: isTOML, Key: s.source.layout.key, PerProject: s.source.layout.perProject,
+	}
+	for _, t := range tables {
+		routed, err := s.route(c, p, body, t, off)
+		if err != nil {
+			return nil, err
+		}
+		if len(routed.Servers) == 0 {
+			continue
+		}
+		r.Tables = append(r.Tables, routed)
+		ch := change{path: t.path, in: []piece{{name: routed.Name, entry: routed.Entry}}}
+		for _, server := range routed.Servers {
+			ch.out = append(ch.out, server.Name)
+		}
+		all = append(all, ch)
+	}
+	switch {
+	case len(r.Tables) > 0:
+		s.new, s.report.State = r, Routed
+	case len(s.report.Servers) > 0:
+		s.report.State = Direct
+	}
+	return all, nil
+}
+
+// route decides about each server of a table.
+func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r routed, err error) {
+	scope, project := s.source.scope, s.source.project
+	if t.project != "" {
+		scope, project = Local, t.project
+	}
+	r = routed{Path: t.path, Scope: scope, Project: project, Name: scope.name(), Gateway: p.gateway(scope, project)}
+	speak := &speaker{dialect: c.dialect, client: c.title, home: p.Home, project: project}
+	var taking *server // the first
+	for _, is := range t.servers {
+		e, why := c.take(is, speak, off, scope, project)
+		told := Server{Name: is.name, Scope: scope, Project: project, Why: why}
+		if why == "" {
+			told.Gateway = r.Gateway
+			r.Servers = append(r.Servers, saved{is.name, is.raw, is.entry, e})
+			line, column := position(body, is.at)
+			s.come = append(s.come, moved{r.Gateway, is.name, e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
+			taking = is
+		}
+		s.report.Servers = append(s.report.Servers, told)
+	}
+	if own := t.find(r.Name); taking != nil && own != nil {
+		return r, refuse(body, own.at, "there is a server %q, and no record of what it stands for: take it out, or give it another name", r.Name)
+	}
+	r.Entry = c.remit(p, r.Gateway, speak.names)
+	return r, nil
+}
+
+// take is a server as the gateway gets it, or why it stays.
+func (c Client) take(s *server, speak *speaker, off disabled, scope Scope, project string) (e entry, why string) {
+	if isGateway(s.entry) {
+		return nil, "it is a gateway already"
+	}
+	if why := off.why(scope, project, s.name); why != "" {
+		return nil, why
+	}
+	before := slices.Clone(speak.names)
+	if e, why = taken(s, speak); why != "" {
+		speak.names = before
+	}
+	return e, why
+}
+
+// moved are the servers that a record led into configurations.
+func (r *record) moved() (all []moved) {
+	for _, t := range r.Tables {
+		for _, s := range t.Servers {
+			all = append(all, moved{t.Gateway, s.Name, s.Gateway, ""})
+		}
+	}
+	return all
+}
+
+// record keeps what it takes to go back, before anything is changed.
+func (s *step) record(p Place) error {
+	if s.new == nil || s.old != nil && sameJSON(marshal(s.old), marshal(s.new)) {
+		return nil
+	}
+	return p.keep(s.new, s.base)
+}
+
+func (s *step) write() error {
+	if !s.report.Changed {
+		return nil
+	}
+	return s.held.swap(s.after)
+}

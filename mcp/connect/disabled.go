@@ -1,0 +1,78 @@
+package connect
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// disabled are the servers that lists beside the entries switch off, as Claude Code keeps
+// them.
+type disabled []switchedOff
+
+type switchedOff struct {
+	scope   Scope  // User: also in other scopes
+	project string // where; "": everywhere
+	names   []any
+}
+
+// why says that a server is switched off. One of the user that is off in one project
+// stays where it is: behind the gateway it would be on there.
+func (d disabled) why(scope Scope, project, name string) string {
+	for _, off := range d {
+		if off.scope == Project && scope != Project || !slices.Contains(off.names, any(name)) {
+			continue
+		}
+		switch {
+		case off.project == "" || off.project == project:
+			return "it is disabled"
+		case scope == User:
+			return "it is disabled in " + off.project
+		}
+	}
+	return ""
+}
+
+// disabled reads the lists. A file that cannot be read has none; it is told of where it
+// counts.
+func (c Client) disabled(p Place) (all disabled) {
+	if c.name != "claude-code" {
+		return nil
+	}
+	user := claudeCode(p)[0].path
+	projects, _ := valuesOf(user)["projects"].(map[string]any)
+	for name, v := range projects {
+		project, _ := v.(map[string]any)
+		all = all.add(User, name, project["disabledMcpServers"])
+		all = all.add(Project, name, project["disabledMcpjsonServers"])
+	}
+	settings := filepath.Join(filepath.Dir(user), ".claude", "settings.json")
+	all = all.add(Project, "", valuesOf(settings)["disabledMcpjsonServers"])
+	if p.Project != "" {
+		for _, name := range []string{"settings.json", "settings.local.json"} {
+			settings := filepath.Join(p.Project, ".claude", name)
+			all = all.add(Project, p.Project, valuesOf(settings)["disabledMcpjsonServers"])
+		}
+	}
+	return all
+}
+
+func (d disabled) add(scope Scope, project string, names any) disabled {
+	if list, ok := names.([]any); ok && len(list) > 0 {
+		return append(d, switchedOff{scope, project, list})
+	}
+	return d
+}
+
+// valuesOf is what a JSON file says, nothing where it cannot be read.
+func valuesOf(path string) map[string]any {
+	is, err := look(path)
+	if err != nil || is == nil {
+		return nil
+	}
+	_, body, err := opened(is.text)
+	if err != nil || tooDeep(body) >= 0 {
+		return nil
+	}
+	v, _ := jsonFormat{}.values(body)
+	return v
+}

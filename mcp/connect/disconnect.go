@@ -1,0 +1,101 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// Disconnect puts back every file that connecting this client changed, in whatever
+// project: byte for byte where it is as connecting left it. Servers go out of the
+// gateway's configuration if they are as they came into it and no other client's.
+func (c Client) Disconnect(p Place, mode Mode) (r Report, err error) {
+	if err := p.check(); err != nil {
+		return r, err
+	}
+	for range attempts {
+		if r, err = c.disconnect(p, mode); !errors.Is(err, errMoved) {
+			return r, err
+		}
+	}
+	return r, fmt.Errorf("%s keeps writing its configuration: quit it and try again: %w", c.title, err)
+}
+
+func (c Client) disconnect(p Place, mode Mode) (r Report, err error) {
+	r = Report{Client: c.name, Title: c.title, Preview: mode != Write}
+	records, err := p.records()
+	if err != nil {
+		return r, err
+	}
+	var steps []*step
+	var others []*record
+	var gone []moved
+	for _, old := range records {
+		if old.Client != c.name {
+			others = append(others, old)
+			continue
+		}
+		s, err := back(p, old)
+		if err != nil {
+			return r, inFile(old.Path, err)
+		}
+		steps = append(steps, s)
+		gone = append(gone, old.moved()...)
+	}
+	if len(steps) == 0 {
+		return r, fmt.Errorf("%s: %w", c.title, ErrNotConnected)
+	}
+	edits, err := gatewayEdits(nil, gone, others)
+	if err != nil {
+		return r, err
+	}
+	r.fill(steps, edits)
+	if mode != Write {
+		return r, nil
+	}
+	for _, s := range steps {
+		if err := s.write(); err != nil {
+			return r, err
+		}
+	}
+	for _, e := range edits {
+		if err := e.apply(); err != nil {
+			return r, err
+		}
+	}
+	for _, s := range steps {
+		if err := p.forget(s.old, s.report.Exact); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// back plans what disconnecting does to one file.
+func back(p Place, old *record) (s *step, err error) {
+	s = &step{source: source{path: old.Path, format: old.format(), layout: old.layout()}, old: old, report: File{Path: old.Path, State: Absent}}
+	backup := backupFile(p.recordFile(old.Path))
+	if s.held, err = look(old.Path); err != nil {
+		return s, err
+	}
+	if s.held == nil {
+		s.report.Notes, s.report.Backup = []string{"it is gone: the backup has what was in it"}, backup
+		return s, nil
+	}
+	s.report.State = Direct
+	if s.after, s.report.Exact, s.report.Notes, err = p.before(old, s.held.text); err != nil {
+		return s, err
+	}
+	if !s.report.Exact {
+		s.report.Backup = backup
+	}
+	for _, t := range old.Tables {
+		for _, server := range t.Servers {
+			s.report.Servers = append(s.report.Servers, Server{Name: server.Name, Scope: t.Scope, Project: t.Project})
+		}
+	}
+	if s.report.Changed = !bytes.Equal(s.after, s.held.text); s.report.Changed {
+		err = s.held.writable()
+	}
+	return s, err
+}

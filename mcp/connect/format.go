@@ -1,0 +1,141 @@
+package connect
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// server is one server of a table.
+type server struct {
+	name  string
+	at    int    // offset of its name
+	raw   string // its text, as it can stand in another place of the file; empty: it cannot
+	entry entry
+	odd   string // why its entry cannot be read
+}
+
+// table is one table of servers in a file.
+type table struct {
+	path    []string // of keys that lead to it
+	project string   // whose servers they are, where a file has several projects
+	servers []*server
+}
+
+func (t *table) find(name string) *server {
+	for _, s := range t.servers {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// piece is a server that is put into a table: as it stood there, or by its fields.
+type piece struct {
+	name  string
+	raw   string
+	entry entry
+}
+
+// change takes servers out of one table, and puts others in the place of the first.
+type change struct {
+	path []string
+	out  []string
+	in   []piece
+}
+
+// layout is where a client's file keeps its servers.
+type layout struct {
+	key        string // of the table
+	perProject bool   // and in each member of "projects"
+}
+
+// format reads and edits the files of one syntax.
+type format interface {
+	// tables lists the tables of servers, also empty ones.
+	tables(body []byte, l layout) ([]*table, error)
+	// edit makes changes. A table that is not there is made, where its parent is there.
+	edit(body []byte, changes []change) ([]byte, error)
+	// values is all that a text says.
+	values(body []byte) (map[string]any, error)
+}
+
+// edited makes changes to a file, and compares what it says then with what it should.
+func edited(f format, text []byte, changes []change) ([]byte, error) {
+	mark, body, err := opened(text)
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.edit(body, changes)
+	if err != nil {
+		return nil, err
+	}
+	if err := proven(f, body, after, changes); err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(mark), after...), nil
+}
+
+// proven: an edit changed the servers that it was to change, and nothing else.
+func proven(f format, before, after []byte, changes []change) error {
+	was, err := f.values(before)
+	if err != nil {
+		return err
+	}
+	is, err := f.values(after)
+	if err != nil {
+		return &FileError{Text: "it cannot be edited without breaking it; take its servers out of forms on one line, or of dotted keys"}
+	}
+	for _, c := range changes {
+		names := slices.Clone(c.out)
+		for _, p := range c.in {
+			names = append(names, p.name)
+			if at(is, append(slices.Clone(c.path), p.name)) == nil {
+				return &FileError{Text: "it cannot be edited so that " + p.name + " is in its place"}
+			}
+		}
+		for _, name := range c.out {
+			kept := slices.ContainsFunc(c.in, func(p piece) bool { return p.name == name })
+			if !kept && at(is, append(slices.Clone(c.path), name)) != nil {
+				return &FileError{Text: "it cannot be edited so that " + name + " is out of it"}
+			}
+		}
+		without(was, c.path, names)
+		without(is, c.path, names)
+	}
+	if !reflect.DeepEqual(was, is) {
+		return &FileError{Text: "it cannot be edited without changing what else it says"}
+	}
+	return nil
+}
+
+func at(v any, path []string) any {
+	for _, key := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[key]
+	}
+	return v
+}
+
+// without takes servers out of what a file says, and a table with them that is empty
+// then: in TOML it is there only with what is in it.
+func without(v map[string]any, path, names []string) {
+	parent, _ := at(v, path[:len(path)-1]).(map[string]any)
+	key := path[len(path)-1]
+	inner, ok := parent[key].(map[string]any)
+	if !ok {
+		return
+	}
+	inner = maps.Clone(inner)
+	for _, name := range names {
+		delete(inner, name)
+	}
+	parent[key] = inner
+	if len(inner) == 0 {
+		delete(parent, key)
+	}
+}

@@ -1,0 +1,231 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// emptyGateway is a configuration that connecting begins, and that disconnecting removes
+// when nothing else came into it.
+const emptyGateway = "{\n  \"mcpServers\": {}\n}\n"
+
+// ConflictError is two servers of one name that one gateway cannot have both.
+type ConflictError struct {
+	Name       string
+	One, Other string // whose they are, and where they stand
+	Gateway    string // the configuration
+}
+
+// Error names both.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("there are two servers %q: %s, and %s", e.Name, e.One, e.Other)
+}
+
+// moved is a server that comes into a configuration of the gateway, or goes out of it.
+type moved struct {
+	gateway, name string
+	entry         entry
+	from          string // whose it is, and where it stands
+}
+
+// gatewayEdit is the change of one configuration.
+type gatewayEdit struct {
+	held    *held // nil: there is none yet
+	after   []byte
+	brought map[string]entry // what is known of who brought servers; none: they were there
+	report  Gateway
+}
+
+// gatewayEdits plans what becomes of configurations when some servers come and others,
+// which this client brought earlier, go.
+func gatewayEdits(come, gone []moved, others []*record) (all []*gatewayEdit, err error) {
+	var paths []string
+	for _, m := range slices.Concat(come, gone) {
+		if !slices.Contains(paths, m.gateway) {
+			paths = append(paths, m.gateway)
+		}
+	}
+	for _, path := range paths {
+		of := func(m moved) bool { return m.gateway != path }
+		e, err := gatewayEditOf(path, slices.DeleteFunc(slices.Clone(come), of), slices.DeleteFunc(slices.Clone(gone), of), others)
+		if err != nil {
+			return nil, inFile(path, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayEdit, error) {
+	e := &gatewayEdit{report: Gateway{Path: path}, brought: map[string]entry{}}
+	var err error
+	if e.held, err = look(path); err != nil {
+		return nil, err
+	}
+	text := []byte(emptyGateway)
+	if e.held != nil && !blank(bytes.TrimPrefix(e.held.text, byteOrderMark)) {
+		text = e.held.text
+	}
+	_, body, err := opened(text)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := jsonFormat{}.tables(body, layout{key: "mcpServers"})
+	if err != nil {
+		return nil, err
+	}
+	is := &table{}
+	if len(tables) > 0 {
+		is = tables[0]
+	}
+	c := change{path: []string{"mcpServers"}}
+	for _, m := range come {
+		if err := e.comes(&c, m, body, is, gone, others); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range gone {
+		if !slices.ContainsFunc(come, func(other moved) bool { return other.name == m.name }) {
+			e.goes(&c, m, is, others)
+		}
+	}
+	e.after, err = edited(jsonFormat{}, text, []change{c})
+	return e, err
+}
+
+// comes adds a server, if it is not there, or is there as this client brought it.
+func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []moved, others []*record) error {
+	for _, p := range c.in {
+		if p.name == m.name && !p.entry.sameServer(m.entry) {
+			return &ConflictError{m.name, m.from, "another one of the same client", m.gateway}
+		}
+		if p.name == m.name {
+			return nil
+		}
+	}
+	there := is.find(m.name)
+	e.brought[m.name] = m.entry
+	if there == nil {
+		c.in = append(c.in, piece{name: m.name, entry: m.entry})
+		e.report.Added = append(e.report.Added, m.name)
+		return nil
+	}
+	whose := ownersOf(m, others)
+	own := slices.IndexFunc(gone, func(old moved) bool { return old.name == m.name })
+	if there.entry.sameServer(m.entry) {
+		switch {
+		case own >= 0:
+			e.brought[m.name] = gone[own].entry
+		case len(whose) > 0:
+			e.brought[m.name] = there.entry
+		default:
+			e.brought[m.name] = nil
+		}
+		return nil
+	}
+	if own >= 0 && there.entry.same(gone[own].entry) && len(whose) == 0 {
+		c.out = append(c.out, m.name)
+		c.in = append(c.in, piece{name: m.name, entry: m.entry})
+		return nil
+	}
+	line, column := position(body, there.at)
+	other := fmt.Sprintf("the one at %s:%d:%d", m.gateway, line, column)
+	if len(whose) > 0 {
+		other += ", which came from " + whose[0]
+	}
+	return &ConflictError{m.name, m.from, other, m.gateway}
+}
+
+// goes takes a server out, if nobody needs it and it is as this client brought it.
+func (e *gatewayEdit) goes(c *change, m moved, is *table, others []*record) {
+	there, whose := is.find(m.name), ownersOf(m, others)
+	switch {
+	case there == nil, m.entry == nil: // gone, or somebody's own
+	case len(whose) > 0:
+		e.report.Kept = append(e.report.Kept, fmt.Sprintf("%s, which is also from %s", m.name, whose[0]))
+	case !there.entry.same(m.entry):
+		e.report.Kept = append(e.report.Kept, m.name+", which was changed since")
+	default:
+		c.out = append(c.out, m.name)
+		e.report.Removed = append(e.report.Removed, m.name)
+	}
+}
+
+// brings tells the record of a file what it brought into configurations.
+func brings(r *record, edits []*gatewayEdit) {
+	for _, t := range r.Tables {
+		for _, e := range edits {
+			if e.report.Path != t.Gateway {
+				continue
+			}
+			for i, s := range t.Servers {
+				t.Servers[i].Gateway = e.brought[s.Name]
+			}
+		}
+	}
+}
+
+// ownersOf are the files of others that led a server of this name into a configuration.
+func ownersOf(m moved, others []*record) (whose []string) {
+	for _, r := range others {
+		for _, t := range r.Tables {
+			here := func(s saved) bool { return s.Name == m.name }
+			if t.Gateway == m.gateway && slices.ContainsFunc(t.Servers, here) {
+				whose = append(whose, titleOf(r.Client)+" ("+r.Path+")")
+			}
+		}
+	}
+	return whose
+}
+
+func titleOf(client string) string {
+	if c, err := Named(client); err == nil {
+		return c.title
+	}
+	return client
+}
+
+// before is the text that was there, "" for none.
+func (e *gatewayEdit) before() []byte {
+	if e.held == nil {
+		return nil
+	}
+	return e.held.text
+}
+
+// changes reports whether there is anything to write.
+func (e *gatewayEdit) changes() bool {
+	if e.held == nil {
+		return string(e.after) != emptyGateway
+	}
+	return !bytes.Equal(e.held.text, e.after)
+}
+
+// apply writes a configuration, for the user alone: servers' environments hold secrets.
+func (e *gatewayEdit) apply() error {
+	if !e.changes() {
+		return nil
+	}
+	if e.held == nil {
+		if err := folder(filepath.Dir(e.report.Path)); err != nil {
+			return err
+		}
+		return write(e.report.Path, nil, e.after, nil)
+	}
+	if string(e.after) == emptyGateway && len(e.report.Removed) > 0 {
+		err := os.Remove(e.held.real)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if err := e.held.writable(); err != nil {
+		return err
+	}
+	return write(e.held.real, e.held.text, e.after, nil)
+}

@@ -1,0 +1,86 @@
+package connect
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// difference shows what a change of a file does, without values that are secrets.
+func difference(name string, before, after []byte, hide *strings.Replacer) string {
+	text := diff.Diff(name, []byte(hide.Replace(string(before))), name, []byte(hide.Replace(string(after))))
+	var out strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "diff ") {
+			continue
+		}
+		out.WriteString(cut(line))
+	}
+	return out.String()
+}
+
+// cut shortens a line that nobody can read: some clients write all on one.
+func cut(line string) string {
+	const longest = 400
+	if len(line) <= longest {
+		return line
+	}
+	return strings.ToValidUTF8(line[:longest], "") + " … \n"
+}
+
+// secretsOf hides the values of environments and headers, whichever file they stand in.
+func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
+	var values []string
+	add := func(f format, l layout, texts ...[]byte) {
+		for _, text := range texts {
+			_, body, err := opened(text)
+			if err != nil || blank(body) {
+				continue
+			}
+			tables, _ := f.tables(body, l) // what cannot be read is not shown either
+			for _, t := range tables {
+				for _, server := range t.servers {
+					values = append(values, server.entry.secrets()...)
+				}
+			}
+		}
+	}
+	for _, s := range steps {
+		if s.held != nil {
+			add(s.source.format, s.source.layout, s.held.text, s.after)
+		}
+	}
+	for _, e := range edits {
+		add(jsonFormat{}, layout{key: "mcpServers"}, e.before(), e.after)
+	}
+	// The longest first: one may be part of another.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, v := range slices.Compact(values) {
+		quoted := string(marshal(v))
+		pairs = append(pairs, quoted, `"(hidden)"`, "'"+v+"'", "'(hidden)'")
+		if len(v) >= 8 {
+			pairs = append(pairs, quoted[1:len(quoted)-1], "(hidden)", v, "(hidden)")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// secrets are the values of an entry that may be some. References to variables are none.
+func (e entry) secrets() (values []string) {
+	for _, name := range []string{"env", "headers", "http_headers"} {
+		raw, _ := e.get(name)
+		var m map[string]json.RawMessage
+		_ = json.Unmarshal(raw, &m)
+		for _, raw := range m {
+			text, ok := decoded(raw).(string)
+			if ok && text != "" && variable.ReplaceAllString(text, "") != "" {
+				values = append(values, text)
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,64 @@
+package connect
+
+// State is how a file stands.
+type State string
+
+// The states of a file.
+const (
+	Absent State = "absent" // there is no such file
+	Empty  State = "empty"  // it names no servers
+	Direct State = "direct" // the client starts its servers itself
+	Routed State = "routed" // its servers are behind the gateway
+	Mixed  State = "mixed"  // some are, and others could be
+	Broken State = "broken" // it cannot be read
+)
+
+// Report is what was found, done, or with a preview would be done.
+type Report struct {
+	Client   string    `json:"client"`
+	Title    string    `json:"title"`
+	Preview  bool      `json:"preview,omitempty"` // nothing was written
+	Files    []File    `json:"files"`
+	Gateways []Gateway `json:"gateways,omitempty"` // configurations that changed
+}
+
+// Changed reports whether any file did, or would.
+func (r Report) Changed() bool {
+	for _, f := range r.Files {
+		if f.Changed {
+			return true
+		}
+	}
+	return false
+}
+
+// File is one file of a client.
+type File struct {
+	Path    string   `json:"path"`
+	State   State    `json:"state"`
+	Error   string   `json:"error,omitempty"` // what is wrong with a broken one
+	Changed bool     `json:"changed,omitempty"`
+	Exact   bool     `json:"exact,omitempty"` // disconnected: it is byte for byte as before
+	Servers []Server `json:"servers,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	Backup  string   `json:"backup,omitempty"`
+	Diff    string   `json:"diff,omitempty"` // of a preview, without the values of env and headers
+}
+
+// Server is one server that a file names or named.
+type Server struct {
+	Name    string `json:"name"`
+	Scope   Scope  `json:"scope"`
+	Project string `json:"project,omitempty"`
+	Gateway string `json:"gateway,omitempty"` // the configuration that it is in
+	Why     string `json:"why,omitempty"`     // it stays where it is
+}
+
+// Gateway is one configuration of the gateway.
+type Gateway struct {
+	Path    string   `json:"path"`
+	Added   []string `json:"added,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+	Kept    []string `json:"kept,omitempty"` // not removed: changed since, or another client's too
+	Diff    string   `json:"diff,omitempty"`
+}

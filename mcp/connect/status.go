@@ -1,0 +1,137 @@
+package connect
+
+// Status tells how the client's files stand. It changes nothing.
+func (c Client) Status(p Place) (r Report, err error) {
+	if err := p.check(); err != nil {
+		return r, err
+	}
+	r = Report{Client: c.name, Title: c.title}
+	off := c.disabled(p)
+	for _, src := range c.files(p) {
+		f, err := c.status(p, src, off)
+		if err != nil {
+			f = File{Path: src.path, State: Broken, Error: inFile(src.path, err).Error()}
+		}
+		r.Files = append(r.Files, f)
+	}
+	return r, nil
+}
+
+func (c Client) status(p Place, src source, off disabled) (f File, err error) {
+	f = File{Path: src.path, State: Absent}
+	is, err := look(src.path)
+	if err != nil || is == nil {
+		return f, err
+	}
+	old, err := p.recordOf(src.path)
+	if err != nil {
+		return f, err
+	}
+	s := &step{source: src, held: is, base: is.text}
+	_, body, err := opened(is.text)
+	if err != nil {
+		return f, err
+	}
+	f.State = Empty
+	if blank(body) {
+		return f, nil
+	}
+	tables, err := src.format.tables(body, src.layout)
+	if err != nil {
+		return f, err
+	}
+	behind, beside := false, false
+	for _, t := range tables {
+		for _, server := range s.told(c, p, t, off) {
+			if own := server.Gateway != ""; own {
+				behind = true
+				f.Servers = append(f.Servers, old.behind(t, server)...)
+				continue
+			}
+			beside = beside || server.Why == ""
+			f.Servers = append(f.Servers, server)
+		}
+	}
+	f.State = stateOf(behind, beside, len(f.Servers) > 0)
+	f.Notes = wrongKey(src, body)
+	return f, nil
+}
+
+func stateOf(behind, beside, some bool) State {
+	switch {
+	case behind && beside:
+		return Mixed
+	case behind:
+		return Routed
+	case some:
+		return Direct
+	default:
+		return Empty
+	}
+}
+
+// told lists the servers of a table as they stand. One that is a gateway has the
+// configuration that it is started with.
+func (s *step) told(c Client, p Place, t *table, off disabled) (all []Server) {
+	scope, project := s.source.scope, s.source.project
+	if t.project != "" {
+		scope, project = Local, t.project
+	}
+	speak := &speaker{dialect: c.dialect, client: c.title, home: p.Home, project: project}
+	for _, is := range t.servers {
+		told := Server{Name: is.name, Scope: scope, Project: project}
+		if isGateway(is.entry) {
+			told.Gateway = gatewayOf(is.entry)
+		} else {
+			_, told.Why = c.take(is, speak, off, scope, project)
+		}
+		all = append(all, told)
+	}
+	return all
+}
+
+// gatewayOf is the configuration that an entry starts the gateway with.
+func gatewayOf(e entry) string {
+	raw, _ := e.get("args")
+	args, _ := decoded(raw).([]any)
+	for i, a := range args {
+		if a == "--config" && i+1 < len(args) {
+			if path, ok := args[i+1].(string); ok && path != "" {
+				return path
+			}
+		}
+	}
+	return "unknown"
+}
+
+// behind are the servers that stand behind a gateway, where a record tells; else it is
+// the gateway itself.
+func (r *record) behind(t *table, gateway Server) (all []Server) {
+	if r == nil {
+		return []Server{gateway}
+	}
+	for _, was := range r.Tables {
+		if was.Name != gateway.Name || was.Project != gateway.Project && was.Scope == Local {
+			continue
+		}
+		for _, s := range was.Servers {
+			all = append(all, Server{Name: s.Name, Scope: was.Scope, Project: was.Project, Gateway: was.Gateway})
+		}
+	}
+	if len(all) == 0 {
+		return []Server{gateway}
+	}
+	return all
+}
+
+// wrongKey finds servers that a client does not see because of the name of their table.
+func wrongKey(src source, body []byte) []string {
+	if src.layout.key != "servers" {
+		return nil
+	}
+	v, err := src.format.values(body)
+	if _, there := v["mcpServers"]; err == nil && there {
+		return []string{`what stands in "mcpServers" is not seen: the table is called "servers" here`}
+	}
+	return nil
+}

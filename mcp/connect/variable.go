@@ -1,0 +1,82 @@
+package connect
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// dialect is how a client replaces variables in its entries. The gateway knows ${NAME}
+// and ${NAME:-default}.
+type dialect int
+
+const (
+	literal dialect = iota // no variables: what looks like one is a text
+	shell                  // as the gateway
+	editor                 // ${env:NAME}, ${workspaceFolder}, ${userHome}
+)
+
+// speaker turns the texts of one table into the gateway's.
+type speaker struct {
+	dialect
+	client        string
+	home, project string
+	names         []string // of the variables that were met
+}
+
+var (
+	variable  = regexp.MustCompile(`\$\{[^}]*\}?`)
+	shellName = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}$`)
+	envName   = regexp.MustCompile(`^\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}$`)
+)
+
+// text translates one text. why says what cannot be.
+func (s *speaker) text(text string) (out, why string) {
+	out = variable.ReplaceAllStringFunc(text, func(found string) string {
+		is, ok := s.variable(found)
+		if !ok && why == "" {
+			why = fmt.Sprintf("it uses %s, which only %s can replace", found, s.client)
+			if s.dialect == literal {
+				why = fmt.Sprintf("it has a text with %s in it, which %s passes on and the gateway would replace", found, s.client)
+			}
+		}
+		return is
+	})
+	return out, why
+}
+
+func (s *speaker) variable(found string) (string, bool) {
+	switch s.dialect {
+	case shell:
+		if m := shellName.FindStringSubmatch(found); m != nil {
+			s.met(m[1])
+			return found, true
+		}
+	case editor:
+		if m := envName.FindStringSubmatch(found); m != nil {
+			s.met(m[1])
+			return "${" + m[1] + "}", true
+		}
+		is := map[string]string{
+			"userHome": s.home, "workspaceFolder": s.project, "workspaceFolderBasename": base(s.project),
+			"pathSeparator": string(filepath.Separator), "/": string(filepath.Separator),
+		}[strings.Trim(found, "${}")]
+		return is, is != ""
+	}
+	return "", false
+}
+
+func (s *speaker) met(name string) {
+	if !slices.Contains(s.names, name) {
+		s.names = append(s.names, name)
+	}
+}
+
+func base(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
+}
