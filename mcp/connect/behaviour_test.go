@@ -359,7 +359,7 @@ func TestOneConfigurationForAll(t *testing.T) {
 	w.write("project/.cursor/mcp.json", strings.ReplaceAll(one, `"command": "fs"`, `"command": "here"`))
 	w.Gateway = w.at("home/all.json")
 	_, err := w.client("cursor").Connect(w.Place, connect.Write)
-	require.ErrorContains(t, err, `there are two servers "fs": that of Cursor at `+w.at("project/.cursor/mcp.json")+":3:5, and another one of the same client")
+	require.ErrorContains(t, err, `there are two servers "fs": that of Cursor at `+w.at("project/.cursor/mcp.json")+":3:5, and that of Cursor at "+w.at(cursorFile)+":3:5")
 	w.Gateway = ""
 	w.connect("cursor")
 }
@@ -482,4 +482,12 @@ func TestPlaceIsAbsolute(t *testing.T) {
 	r, err := connect.Client{}.Connect(w.Place, connect.Write)
 	require.NoError(t, err)
 	require.Empty(t, r.Files, "the zero client has none")
+}
+
+// TestTimeoutsOfServersAreThoseOfTheGateway: one that is slow is waited for as long as before.
+func TestTimeoutsOfServersAreThoseOfTheGateway(t *testing.T) {
+	w := newWorld(t)
+	w.write(codexFile, "[mcp_servers.a]\ncommand = 'a'\nstartup_timeout_sec = 20\n[mcp_servers.b]\ncommand = 'b'\nstartup_timeout_sec = 7.5\ntool_timeout_sec = 90\n[mcp_servers.c]\ncommand = 'c'\nenabled = false\nstartup_timeout_sec = 99\n")
+	w.connect("codex")
+	require.Contains(t, w.read(codexFile), "\nstartup_timeout_sec = 20\ntool_timeout_sec = 90\n[mcp_servers.c]")
 }

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -214,6 +215,23 @@ func (c Client) remit(p Place, gateway string, variables []string) (e entry) {
 		e.set("env_vars", variables)
 	}
 	return e
+}
+
+// patience gives the gateway's entry the longest time that any of its servers was given.
+func (e *entry) patience(servers []saved) {
+	for _, name := range []string{"startup_timeout_sec", "tool_timeout_sec", "timeout"} {
+		longest, raw := 0.0, json.RawMessage(nil)
+		for _, s := range servers {
+			is, _ := s.Entry.get(name)
+			n, _ := decoded(is).(json.Number)
+			if f, err := n.Float64(); err == nil && f > longest {
+				longest, raw = f, is
+			}
+		}
+		if raw != nil {
+			*e = append(*e, field{name, raw})
+		}
+	}
 }
 
 // isGateway reports whether an entry starts one.

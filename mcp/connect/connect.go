@@ -249,6 +249,7 @@ func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r 
 		return r, refuse(body, own.at, "there is a server %q, and no record of what it stands for: take it out, or give it another name", r.Name)
 	}
 	r.Entry = c.remit(p, r.Gateway, speak.names)
+	r.Entry.patience(r.Servers)
 	return r, nil
 }
 

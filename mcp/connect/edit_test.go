@@ -214,3 +214,100 @@ func TestDepth(t *testing.T) {
 	_, err := jsonFormat{}.tables([]byte(strings.Repeat(`{"a":`, 1<<20)), layout{key: "a"})
 	require.ErrorContains(t, err, "nested more than")
 }
+
+// TestProven: an edit that does not do what was meant, or more, is not written.
+func TestProven(t *testing.T) {
+	before := []byte(`{"a": 1, "mcpServers": {"x": {"command": "x"}, "y": {}}}`)
+	c := change{path: []string{"mcpServers"}, out: []string{"x"}, in: []piece{{name: "new"}}}
+	prove := func(after string) error { return proven(jsonFormat{}, before, []byte(after), []change{c}) }
+	require.NoError(t, prove(`{"a": 1, "mcpServers": {"y": {}, "new": {}}}`))
+	require.ErrorContains(t, prove(`{"a": 1, "mcpServers": {"y": {}}}`), "so that new is in its place")
+	require.ErrorContains(t, prove(`{"a": 1, "mcpServers": {"x": {}, "y": {}, "new": {}}}`), "so that x is out of it")
+	require.ErrorContains(t, prove(`{"a": 2, "mcpServers": {"y": {}, "new": {}}}`), "without changing what else it says")
+	require.ErrorContains(t, prove(`{"a": 1, "mcpServers": {"y": [], "new": {}}}`), "without changing what else it says")
+	require.ErrorContains(t, prove(`{"a": 1, "mcpServers": {"y": {}, "new": {}`), "without breaking it")
+}
+
+// TestVariables: each client's are brought into the gateway's form, or keep a server where
+// it is.
+func TestVariables(t *testing.T) {
+	for _, tt := range []struct {
+		dialect           dialect
+		project, text     string
+		want, why, theirs string
+	}{
+		{shell, "", "a ${A} ${B_1:-x y}", "a ${A} ${B_1:-x y}", "", "A B_1"},
+		{shell, "", "$A 100% {x}", "$A 100% {x}", "", ""},
+		{shell, "", "${env:A}", "", "it uses ${env:A}, which only C can replace", ""},
+		{shell, "", "${A", "", "it uses ${A", ""},
+		{editor, "/p/q", "${env:A}/${workspaceFolder}/${workspaceFolderBasename}/${userHome}", "${A}//p/q/q//h", "", "A"},
+		{editor, "", "${userHome}${workspaceFolder}", "", "${workspaceFolder}", ""},
+		{editor, "/p", "${A}", "", "${A}", ""},
+		{editor, "/p", "${input:t}", "", "${input:t}", ""},
+		{literal, "/p", "$A", "$A", "", ""},
+		{literal, "/p", "x${A}", "", "it has a text with ${A} in it, which C passes on and the gateway would replace", ""},
+	} {
+		s := speaker{dialect: tt.dialect, client: "C", home: "/h", project: tt.project}
+		got, why := s.text(tt.text)
+		if tt.why != "" {
+			require.Contains(t, why, tt.why)
+			continue
+		}
+		require.Empty(t, why, tt.text)
+		require.Equal(t, tt.want, filepath.ToSlash(got))
+		require.Equal(t, tt.theirs, strings.Join(s.names, " "))
+	}
+}
+
+// TestTaken: what an entry says is what the gateway does, or the server stays.
+func TestTaken(t *testing.T) {
+	for _, tt := range []struct{ entry, want, why string }{
+		{`{"command": "x", "type": "stdio", "enabled": true, "disabled": false, "more": [1]}`, `{"command": "x", "more": [1]}`, ""},
+		{`{"headers": {"A": "b"}, "serverUrl": "https://a"}`, `{"type": "http", "headers": {"A": "b"}, "url": "https://a"}`, ""},
+		{`{"type": "streamable-http", "url": "https://a"}`, `{"type": "http", "url": "https://a"}`, ""},
+		{`{"type": "sse", "url": "https://a"}`, `{"type": "sse", "url": "https://a"}`, ""},
+		{`{"type": "ws", "url": "https://a"}`, "", "its type \"ws\" is not one"},
+		{`{"type": "http", "command": "x"}`, "", "its type \"http\" is not one"},
+		{`{"command": "x", "url": "https://a"}`, "", "neither a command nor a URL, or both"},
+		{`{"command": 1}`, "", "neither a command nor a URL, or both"},
+		{`{"command": "x", "args": "y"}`, "", `its "args" is not a list of texts`},
+		{`{"command": "x", "args": ["y", 1]}`, "", `its "args" is not a list of texts`},
+		{`{"command": "x", "env": []}`, "", `its "env" is not an object of texts`},
+		{`{"command": "x", "env": {"A": 1}}`, "", `its "env" is not an object of texts`},
+		{`{"command": "x", "cwd": 1}`, "", `its "cwd" is not a text`},
+		{`{"command": "x", "cwd": null, "args": null, "env": null}`, `{"command": "x"}`, ""},
+		{`{"command": "x", "disabled": true}`, "", "it is disabled"},
+		{`{"command": "x", "enabled": false}`, "", "it is disabled"},
+		{`{"command": "x", "disabledTools": ["w"]}`, "", `it is restricted by "disabledTools"`},
+		{`{"command": "x", "disabledTools": []}`, `{"command": "x", "disabledTools": []}`, ""},
+		{`{"command": "x", "tools": ["*"]}`, `{"command": "x", "tools": ["*"]}`, ""},
+		{`{"command": "x", "sandboxEnabled": true}`, "", `it is restricted by "sandboxEnabled"`},
+		{`{"url": "https://a", "oauth": {"clientId": "x"}}`, "", `it needs "oauth", which only C knows`},
+		{`{"url": "https://a", "bearer_token_env_var": "T", "env_http_headers": {"H": "V"}, "http_headers": {"G": "w"}}`,
+			`{"type": "http", "url": "https://a", "headers": {"Authorization": "Bearer ${T}", "H": "${V}", "G": "w"}}`, ""},
+		{`{"command": "x", "env_vars": ["A", "B"], "env": {"A": "own"}}`, `{"command": "x", "env": {"A": "own", "B": "${B}"}}`, ""},
+		{`{"command": "x", "env_vars": [{"name": "A"}]}`, "", `its "env_vars" are not names`},
+		{`{"url": "https://a", "http_headers": {"A": "${B}"}}`, "", `its "http_headers" are not plain texts`},
+		{`{"url": "https://a", "env_http_headers": {"A": 1}}`, "", `its "env_http_headers" are not texts`},
+	} {
+		tables, err := jsonFormat{}.tables([]byte(`{"mcpServers": {"s": `+tt.entry+`}}`), layout{key: "mcpServers"})
+		require.NoError(t, err)
+		got, why := taken(tables[0].servers[0], &speaker{client: "C"})
+		require.Contains(t, why, tt.why, tt.entry)
+		require.Equal(t, tt.why == "", why == "", "%s: %s", tt.entry, why)
+		if tt.why == "" {
+			require.True(t, got.sameServer(entryOf(t, tt.want)), "%s", got.object())
+			for _, f := range entryOf(t, tt.want) {
+				is, there := got.get(f.Name)
+				require.True(t, there && sameJSON(is, f.Value), "%s in %s", f.Name, got.object())
+			}
+		}
+	}
+}
+
+func entryOf(t *testing.T, text string) entry {
+	t.Helper()
+	tables, err := jsonFormat{}.tables([]byte(`{"t": {"s": `+text+`}}`), layout{key: "t"})
+	require.NoError(t, err)
+	return tables[0].servers[0].entry
+}

@@ -37,7 +37,8 @@ type moved struct {
 type gatewayEdit struct {
 	held    *held // nil: there is none yet
 	after   []byte
-	brought map[string]entry // what is known of who brought servers; none: they were there
+	from    map[string]string // where servers that come stand
+	brought map[string]entry  // as this client brought them; nil: they were there
 	report  Gateway
 }
 
@@ -62,7 +63,7 @@ func gatewayEdits(come, gone []moved, others []*record) (all []*gatewayEdit, err
 }
 
 func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayEdit, error) {
-	e := &gatewayEdit{report: Gateway{Path: path}, brought: map[string]entry{}}
+	e := &gatewayEdit{report: Gateway{Path: path}, from: map[string]string{}, brought: map[string]entry{}}
 	var err error
 	if e.held, err = look(path); err != nil {
 		return nil, err
@@ -102,14 +103,14 @@ func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayE
 func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []moved, others []*record) error {
 	for _, p := range c.in {
 		if p.name == m.name && !p.entry.sameServer(m.entry) {
-			return &ConflictError{m.name, m.from, "another one of the same client", m.gateway}
+			return &ConflictError{m.name, m.from, e.from[m.name], m.gateway}
 		}
 		if p.name == m.name {
 			return nil
 		}
 	}
 	there := is.find(m.name)
-	e.brought[m.name] = m.entry
+	e.from[m.name], e.brought[m.name] = m.from, m.entry
 	if there == nil {
 		c.in = append(c.in, piece{name: m.name, entry: m.entry})
 		e.report.Added = append(e.report.Added, m.name)
