@@ -464,8 +464,11 @@ func TestAProjectThatIsTheHome(t *testing.T) {
 func TestPlaceIsAbsolute(t *testing.T) {
 	w := newWorld(t)
 	for _, p := range []connect.Place{
-		{Home: w.Home, State: w.State}, {Home: "home", State: w.State, Command: "/x"}, {Home: w.Home, State: "", Command: "/x"},
-		{Home: w.Home, State: w.State, Command: "/x", Project: "p"}, {Home: w.Home, State: w.State, Command: "/x", Gateway: "g.json"},
+		{Home: w.Home, State: w.State},
+		{Home: "home", State: w.State, Command: "/x"},
+		{Home: w.Home, State: "", Command: "/x"},
+		{Home: w.Home, State: w.State, Command: "/x", Project: "p"},
+		{Home: w.Home, State: w.State, Command: "/x", Gateway: "g.json"},
 	} {
 		c := w.client("cursor")
 		_, err := c.Connect(p, connect.Write)

@@ -283,8 +283,10 @@ func TestTaken(t *testing.T) {
 		{`{"command": "x", "tools": ["*"]}`, `{"command": "x", "tools": ["*"]}`, ""},
 		{`{"command": "x", "sandboxEnabled": true}`, "", `it is restricted by "sandboxEnabled"`},
 		{`{"url": "https://a", "oauth": {"clientId": "x"}}`, "", `it needs "oauth", which only C knows`},
-		{`{"url": "https://a", "bearer_token_env_var": "T", "env_http_headers": {"H": "V"}, "http_headers": {"G": "w"}}`,
-			`{"type": "http", "url": "https://a", "headers": {"Authorization": "Bearer ${T}", "H": "${V}", "G": "w"}}`, ""},
+		{
+			`{"url": "https://a", "bearer_token_env_var": "T", "env_http_headers": {"H": "V"}, "http_headers": {"G": "w"}}`,
+			`{"type": "http", "url": "https://a", "headers": {"Authorization": "Bearer ${T}", "H": "${V}", "G": "w"}}`, "",
+		},
 		{`{"command": "x", "env_vars": ["A", "B"], "env": {"A": "own"}}`, `{"command": "x", "env": {"A": "own", "B": "${B}"}}`, ""},
 		{`{"command": "x", "env_vars": [{"name": "A"}]}`, "", `its "env_vars" are not names`},
 		{`{"url": "https://a", "http_headers": {"A": "${B}"}}`, "", `its "http_headers" are not plain texts`},
