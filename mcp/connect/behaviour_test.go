@@ -98,12 +98,18 @@ func TestMarksAndLineEnds(t *testing.T) {
 
 // TestFileStaysWhatItWas: a link stays a link, bits and owner stay.
 func TestFileStaysWhatItWas(t *testing.T) {
+	fileStaysWhatItWas(t, false)
+	if os.Getuid() == 0 {
+		fileStaysWhatItWas(t, true)
+	}
+}
+
+func fileStaysWhatItWas(t *testing.T, foreign bool) {
 	w := newWorld(t)
 	w.write("dotfiles/cursor.json", one)
 	real := w.at("dotfiles/cursor.json")
 	require.NoError(t, os.Chmod(real, 0o640))
-	root := os.Getuid() == 0
-	if root {
+	if foreign {
 		require.NoError(t, os.Chown(real, 12345, 23456))
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(w.at(cursorFile)), 0o755))
@@ -115,7 +121,7 @@ func TestFileStaysWhatItWas(t *testing.T) {
 		info, err := os.Stat(real)
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o640), info.Mode())
-		if root {
+		if foreign {
 			require.Equal(t, [2]uint32{12345, 23456}, ownerOf(info))
 		}
 		entries, err := os.ReadDir(w.at("dotfiles"))
@@ -250,7 +256,8 @@ func TestForeignChangesStayInTOML(t *testing.T) {
 	w.write(codexFile, before)
 	w.connect("codex")
 	connected := w.read(codexFile)
-	require.Contains(t, connected, "a = 1\n\n[mcp_servers.remit]\n")
+	require.Equal(t, "a = 1\n\n[mcp_servers.remit]\ncommand = \"/opt/remit/bin/remit\"\nargs = [\"gateway\", \"--config\", \""+w.at(gatewayFile)+"\"]\n\n[other]\nb = 2\n\n",
+		connected)
 	w.write(codexFile, strings.Replace(connected, "b = 2", "b = 3\n\n[mcp_servers.new]\ncommand = \"new\"", 1))
 	w.disconnect("codex")
 	require.Equal(t, "a = 1\n\n[mcp_servers.fs]\ncommand = \"fs\" # this\n\n[mcp_servers.git]\ncommand = \"git\"\n\n[other]\nb = 3\n\n[mcp_servers.new]\ncommand = \"new\"\n\n",
@@ -329,6 +336,12 @@ func TestTwoClients(t *testing.T) {
 	require.Empty(t, w.connect("codex").Gateways, "it is the same server")
 	require.Equal(t, gateway, w.read(gatewayFile))
 
+	w.write(cursorFile, strings.ReplaceAll(one, `"command": "fs"`, `"command": "fs2"`))
+	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	require.ErrorContains(t, err, "which came from Codex", "it would change what another client has")
+	require.Equal(t, gateway, w.read(gatewayFile))
+	w.write(cursorFile, one)
+	w.connect("cursor")
 	r := w.disconnect("cursor")
 	require.Equal(t, []string{"fs, which is also from Codex (" + w.at(codexFile) + ")"}, r.Gateways[0].Kept)
 	require.Equal(t, gateway, w.read(gatewayFile))
@@ -338,7 +351,7 @@ func TestTwoClients(t *testing.T) {
 	w.connect("cursor")
 	w.write(codexFile, "# Mine.\n[mcp_servers.fs]\ncommand = \"fs\"\nargs = [\"--all\"]\n")
 	before := w.tree("home", "state")
-	_, err := w.client("codex").Connect(w.Place, connect.Write)
+	_, err = w.client("codex").Connect(w.Place, connect.Write)
 	var conflict *connect.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "fs", conflict.Name)
@@ -493,4 +506,30 @@ func TestTimeoutsOfServersAreThoseOfTheGateway(t *testing.T) {
 	w.write(codexFile, "[mcp_servers.a]\ncommand = 'a'\nstartup_timeout_sec = 20\n[mcp_servers.b]\ncommand = 'b'\nstartup_timeout_sec = 7.5\ntool_timeout_sec = 90\n[mcp_servers.c]\ncommand = 'c'\nenabled = false\nstartup_timeout_sec = 99\n")
 	w.connect("codex")
 	require.Contains(t, w.read(codexFile), "\nstartup_timeout_sec = 20\ntool_timeout_sec = 90\n[mcp_servers.c]")
+}
+
+// TestWhatWasThereIsNobodysToTake: a server that somebody had given to the gateway before
+// stays there when a client that has it too is disconnected.
+func TestWhatWasThereIsNobodysToTake(t *testing.T) {
+	w := newWorld(t)
+	w.write(gatewayFile, one)
+	w.write(cursorFile, one)
+	w.connect("cursor")
+	require.False(t, w.connect("cursor").Changed())
+	w.disconnect("cursor")
+	require.Equal(t, one, w.read(gatewayFile))
+}
+
+// TestRulesAreNotOverwritten: a server with rules beside it that becomes another one is told
+// of, and the rules stay as they are.
+func TestRulesAreNotOverwritten(t *testing.T) {
+	w := newWorld(t)
+	w.write(cursorFile, one)
+	w.connect("cursor")
+	ruled := strings.Replace(w.read(gatewayFile), `"command": "fs"`, `"tools": {}, "command": "fs"`, 1)
+	w.write(gatewayFile, ruled)
+	w.write(cursorFile, strings.ReplaceAll(one, `"command": "fs"`, `"command": "fs2"`))
+	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	require.ErrorContains(t, err, `there are two servers "fs"`)
+	require.Equal(t, ruled, w.read(gatewayFile))
 }
