@@ -533,3 +533,11 @@ func TestRulesAreNotOverwritten(t *testing.T) {
 	require.ErrorContains(t, err, `there are two servers "fs"`)
 	require.Equal(t, ruled, w.read(gatewayFile))
 }
+
+// TestNoGapIsLeft where servers that followed each other go.
+func TestNoGapIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.write(codexFile, "[mcp_servers.a]\ncommand = 'a'\n\n[mcp_servers.b]\ncommand = 'b'\n\n[mcp_servers.c]\ncommand = 'c'\n\n[other]\nx = 1\n")
+	w.connect("codex")
+	require.Equal(t, "[mcp_servers.remit]\ncommand = \"/opt/remit/bin/remit\"\nargs = [\"gateway\", \"--config\", \""+w.at(gatewayFile)+"\"]\n\n[other]\nx = 1\n", w.read(codexFile))
+}

@@ -112,7 +112,7 @@ var editSamples = []string{
 	"{\"mcpServers\":{\"a\":{},}} // no line end",
 	"{\n\t\"servers\" : { /* 1 */ \"a\" /* 2 */ : /* 3 */ {} /* 4 */ , /* 5 */ \"b\" : {} /* 6 */ } }",
 	"{\"servers\": { // \"{\n \"a\": {}, // a\n // b\n \"b\": {} // c\n}}",
-	"{\"servers\": {\n \"a\": {}, // a\n \"b\": {},\n \"c\": {}\n}}",
+	"{\"servers\": {\n \"a\": {}, // a\n \"b\": {},\n \"c\": {}}}",
 	"// {\n{\"servers\":{\"a\":{\"x\":\"}\"}}}\r\n",
 	"{\r\n  \"servers\": {\r\n    \"a\": {\r\n    },\r\n    \"b\": {}\r\n  }\r\n}",
 	`{"projects":{"/a":{"mcpServers":{"x":{}}},"/b":{"mcpServers":{"x":{},"y":{}}}},"mcpServers":{"z":{}}}`,
