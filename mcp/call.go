@@ -41,14 +41,14 @@ type call struct {
 
 // called finds the tool that a client asks for.
 func (s *Server) called(name string) (tool.Tool, error) {
-	asked := name
+	asked, known := name, false
 	if s.opts.Mirror != nil {
 		if other, ok := s.opts.Mirror.Called(name); ok {
-			asked = other
+			asked, known = other, true
 		}
 	}
 	t, ok := s.rt.Tools().Get(asked)
-	if ok && asked == name && s.opts.Mirror != nil {
+	if ok && !known && s.opts.Mirror != nil {
 		_, mirrored := s.opts.Mirror.Listed(t)
 		ok = !mirrored // it has one name here, and that is another one
 	}

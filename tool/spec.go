@@ -81,6 +81,10 @@ type Spec struct {
 	Capabilities []string // that the model must have
 	Confidence   int      // the least that the model's provider has to be trusted, in thousandths; 0: not at all
 
+	// Withheld says why no session sees the tool for now: it is not listed, and a call of it is denied with this. Empty:
+	// nobody withholds it. Undo of earlier calls goes on.
+	Withheld string
+
 	Provenance provenance.Source
 	Hints      Hints
 	Display    Display

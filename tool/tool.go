@@ -270,6 +270,7 @@ type declaration struct {
 	Settings    json.RawMessage       `json:"settings,omitempty"`
 	Checks      bool                  `json:"checks_settings,omitempty"`
 	Content     *provenance.Content   `json:"output_content,omitempty"`
+	Withheld    string                `json:"withheld,omitempty"`
 }
 
 func (t *tool) declarationDigest() (string, error) {
@@ -280,7 +281,7 @@ func (t *tool) declarationDigest() (string, error) {
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion,
 		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
-		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence, Content: s.OutputContent,
+		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence, Content: s.OutputContent, Withheld: s.Withheld,
 	}
 	from := s.Provenance
 	from.Digest = ""

@@ -18,6 +18,8 @@ func (t Tool) Unseen(c perm.ClientFacts) string {
 	switch {
 	case t.t == nil:
 		return "there is none"
+	case s.Withheld != "":
+		return s.Withheld
 	case of(c.Off):
 		return "it is switched off"
 	case c.Selected != nil && !of(c.Selected):

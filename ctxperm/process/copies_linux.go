@@ -107,6 +107,9 @@ func (d *Driver) borrow(root string) (*snapshot, error) {
 	return &snapshot{root: root, dir: dir, scratch: s, seen: map[string]twin{}}, err
 }
 
+// place is where the copy is.
+func (s *snapshot) place() string { return s.dir }
+
 // giveBack keeps a copy for the next run.
 func (d *Driver) giveBack(s *snapshot) {
 	d.mu.Lock()

@@ -5,6 +5,7 @@ package process
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/remit-dev/remit/internal/sandbox"
 )
@@ -19,6 +20,18 @@ func (*handle) copyInstead(_ context.Context, _ *sandbox.Spec, none sandbox.NoOv
 }
 
 func (*Driver) giveBack(*snapshot) {}
+
+func (*Driver) borrow(string) (*snapshot, error) { return nil, sandbox.ErrNoSandbox }
+
+func (*snapshot) renew(context.Context, []string, map[string]bool, time.Time) error {
+	return sandbox.ErrNoSandbox
+}
+
+func (*snapshot) changes() ([]sandbox.Written, error) { return nil, sandbox.ErrNoSandbox }
+
+func (*snapshot) adopt([]sandbox.Written) error { return sandbox.ErrNoSandbox }
+
+func (*snapshot) place() string { return "" }
 
 // Close does nothing here.
 func (*Driver) Close() error { return nil }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,6 +58,7 @@ type renewal struct {
 
 	since time.Time // nothing that was touched before is touched again at its time
 	skip  map[string]bool
+	keep  map[string]bool // what was changed in the copy and is to stay so where the root was not
 	next  map[string]twin
 	first map[uint64]string // one name of each file of the root that has several
 	twins map[uint64]bool   // the files of the copy that got several
@@ -64,7 +66,12 @@ type renewal struct {
 
 // refresh makes the copy like the root, but for what is hidden.
 func (s *snapshot) refresh(ctx context.Context, hidden []string, since time.Time) error {
-	r := renewal{snapshot: s, since: since, skip: map[string]bool{}, next: map[string]twin{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
+	return s.renew(ctx, hidden, nil, since)
+}
+
+// renew is refresh, which leaves some names as they are in the copy where those of the root were not touched.
+func (s *snapshot) renew(ctx context.Context, hidden []string, keep map[string]bool, since time.Time) error {
+	r := renewal{snapshot: s, since: since, skip: map[string]bool{}, keep: keep, next: map[string]twin{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
 	for _, name := range hidden {
 		r.skip[name] = true
 	}
@@ -137,6 +144,9 @@ func (r *renewal) alike(name string) (twin, error) {
 		return twin{}, err
 	}
 	old, known := r.seen[name]
+	if known && r.keep[name] && old.root == is {
+		return old, nil
+	}
 	now, _, err := stampOf(to)
 	if err == nil && now.folder() {
 		if err := unlock(to, now.mode); err != nil {
@@ -166,7 +176,7 @@ func (r *renewal) trim() error {
 		if err != nil {
 			return err
 		}
-		if _, ok := r.next[below(r.dir, at)]; !ok {
+		if _, ok := r.next[below(r.dir, at)]; !ok && !r.keep[below(r.dir, at)] {
 			extra = append(extra, at)
 			if d.IsDir() {
 				return fs.SkipDir
@@ -187,6 +197,8 @@ func (r *renewal) settle() (err error) {
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.next))) {
 		t, at := r.next[name], filepath.Join(r.dir, name)
 		switch {
+		case r.keep[name] && name != ".":
+			continue
 		case t.copy.folder() && t.shut:
 			err = chmod(at, 0)
 		case t.copy.folder():
@@ -203,4 +215,45 @@ func (r *renewal) settle() (err error) {
 		r.next[name] = t
 	}
 	return nil
+}
+
+// adopt takes what a program did to the copy for alike with the root, in which it was made too. What somebody touched
+// there meanwhile is not: the next renewal looks at it. A program that has one of the files open goes on with it.
+func (s *snapshot) adopt(all []sandbox.Written) error {
+	now, err := sandbox.Now()
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		if w.Kind == sandbox.Deleted {
+			s.forget(w.Name)
+			continue
+		}
+		if w.Replaced {
+			s.forget(w.Name)
+		}
+		root, _, err := stampOf(filepath.Join(s.root, w.Name))
+		if err != nil {
+			continue // gone by now
+		}
+		copied, _, err := stampOf(filepath.Join(s.dir, w.Name))
+		if err != nil {
+			continue
+		}
+		plain := root.mode&unix.S_IFMT != unix.S_IFDIR
+		if root.mode&0o1777 != copied.mode&0o1777 || root.mode&unix.S_IFMT != copied.mode&unix.S_IFMT || plain && (root.size != copied.size || root.mtime != copied.mtime) {
+			continue
+		}
+		s.seen[w.Name] = twin{root: root, copy: copied, fresh: !time.Unix(root.ctime.Unix()).Before(now)}
+	}
+	return nil
+}
+
+// forget forgets a name and all below it.
+func (s *snapshot) forget(name string) {
+	for known := range s.seen {
+		if known == name || strings.HasPrefix(known, name+"/") {
+			delete(s.seen, known)
+		}
+	}
 }

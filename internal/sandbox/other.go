@@ -25,6 +25,12 @@ func Start(context.Context, Shim, Spec, Stdio) (*Process, error) {
 // Reached says that there is no sandbox.
 func (*Process) Reached() Reached { return Reached{} }
 
+// Pause fails.
+func (*Process) Pause() error { return ErrNoSandbox }
+
+// Resume does nothing.
+func (*Process) Resume() {}
+
 // Kill does nothing.
 func (*Process) Kill() {}
 

@@ -90,3 +90,21 @@ allowed := concat("", [
 	"allowed are reading and listing files of the workspace, ",
 	"writing and deleting them with tools whose effect class is reversible, programs in the sandbox, and calls of pure tools",
 ])
+
+# What a server of tools does with the call nobody here sees: that it only reads
+# is somebody's word, and that of a server in the sandbox is held to.
+allow contains "a call of another server's tool without effects may run" if {
+	server_call
+	input.call.effect_class == "pure"
+}
+
+allow contains "a call of another server's tool whose files can be taken back may run, each path that it changes is asked for" if {
+	server_call
+	input.call.effect_class == "reversible"
+	input.tool.confinement in {"sandbox", "handles"}
+}
+
+server_call if {
+	input.access.action == "call"
+	input.access.resource.kind == "mcp"
+}

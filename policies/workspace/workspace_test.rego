@@ -151,3 +151,26 @@ test_hints if {
 	remit.hint[reversible] with input as file("write", "workspace", "a", "pure")
 	count(remit.hint) == 0 with input as file("read", "workspace", "a", "pure")
 }
+
+server(class, declared, confinement) := object.union(
+	tool(class, declared, confinement),
+	{"access": {"action": "call", "resource": {"kind": "mcp", "server": "s", "tool": "t"}}},
+)
+
+test_tools_of_other_servers if {
+	every confinement in ["trusted", "handles", "sandbox"] {
+		runs(server("pure", true, confinement))
+		asks(server("pivot", true, confinement))
+		asks(server("compensable", true, confinement))
+		refused(server("pivot", false, confinement))
+	}
+	every confinement in ["handles", "sandbox"] {
+		runs(server("reversible", true, confinement))
+	}
+	asks(server("reversible", true, "trusted"))
+	refused({
+		"call": {"effect_class": "pure", "declared": true},
+		"tool": {"confinement": "trusted"},
+		"access": {"action": "use", "resource": {"kind": "mcp", "server": "s", "tool": "t"}},
+	})
+}

@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+)
+
+// binding is an access that names arguments.
+type binding struct {
+	access perm.ResourceAccess
+	params []string
+	bound  perm.ResourceAccess // with each argument standing for anything
+	root   string              // of a file
+	folder string              // of that root; empty: it is not known
+}
+
+var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
+
+func bindingOf(a perm.ResourceAccess, roots map[string]string) (binding, error) {
+	b := binding{access: a, bound: a}
+	for _, found := range parameter.FindAllStringSubmatch(a.Resource, -1) {
+		b.params = append(b.params, found[1])
+	}
+	if rest, ok := strings.CutPrefix(a.Resource, "file://"); ok {
+		b.root, _, _ = strings.Cut(rest, "/")
+		b.folder = roots[b.root]
+	}
+	b.bound.Resource = parameter.ReplaceAllStringFunc(a.Resource, func(found string) string {
+		if strings.HasSuffix(a.Resource, "/"+found) {
+			return "**"
+		}
+		return "*"
+	})
+	if _, err := perm.NewSet(b.bound); err != nil {
+		return b, fmt.Errorf("need %s: %w", a, err)
+	}
+	return b, nil
+}
+
+// fill returns the exact accesses of one call. An argument that is a list of texts stands for each of them; one that is
+// not there names nothing.
+func (b binding) fill(in canon.Value) ([]perm.ResourceAccess, error) {
+	choices := []map[string]string{{}}
+	for _, p := range b.params {
+		values, err := texts(in, p)
+		if err != nil {
+			return nil, err
+		}
+		var next []map[string]string
+		for _, c := range choices {
+			for _, v := range values {
+				if b.root != "" {
+					if v, err = b.relative(p, v); err != nil {
+						return nil, err
+					}
+				}
+				one := map[string]string{p: v}
+				for name, value := range c {
+					one[name] = value
+				}
+				next = append(next, one)
+			}
+		}
+		choices = next
+	}
+	var out []perm.ResourceAccess
+	for _, c := range choices {
+		a, err := b.exact(c)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+func texts(in canon.Value, name string) ([]string, error) {
+	v, ok := in.Get(name)
+	switch {
+	case !ok || v.Kind() == canon.Null:
+		return nil, nil
+	case v.Kind() == canon.String:
+		return []string{v.Text()}, nil
+	case v.Kind() == canon.Array:
+		var all []string
+		for _, e := range v.Elements() {
+			if e.Kind() != canon.String {
+				return nil, fmt.Errorf("argument %q: want a list of texts", name)
+			}
+			all = append(all, e.Text())
+		}
+		return all, nil
+	}
+	return nil, fmt.Errorf("argument %q: want a text", name)
+}
+
+// relative is a path as it is named below its root. Servers want absolute ones often. What the server makes of it is the
+// server's: this is a name for those who decide, and no authority.
+func (b binding) relative(name, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		if b.folder == "" {
+			return "", fmt.Errorf("argument %q: the path is absolute, and where root %s lies is not known", name, b.root)
+		}
+		rel, err := filepath.Rel(b.folder, filepath.Clean(path))
+		if err != nil {
+			return "", fmt.Errorf("argument %q: the path leaves its root: %w", name, perm.ErrOutside)
+		}
+		path = rel
+	}
+	if path = filepath.ToSlash(filepath.Clean(path)); path == ".." || strings.HasPrefix(path, "../") {
+		return "", fmt.Errorf("argument %q: the path leaves its root %s, which lies at %s: %w", name, b.root, b.folder, perm.ErrOutside)
+	}
+	return path, nil
+}
+
+func (b binding) exact(values map[string]string) (perm.ResourceAccess, error) {
+	a := b.access
+	if len(b.params) == 1 && b.access.Resource == "file://"+b.root+"/{"+b.params[0]+"}" {
+		r, err := perm.FileResource(b.root, values[b.params[0]])
+		if err != nil {
+			return a, fmt.Errorf("argument %q: %w", b.params[0], err)
+		}
+		a.Resource = r.String()
+		return a, nil
+	}
+	p, err := perm.ParsePattern(a.Resource)
+	if err == nil {
+		p, err = p.BindPattern(func(name string) (string, bool) {
+			v, ok := values[name]
+			return v, ok
+		})
+	}
+	if err != nil {
+		return a, err
+	}
+	r, ok := p.Exact()
+	if !ok {
+		return a, errors.New("a need that names an argument has no wildcard")
+	}
+	a.Resource = r.String()
+	return a, nil
+}

@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+// box is the sandbox of one server.
+type box struct {
+	driver  *process.Driver
+	service process.Service
+	network bool
+}
+
+// secrets are files that a server in the sandbox does not see before its first call: nobody has been asked then. They are those
+// that the workspace policy masks, and later the policy says.
+var secrets = []string{
+	"file://*/**/.git/**",
+	"file://*/**/.env/**", "file://*/**/.ssh/**", "file://*/**/.aws/**",
+	"file://*/**/.gnupg/**", "file://*/**/.kube/**",
+	"file://*/**/.netrc/**", "file://*/**/_netrc/**", "file://*/**/.npmrc/**",
+	"file://*/**/.pypirc/**", "file://*/**/.pgpass/**", "file://*/**/.htpasswd/**",
+	"file://*/**/.git-credentials/**", "file://*/**/credentials/**",
+	"file://*/**/credentials.json/**", "file://*/**/credentials.csv/**",
+	"file://*/**/.env.*/**", "file://*/**/id_rsa*/**", "file://*/**/id_dsa*/**",
+	"file://*/**/id_ecdsa*/**", "file://*/**/id_ed25519*/**",
+	"file://*/**/*.pem/**", "file://*/**/*.key/**", "file://*/**/*.p12/**", "file://*/**/*.pfx/**",
+}
+
+func newBox(s Server, o *Options) (*box, error) {
+	if o.Programs == nil {
+		return nil, errors.New("it is to run in the sandbox, and there is no driver of programs")
+	}
+	if len(s.Sandbox.Roots) == 0 {
+		return nil, errors.New("it is to run in the sandbox, and works in no root")
+	}
+	b := &box{driver: o.Programs, network: s.Sandbox.Network}
+	b.service = process.Service{
+		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: s.Env, Roots: map[string]string{},
+		Readable: s.Sandbox.Readable, Network: s.Sandbox.Network, Masks: secrets,
+	}
+	for _, name := range s.Sandbox.Roots {
+		dir, ok := o.Roots[name]
+		if !ok {
+			return nil, fmt.Errorf("it is to work in root %q, and there is none", name)
+		}
+		b.service.Roots[name] = dir
+	}
+	if filepath.IsAbs(s.Command) {
+		b.service.Readable = append(b.service.Readable, s.Command)
+	}
+	return b, nil
+}
+
+// boxed is a server that runs in the sandbox.
+type boxed struct{ *process.Resident }
+
+func (b boxed) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) {
+	in, out, complaints := b.Pipes()
+	return in, out, complaints
+}
+
+func (b boxed) end() { b.Close() }
+
+func (b *box) start(ctx context.Context) (program, error) {
+	r, err := b.driver.Serve(ctx, b.service)
+	if err != nil {
+		return nil, err
+	}
+	return boxed{r}, nil
+}
+
+// spec is what is known of each tool of a server in the sandbox: it reaches its roots and, unless it was given the network,
+// nothing else.
+func (b *box) spec(s tool.Spec) tool.Spec {
+	for name := range sorted(b.service.Roots) {
+		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
+			s.Needs = append(s.Needs, perm.Access(a, "file://"+name+"/**"))
+		}
+	}
+	if !b.network {
+		if s.EffectClass == "" {
+			s.EffectClass = revert.Reversible
+		}
+		if s.Destination == "" {
+			s.Destination = tool.NoDestination
+		}
+		if s.Verify == nil && s.EffectClass == revert.Reversible {
+			s.Verify = verify.Changes
+		}
+	}
+	return s.InSandbox(line.NewKey())
+}
+
+// inBox is one call of a server in the sandbox. It has the server to itself.
+func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, in json.RawMessage) (tool.Result, error) {
+	p, ok := s.program.(boxed)
+	if !ok {
+		return tool.Result{}, tool.NoEffect(errors.New("the server does not run in the sandbox"))
+	}
+	turn, err := p.Turn(ctx, tc)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	parts, err := m.before(ctx, tc, s, in)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
+	if err != nil {
+		if ctx.Err() != nil { // it may still be at it
+			s.close()
+		}
+		return tool.Result{}, err
+	}
+	raw.Leave(ctx, a.object)
+	if a.failed {
+		return tool.Result{}, m.said(a)
+	}
+	wrote, leftOut, err := turn.End()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if wrote > 0 && m.entry.Class == revert.Pure {
+		return tool.Result{}, fmt.Errorf("the tool is said to only read, and changed %d files; none of it is applied", wrote)
+	}
+	for _, what := range leftOut {
+		m.u.g.log.Warn("something that a server left is not applied", "server", m.u.cfg.Name, "what", what)
+	}
+	if m.entry.Compensate != nil {
+		if err := m.noteWayBack(ctx, tc, parts, a); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	return raw.Result(a.object, a.text, nil), nil
+}

@@ -1,0 +1,117 @@
+package gateway_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/tool"
+)
+
+// boxed is what is known of a server in the sandbox of whose tools nothing is known.
+const boxed = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
+
+// TestBox: what a server in the sandbox does to files is taken back without a word about its tools: alone, after a commit, and
+// where somebody else wrote in between only as far as nothing of theirs is lost.
+func TestBox(t *testing.T) {
+	h := newHouse(t)
+	h.put("store.json", `{"a":"1"}`)
+	h.open(map[string]string{"s": h.server("store", nil)}, boxed)
+	s := h.session()
+	id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
+		for _, c := range []agent.Ask{
+			{Tool: "s__set", Input: tool.Args{"key": "b", "value": "2"}},
+			{Tool: "file_write", Input: tool.Args{"path": "note.txt", "content": "x"}},
+			{Tool: "s__set", Input: tool.Args{"key": "c", "value": "3"}},
+			{Tool: "s__drop_key", Input: tool.Args{"key": "a"}},
+		} {
+			out, err := tx.Invoke(t.Context(), c.Tool, c.Input)
+			if err != nil {
+				return err
+			}
+			require.Len(t, out.Changes, 1, c.Tool)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"b":"2","c":"3"}`, h.get("store.json"))
+	out := h.call("s__get", tool.Args{"key": "c"})
+	require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	_, err = s.Revert(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, `{"a":"1"}`, h.get("store.json"))
+	require.Equal(t, "(none)", h.get("note.txt"))
+	require.Contains(t, string(h.call("s__get", tool.Args{"key": "a"}).Output), `"value":"1"`, "the server sees what is there again")
+}
+
+// TestBoxThatFails: nothing of what a call that failed wrote reaches the root, and the next call finds nothing of it either.
+func TestBoxThatFails(t *testing.T) {
+	h := newHouse(t)
+	h.put("store.json", `{"a":"1"}`)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"sandbox": {"roots": ["workspace"]}, "tools": {"hang": {"timeout": "100ms"}, "set": {"effectClass": "pure"}}}}`)
+	for _, tt := range []struct {
+		call string
+		args tool.Args
+		why  string
+	}{
+		{"s__half", tool.Args{}, "it broke"},
+		{"s__die", tool.Args{}, "has gone"},
+		{"s__hang", tool.Args{}, "time"},
+		{"s__set", tool.Args{"key": "b", "value": "2"}, "the tool is said to only read, and changed 1 files"},
+	} {
+		out := h.call(tt.call, tt.args)
+		require.Contains(t, []tool.Status{tool.StatusFailed, tool.StatusTimeout}, out.Status, "%s: %s", tt.call, out.Text)
+		require.Contains(t, out.Error.Why, tt.why)
+		require.Equal(t, `{"a":"1"}`, h.get("store.json"))
+		out = h.call("s__get", tool.Args{"key": "a"})
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
+		require.Contains(t, string(out.Output), `"value":"1"`)
+	}
+}
+
+// TestBoxIsOne: the server sees nothing beside its roots and what it was given to read; calls have it one after the other.
+func TestBoxIsOne(t *testing.T) {
+	h := newHouse(t)
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "store.json"), []byte(`{"a":"secret"}`), 0o644))
+	h.open(map[string]string{"s": h.server("store", nil), "out": strings.Replace(h.server("store", nil), filepath.Join(h.dir, "store.json"), filepath.Join(outside, "store.json"), 1)},
+		`{"s": {"sandbox": {"roots": ["workspace"]}}, "out": {"sandbox": {"roots": ["workspace"]}}}`)
+	out := h.call("out__get", tool.Args{"key": "a"})
+	require.Equal(t, tool.StatusFailed, out.Status)
+	require.NotContains(t, out.Text, "secret")
+
+	tx := h.txn()
+	var asks []agent.Ask
+	for i := range 8 {
+		asks = append(asks, agent.Ask{Tool: "s__set", Input: tool.Args{"key": fmt.Sprint(i), "value": "x"}})
+	}
+	for _, out := range tx.InvokeAll(t.Context(), asks) {
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	}
+	for i := range 8 {
+		require.Contains(t, h.get("store.json"), fmt.Sprintf(`"%d"`, i))
+	}
+	_, err := tx.Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "(none)", h.get("store.json"))
+}
+
+// TestSecretsOfTheBox holds what a server does not see before its first call to what the workspace policy masks.
+func TestSecretsOfTheBox(t *testing.T) {
+	text := func(path string) (found []string) {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, field := range strings.Split(string(raw), `"`) {
+			if strings.HasPrefix(field, "file://*/**/") {
+				found = append(found, field)
+			}
+		}
+		return found
+	}
+	require.Equal(t, text("../../policies/workspace/paths.rego"), text("box.go"))
+}

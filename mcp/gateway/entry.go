@@ -1,0 +1,311 @@
+package gateway
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/jsonfile"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Entry is what somebody says of one tool of a server. The zero Entry says nothing.
+type Entry struct {
+	Draft       bool // it was drafted from what the server says of itself, and nobody has looked at it yet
+	Needs       []perm.ResourceAccess
+	Class       revert.EffectClass
+	Destination tool.Destination
+	Timeout     time.Duration
+	Idempotent  bool // the same call twice has one effect
+	// Harmless: a call that the server answers with an error has had no effect. Else nobody can tell.
+	Harmless bool
+
+	Before     *Invocation // a tool that only reads, called first; what it answers is /before in templates
+	Compensate *Invocation // takes a call back
+	Snapshot   []string    // files, as file://root/{argument}, whose content is kept before each call
+	Verify     *Check
+}
+
+// Invocation is a call of another tool of the same server.
+type Invocation struct {
+	Tool string
+	Args template
+	// Repeatable: the call may be made twice, where nobody knows whether it was made.
+	Repeatable bool
+}
+
+// Check looks whether a call worked: by a tool that only reads, whose answer has something at Applied.
+type Check struct {
+	Invocation
+
+	Applied string // pointer into the answer: something is there when the call worked, and nothing when it did not
+	Equals  template
+}
+
+func (r *reader) remit(n, list *jsonfile.Node) {
+	if n == nil || !n.Closed("servers") {
+		return
+	}
+	servers := n.Get("servers")
+	if servers == nil || !servers.IsObject() {
+		return
+	}
+	for _, m := range servers.Members() {
+		at := slices.IndexFunc(r.config.Servers, func(s Server) bool { return s.Name == m.Name })
+		if at < 0 {
+			if list.Get(m.Name) == nil {
+				m.RefuseName("there is no server %q", m.Name)
+			}
+			continue // switched off
+		}
+		r.known(&r.config.Servers[at], m)
+	}
+}
+
+func (r *reader) known(s *Server, n *jsonfile.Node) {
+	if !n.Closed("sandbox", "tools") {
+		return
+	}
+	if box := n.Get("sandbox"); box != nil {
+		r.sandbox(s, box)
+	}
+	tools := n.Get("tools")
+	if tools == nil || !tools.IsObject() {
+		return
+	}
+	for _, m := range tools.Members() {
+		s.Tools[m.Name] = r.entry(s, m)
+	}
+}
+
+func (r *reader) sandbox(s *Server, n *jsonfile.Node) {
+	if !n.Closed("roots", "readable", "network") {
+		return
+	}
+	if s.Command == "" {
+		n.RefuseName("only a server with a command can run in the sandbox")
+		return
+	}
+	s.Sandbox = &Sandbox{}
+	if roots := n.Need("roots"); roots != nil {
+		s.Sandbox.Roots = roots.Texts()
+		for _, e := range roots.Elements() {
+			if _, err := perm.FileResource(e.Value.Text(), "."); err != nil {
+				e.Refuse("it is the name of a root, such as workspace")
+			}
+		}
+	}
+	for _, e := range n.Get("readable").Elements() {
+		dir := r.expand(e)
+		if !filepath.IsAbs(dir) {
+			e.Refuse("want an absolute path")
+		}
+		s.Sandbox.Readable = append(s.Sandbox.Readable, filepath.Clean(dir))
+	}
+	if net := n.Get("network"); net != nil {
+		s.Sandbox.Network = net.Bool()
+	}
+}
+
+func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
+	if !n.Closed("draft", "needs", "effectClass", "destination", "timeout", "idempotent", "errors", "before", "undo", "verify") {
+		return e
+	}
+	if d := n.Get("draft"); d != nil {
+		e.Draft = d.Bool()
+	}
+	if i := n.Get("idempotent"); i != nil {
+		e.Idempotent = i.Bool()
+	}
+	r.needs(&e, n.Get("needs"))
+	r.effects(&e, n)
+	if b := n.Get("before"); b != nil {
+		e.Before = r.invocation(b, b.Closed("tool", "args"))
+	}
+	r.undo(s, &e, n)
+	if v := n.Get("verify"); v != nil && v.Closed("tool", "args", "applied", "equals") {
+		e.Verify = &Check{Invocation: *r.invocation(v, true)}
+		if at := v.Need("applied"); at != nil {
+			e.Verify.Applied = at.Text()
+			checkPointer(at, at.Text())
+		}
+		if want := v.Get("equals"); want != nil {
+			e.Verify.Equals = r.template(want)
+		}
+	}
+	return e
+}
+
+func (r *reader) effects(e *Entry, n *jsonfile.Node) {
+	if c := n.Get("effectClass"); c != nil {
+		if e.Class = revert.EffectClass(c.Text()); !e.Class.Valid() {
+			c.Refuse("unknown effect class; valid are %v", revert.EffectClasses())
+		}
+	}
+	if d := n.Get("destination"); d != nil {
+		e.Destination = tool.Destination(d.Text())
+		all := []tool.Destination{tool.NoDestination, tool.Configured, tool.ThirdParty, tool.ModelChosen}
+		if !slices.Contains(all, e.Destination) {
+			d.Refuse("unknown destination; valid are %v", all)
+		}
+	}
+	if t := n.Get("timeout"); t != nil {
+		limit, err := time.ParseDuration(t.Text())
+		if err != nil || limit <= 0 {
+			t.Refuse(`a timeout is a duration above zero, such as "30s"`)
+		}
+		e.Timeout = limit
+	}
+	if x := n.Get("errors"); x != nil {
+		switch x.Text() {
+		case "no_effect":
+			e.Harmless = true
+		case "unknown":
+		default:
+			x.Refuse(`it says what an answer that is an error means: "no_effect" or "unknown"`)
+		}
+	}
+}
+
+func (r *reader) needs(e *Entry, n *jsonfile.Node) {
+	if n == nil {
+		return
+	}
+	for _, m := range n.Elements() {
+		if !m.Closed("action", "resource", "method") {
+			continue
+		}
+		a := perm.ResourceAccess{Action: perm.Action(m.Need("action").Text()), Resource: m.Need("resource").Text()}
+		if method := m.Get("method"); method != nil {
+			a.Method = method.Text()
+		}
+		if a.Action == "" || a.Resource == "" {
+			continue // told already
+		}
+		if _, err := perm.NewSet(a); err != nil {
+			m.Refuse("%v", err)
+		}
+		e.Needs = append(e.Needs, a)
+	}
+	if n.Value.Kind() != canon.Array {
+		n.Texts() // which refuses it
+	}
+}
+
+func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
+	undo := n.Get("undo")
+	if undo == nil {
+		if e.Class == revert.Compensable || e.Class == revert.Reversible && s.Sandbox == nil {
+			n.Refuse(`a tool of class %s says how it is taken back: "undo", with "compensate" or "snapshot"`, e.Class)
+		}
+		return
+	}
+	if undo.Value.Kind() == canon.String {
+		if undo.Text() != "irreversible" {
+			undo.Refuse(`want "irreversible", or an object with "compensate" or "snapshot"`)
+		}
+		if e.Class == "" {
+			e.Class = revert.Pivot
+		}
+		if e.Class != revert.Pivot && e.Class != revert.Deferrable {
+			undo.Refuse("a tool of class %s is not irreversible", e.Class)
+		}
+		return
+	}
+	if !undo.Closed("compensate", "snapshot", "repeatable") {
+		return
+	}
+	if c := undo.Get("compensate"); c != nil {
+		e.Compensate = r.invocation(c, c.Closed("tool", "args"))
+		if again := undo.Get("repeatable"); again != nil {
+			e.Compensate.Repeatable = again.Bool()
+		}
+	}
+	if files := undo.Get("snapshot"); files != nil {
+		r.snapshot(e, files)
+	}
+	if (e.Compensate == nil) == (len(e.Snapshot) == 0) {
+		undo.Refuse(`want one of "compensate" and "snapshot"`)
+		return
+	}
+	r.undoClass(s, e, undo)
+}
+
+func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
+	usual := revert.Compensable
+	if len(e.Snapshot) > 0 {
+		usual = revert.Reversible
+	}
+	if e.Class == "" {
+		e.Class = usual
+	}
+	switch {
+	case len(e.Snapshot) > 0 && s.Sandbox != nil:
+		undo.Refuse("a server in the sandbox needs no snapshot: what its calls leave in its roots is taken back")
+	case e.Class != revert.Compensable && e.Class != revert.Reversible:
+		undo.Refuse("a tool of class %s is not taken back", e.Class)
+	}
+}
+
+func (r *reader) snapshot(e *Entry, n *jsonfile.Node) {
+	if e.Snapshot = n.Texts(); len(e.Snapshot) == 0 {
+		n.Refuse(`it is empty; it lists files, such as "file://workspace/{path}"`)
+	}
+	for _, m := range n.Elements() {
+		p, err := perm.ParsePattern(m.Value.Text())
+		switch {
+		case err != nil:
+			m.Refuse("%v", err)
+		case p.Kind() != perm.KindFile || strings.Contains(m.Value.Text(), "*"):
+			m.Refuse("it is one file below a root, such as file://workspace/{path}")
+		}
+	}
+}
+
+func (r *reader) invocation(n *jsonfile.Node, ok bool) *Invocation {
+	out := &Invocation{}
+	if !ok {
+		return out
+	}
+	out.Tool = n.Need("tool").Text()
+	if args := n.Get("args"); args != nil && args.IsObject() {
+		out.Args = r.template(args)
+	}
+	return out
+}
+
+// template reads a value in which {"$from": "/input/path"} and {"$each": …, "as": …} stand for something of a call.
+func (r *reader) template(n *jsonfile.Node) template {
+	r.checkTemplate(n)
+	return template{n.Value}
+}
+
+func (r *reader) checkTemplate(n *jsonfile.Node) {
+	if from := n.Get("$from"); from != nil {
+		n.Closed("$from")
+		checkPointer(from, from.Text())
+		return
+	}
+	if each := n.Get("$each"); each != nil {
+		n.Closed("$each", "as")
+		checkPointer(each, each.Text())
+		if as := n.Need("as"); as != nil {
+			r.checkTemplate(as)
+		}
+		return
+	}
+	for _, m := range append(slices.Clone(n.Members()), n.Elements()...) {
+		r.checkTemplate(m)
+	}
+}
+
+func checkPointer(n *jsonfile.Node, text string) {
+	if text != "" && !strings.HasPrefix(text, "/") {
+		n.Refuse("want a pointer, such as /input/path: %s", fmt.Sprintf("each step of it begins with %q", "/"))
+	}
+}

@@ -1,0 +1,277 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Options are what a Gateway is opened with, beside its configuration. A zero field takes its default.
+type Options struct {
+	Name, Version string // what servers are told of their client; default "remit"
+
+	// State is a folder outside every root, which keeps what was accepted and which undo was begun. Empty: nothing
+	// is kept, and each start accepts what is there.
+	State string
+	// Strict quarantines what is there at the first start too.
+	Strict bool
+	// Loose leaves it to each server to judge its input, and to say in its own words what is wrong with it. Else what does
+	// not fit the schema that a tool declares is refused before anybody is asked.
+	Loose bool
+
+	Env func(string) (string, bool) // variables that servers get; default those of this process
+	Log *slog.Logger                // default: nothing is logged
+
+	Start    time.Duration // in which a server has to be there; default one minute
+	MostRest time.Duration // that a server is given which does not start; default one minute
+
+	// Roots are the folders of the runtime's roots, by name: absolute paths in arguments are told by them, and servers in
+	// the sandbox work in them.
+	Roots map[string]string
+	// Programs runs servers in the sandbox. It is the one that the runtime is given as agent.Driver.
+	Programs *process.Driver
+
+	// Beside are the other tools of the runtime: what could be taken for one of them is quarantined.
+	Beside []tool.Tool
+	// Changed is told, on any goroutine, when the tools are others than before; it calls agent.Runtime.SetTools.
+	Changed func([]tool.Tool)
+}
+
+// Gateway mirrors the tools of servers. It is safe for concurrent use.
+type Gateway struct {
+	opts    Options
+	log     *slog.Logger
+	base    http.RoundTripper
+	pins    *pins
+	undone  *attempts
+	servers []*upstream
+
+	turn chan struct{} // one at a time makes the mirror
+	seen atomic.Pointer[mirror]
+	stop context.CancelFunc
+	done sync.WaitGroup
+	shut atomic.Bool
+}
+
+// mirror is all tools as they are at one time.
+type mirror struct {
+	tools       []tool.Tool
+	listed      map[string]json.RawMessage // by tool's name
+	called      map[string]string          // tool's name by the one that clients know
+	quarantined []Quarantined
+}
+
+// Open starts the servers of a configuration and reads their tools. A server that cannot be had does not keep the others
+// from being served: what is pinned of it stays listed, and it is tried again. Close ends them all.
+func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
+	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1)}
+	g.log = g.opts.Log
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("gateway: the default transport of net/http was replaced")
+	}
+	own := base.Clone()
+	own.Proxy = nil // what a server is told by its headers is for nobody else
+	g.base = own
+	var err error
+	if g.pins, err = openPins(o.State); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if g.undone, err = openAttempts(o.State); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	for _, s := range c.Servers {
+		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1)}
+		if s.Sandbox != nil {
+			if u.box, err = newBox(s, &g.opts); err != nil {
+				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
+			}
+		}
+		g.servers = append(g.servers, u)
+	}
+	if err := g.rebuild(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g.connectAll(ctx)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	g.stop = stop
+	g.done.Go(func() { g.watch(watching) })
+	return g, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name = "remit"
+	}
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Start <= 0 {
+		o.Start = time.Minute
+	}
+	if o.MostRest <= 0 {
+		o.MostRest = time.Minute
+	}
+	return o
+}
+
+func (*Gateway) now() time.Time { return time.Now() }
+
+var errClosed = errors.New("the gateway is closed")
+
+func (g *Gateway) closed() error {
+	if g.shut.Load() {
+		return errClosed
+	}
+	return nil
+}
+
+func (g *Gateway) connectAll(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, u := range g.servers {
+		all.Go(func() {
+			if _, err := u.session(ctx); err != nil {
+				g.log.Warn("a server cannot be had", "server", u.cfg.Name, "error", err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// watched is how often it is looked whether somebody accepted something, and whether a server that was never there is.
+const watched = time.Second
+
+func (g *Gateway) watch(ctx context.Context) {
+	for sleep(ctx, watched) == nil {
+		if changed, err := g.pins.reread(); err != nil {
+			g.log.Warn("what was accepted cannot be read", "error", err)
+		} else if changed {
+			if err := g.rebuild(); err != nil {
+				g.log.Warn("what was accepted is of no effect", "error", err)
+			}
+		}
+		for _, u := range g.servers {
+			if u.missing() {
+				_, _ = u.session(ctx) // which says why not, when it is asked for
+			}
+		}
+	}
+}
+
+// missing reports whether a server has never answered, and it is time to try again.
+func (u *upstream) missing() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.known && !u.rest.After(u.g.now())
+}
+
+// Close ends the servers. Calls in flight end as if their servers had gone.
+func (g *Gateway) Close() error {
+	if g.shut.Swap(true) {
+		return nil
+	}
+	g.stop()
+	g.done.Wait()
+	var all sync.WaitGroup
+	for _, u := range g.servers {
+		all.Go(func() {
+			u.gate <- struct{}{} // nobody connects any more
+			defer func() { <-u.gate }()
+			if s := u.current(); s != nil {
+				s.close()
+			}
+		})
+	}
+	all.Wait()
+	if t, ok := g.base.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Tools returns the tools as they are now, also those in quarantine, which nobody sees and every call of which is denied.
+func (g *Gateway) Tools() []tool.Tool { return slices.Clone(g.seen.Load().tools) }
+
+// Listed returns how a tool is listed: as its server declares it, under the name that clients know. It is false for a
+// tool of nobody here.
+func (g *Gateway) Listed(t tool.Tool) (json.RawMessage, bool) {
+	object, ok := g.seen.Load().listed[t.Name()]
+	return slices.Clone(object), ok
+}
+
+// Called returns the name of the tool that clients know by a name.
+func (g *Gateway) Called(name string) (string, bool) {
+	t, ok := g.seen.Load().called[name]
+	return t, ok
+}
+
+// Quarantined lists what nobody has accepted as it is now.
+func (g *Gateway) Quarantined() []Quarantined { return slices.Clone(g.seen.Load().quarantined) }
+
+// State is how one server is.
+type State struct {
+	Server string
+	Up     bool
+	Why    string // it is not up; empty where nobody has tried
+	Tools  int
+}
+
+// States lists the servers.
+func (g *Gateway) States() []State {
+	out := make([]State, 0, len(g.servers))
+	for _, u := range g.servers {
+		s := State{Server: u.cfg.Name, Up: u.current() != nil}
+		u.mu.Lock()
+		s.Tools = len(u.defs)
+		if !s.Up && u.why != nil {
+			s.Why = u.why.Error()
+		}
+		u.mu.Unlock()
+		out = append(out, s)
+	}
+	return out
+}
+
+// Accept accepts what a server declares now: one tool of it, or, where tool is empty, all of them and who it says that it
+// is. It returns what was accepted thereby.
+func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantined, error) {
+	at := slices.IndexFunc(g.servers, func(u *upstream) bool { return u.cfg.Name == server })
+	if at < 0 {
+		return nil, fmt.Errorf("there is no server %q", server)
+	}
+	u := g.servers[at]
+	if _, err := u.session(ctx); err != nil {
+		return nil, err
+	}
+	var waiting []Quarantined
+	for _, q := range g.Quarantined() {
+		if q.Server == server && (tool == "" || q.Tool == tool) {
+			waiting = append(waiting, q)
+		}
+	}
+	identity, defs, _ := u.declared()
+	if err := g.pins.accept(server, identity, defs, tool); err != nil {
+		return nil, err
+	}
+	return waiting, g.rebuild()
+}
+
+func (u *upstream) declared() (identity string, defs []definition, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.identity, slices.Clone(u.defs), u.known
+}

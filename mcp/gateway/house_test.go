@@ -1,0 +1,182 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+// house is a workspace, a gateway and a runtime of its tools.
+type house struct {
+	t       *testing.T
+	dir     string // the workspace
+	state   string
+	config  string
+	gateway *gateway.Gateway
+	rt      *agent.Runtime
+	log     *strings.Builder
+	asked   []string
+	journal revert.Journal
+	policy  perm.Engine
+	limits  tool.Limits
+	heard   chan tool.Progress
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	return &house{t: t, dir: dir, state: t.TempDir(), log: &strings.Builder{}, journal: revert.Memory(), heard: make(chan tool.Progress, 16)}
+}
+
+// server is an entry of mcpServers that starts this binary.
+func (h *house) server(mode string, env map[string]string) string {
+	h.t.Helper()
+	self, err := os.Executable()
+	require.NoError(h.t, err)
+	all := map[string]string{"SERVER": mode, "STORE": filepath.Join(h.dir, "store.json"), "GORACE": "atexit_sleep_ms=0"}
+	for name, value := range env {
+		all[name] = value
+	}
+	raw, err := json.Marshal(map[string]any{"command": self, "env": all})
+	require.NoError(h.t, err)
+	return string(raw)
+}
+
+// scripted is an entry of a server that answers by lines.
+func (h *house) scripted(lines ...string) string {
+	h.t.Helper()
+	path := filepath.Join(h.t.TempDir(), "script")
+	all := append([]string{
+		`initialize {"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"script","version":"1"}}}`,
+	}, lines...)
+	require.NoError(h.t, os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o644))
+	return h.server("script", map[string]string{"SCRIPT": path})
+}
+
+const oneTool = `tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}`
+
+// open starts a gateway of some servers, by name, and what is known of them.
+func (h *house) open(servers map[string]string, known string, how ...func(*gateway.Options)) *house {
+	h.t.Helper()
+	var list []string
+	for name, entry := range servers {
+		list = append(list, fmt.Sprintf("%q: %s", name, entry))
+	}
+	if known == "" {
+		known = "{}"
+	}
+	h.config = `{"mcpServers": {` + strings.Join(list, ",\n") + `}, "remit": {"servers": ` + known + `}}`
+	h.begin(how...)
+	return h
+}
+
+// begin starts a gateway and a runtime, as another process would.
+func (h *house) begin(how ...func(*gateway.Options)) {
+	h.t.Helper()
+	c, err := gateway.Read("gateway.json", []byte(h.config), os.LookupEnv)
+	require.NoError(h.t, err)
+	programs, err := process.New(process.Config{})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = programs.Close() })
+	o := gateway.Options{
+		State: h.state, Log: slog.New(slog.NewTextHandler(&locked{w: h.log}, nil)), Roots: map[string]string{"workspace": h.dir}, Programs: programs,
+		Changed: func(tools []tool.Tool) {
+			if rt := h.rt; rt != nil {
+				if err := rt.SetTools(append(files.Tools(), tools...)...); err != nil {
+					panic(err)
+				}
+			}
+		},
+	}
+	for _, f := range how {
+		f(&o)
+	}
+	h.gateway, err = gateway.Open(h.t.Context(), c, o)
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { require.NoError(h.t, h.gateway.Close()) })
+	opts := []agent.Option{
+		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
+		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits),
+		agent.OnProgress(func(p tool.Progress) { h.heard <- p }),
+	}
+	if h.policy != nil {
+		opts = append(opts, agent.Policy(h.policy))
+	}
+	h.rt, err = agent.New(opts...)
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = h.rt.Close() })
+}
+
+func (h *house) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+	h.asked = append(h.asked, fmt.Sprintf("%s %s %s", r.Purpose, r.Access.Action, uri(r.Access.Resource)))
+	return perm.NewDecision(perm.Allow, perm.Details{}), nil
+}
+
+func uri(f perm.ResourceFacts) string {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func (h *house) session() *agent.Session {
+	h.t.Helper()
+	s, err := h.rt.Session(h.t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(h.t, err)
+	return s
+}
+
+func (h *house) txn() *agent.Txn {
+	h.t.Helper()
+	tx, err := h.session().Begin(h.t.Context())
+	require.NoError(h.t, err)
+	return tx
+}
+
+// call makes one call in a transaction of its own.
+func (h *house) call(name string, args tool.Args) tool.Outcome {
+	h.t.Helper()
+	tx := h.txn()
+	out, err := tx.Invoke(h.t.Context(), name, args)
+	if err != nil {
+		_, _ = tx.Revert(h.t.Context()) // what is left of it the outcome says
+		return out
+	}
+	require.NoError(h.t, tx.Commit(h.t.Context()))
+	return out
+}
+
+// store writes what the server with a memory has.
+func (h *house) put(name, content string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o644))
+}
+
+func (h *house) get(name string) string {
+	h.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(h.dir, name))
+	if os.IsNotExist(err) {
+		return "(none)"
+	}
+	require.NoError(h.t, err)
+	return string(raw)
+}
+
+func filesTools() []tool.Tool { return files.Tools() }

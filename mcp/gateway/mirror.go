@@ -1,0 +1,364 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+// rebuild makes the mirror of what the servers declare now, and tells of it.
+func (g *Gateway) rebuild() error {
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
+	b := builder{g: g, mirror: &mirror{listed: map[string]json.RawMessage{}, called: map[string]string{}}, taken: map[string]string{}}
+	for _, t := range g.opts.Beside {
+		b.taken[likeness(t.Name())] = t.Name()
+	}
+	for _, u := range g.servers {
+		if err := b.server(u); err != nil {
+			return err
+		}
+	}
+	old := g.seen.Swap(b.mirror)
+	if g.opts.Changed != nil && old != nil && !same(old.tools, b.mirror.tools) {
+		g.opts.Changed(g.Tools())
+	}
+	return nil
+}
+
+func same(a, b []tool.Tool) bool {
+	return slices.EqualFunc(a, b, func(x, y tool.Tool) bool { return x.Digest() == y.Digest() })
+}
+
+type builder struct {
+	g      *Gateway
+	mirror *mirror
+	taken  map[string]string // by likeness
+}
+
+func (b *builder) server(u *upstream) error {
+	identity, defs, known := u.declared()
+	var held []Quarantined
+	var err error
+	if known {
+		held, err = b.g.pins.judge(u.cfg.Name, identity, defs, b.g.opts.Strict)
+	} else { // it was not there yet: what was accepted of it is
+		have, _ := b.g.pins.server(u.cfg.Name)
+		identity = have.Identity
+		for name := range sorted(have.Tools) {
+			d, bad := define(have.Tools[name].Definition)
+			if bad != nil || d.digest != have.Tools[name].Digest {
+				return fmt.Errorf("what was accepted of tool %s of server %s was changed since, and not by remit", name, u.cfg.Name)
+			}
+			defs = append(defs, d)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	held = append(held, b.clashes(u, defs)...)
+	b.mirror.quarantined = append(b.mirror.quarantined, held...)
+	for _, d := range defs {
+		if err := b.tool(u, d, identity, reason(held, u.cfg.Name, d.name)); err != nil {
+			b.g.log.Warn("a tool is left out", "server", u.cfg.Name, "tool", d.name, "error", err)
+			b.mirror.quarantined = append(b.mirror.quarantined, Quarantined{Server: u.cfg.Name, Tool: d.name, Why: err.Error(), After: d.raw})
+		}
+	}
+	return nil
+}
+
+// sorted are the names of a map, in order.
+func sorted[V any](m map[string]V) iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(m)))
+}
+
+// clashes finds the tools of one server that could be taken for one another, or for a tool of somebody else. Neither is
+// served: which of them somebody means nobody can tell.
+func (b *builder) clashes(u *upstream, defs []definition) (out []Quarantined) {
+	mine := map[string][]definition{}
+	for _, d := range defs {
+		like := likeness(toolName(u.cfg.Name, d.name))
+		mine[like] = append(mine[like], d)
+	}
+	for like, all := range mine {
+		other, taken := b.taken[like]
+		for i, d := range all {
+			switch {
+			case taken:
+				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.name, After: d.raw, Why: fmt.Sprintf("it could be taken for the tool %q", other)})
+			case len(all) > 1:
+				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.name, After: d.raw, Why: fmt.Sprintf("the tools %q and %q could be taken for one another", d.name, all[(i+1)%len(all)].name)})
+			}
+		}
+		if len(all) > 1 || taken {
+			continue
+		}
+		b.taken[like] = mcpName(u.cfg.Name, all[0].name)
+	}
+	slices.SortFunc(out, func(x, y Quarantined) int { return cmp.Compare(x.Tool, y.Tool) })
+	return out
+}
+
+// reason says why a tool is in quarantine, empty where it is not.
+func reason(held []Quarantined, server, name string) string {
+	for _, q := range held {
+		if q.Tool == name || q.Tool == "" {
+			return fmt.Sprintf("it is in quarantine: %s; remit gateway accept %s/%s shows the difference and accepts it", q.Why, server, name)
+		}
+	}
+	return ""
+}
+
+func (b *builder) tool(u *upstream, d definition, identity, withheld string) error {
+	clash := b.taken[likeness(toolName(u.cfg.Name, d.name))] != mcpName(u.cfg.Name, d.name)
+	if clash {
+		b.mirror.called[mcpName(u.cfg.Name, d.name)] = "" // known, and nobody's
+		return nil
+	}
+	m := mirrored{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
+	spec, err := m.spec(b.g.opts.Loose)
+	if err != nil {
+		return err
+	}
+	spec.Withheld = withheld
+	t, err := tool.FromSpec(spec)
+	if err != nil {
+		return err
+	}
+	object, err := d.listed(mcpName(u.cfg.Name, d.name))
+	if err != nil {
+		return err
+	}
+	b.mirror.tools = append(b.mirror.tools, t)
+	b.mirror.listed[t.Name()] = object
+	b.mirror.called[mcpName(u.cfg.Name, d.name)] = t.Name()
+	return nil
+}
+
+// mirrored is one tool of a server as a tool of a runtime.
+type mirrored struct {
+	u        *upstream
+	def      definition
+	identity string
+	entry    Entry
+}
+
+// undoVersion changes when what Revert makes of a call's records does.
+const undoVersion = "gateway/1"
+
+func (m mirrored) spec(loose bool) (tool.Spec, error) {
+	self, err := perm.KindMCP.Resource(m.u.cfg.Name, m.def.name)
+	if err != nil {
+		return tool.Spec{}, err
+	}
+	e := m.entry
+	s := tool.Spec{
+		Name: toolName(m.u.cfg.Name, m.def.name), Description: m.def.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
+		Input: m.def.inputSchema(loose), Needs: []perm.ResourceAccess{perm.Access(perm.Call, self.String())},
+		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
+		Provenance: provenance.Source{Kind: provenance.MCP, Name: mcpName(m.u.cfg.Name, m.def.name), Version: m.def.digest},
+		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent},
+	}
+	if e.Draft {
+		s.Tags = append(s.Tags, "draft")
+	}
+	if m.u.box != nil {
+		s = m.u.box.spec(s)
+	}
+	if err := m.needs(&s); err != nil {
+		return tool.Spec{}, err
+	}
+	if len(e.Snapshot) > 0 {
+		s.Confinement = tool.Handles
+	}
+	if e.Compensate != nil {
+		s.Revert, s.UndoVersion = m.revert, undoVersion
+	}
+	if e.Verify != nil {
+		s.Verify = m.verify
+	}
+	return s, nil
+}
+
+// needs adds what the entry says: what names arguments is computed for each call.
+func (m mirrored) needs(s *tool.Spec) error {
+	var named []binding
+	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
+		b, err := bindingOf(a, m.u.g.opts.Roots)
+		if err != nil {
+			return err
+		}
+		if len(b.params) > 0 {
+			named = append(named, b)
+		}
+		s.Needs = append(s.Needs, b.bound)
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	s.Access = func(in json.RawMessage) (all []perm.ResourceAccess, err error) {
+		v, err := canon.Parse(in, canon.DefaultLimits())
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range named {
+			some, err := b.fill(v)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+		return all, nil
+	}
+	return nil
+}
+
+// execute is one call.
+func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+	s, err := m.u.session(ctx)
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	if why := m.changed(s); why != "" {
+		return tool.Result{}, tool.Blocked(why)
+	}
+	if m.u.box != nil {
+		return m.inBox(ctx, tc, s, in)
+	}
+	parts, err := m.before(ctx, tc, s, in)
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	kept, err := m.keep(ctx, tc, in)
+	if err != nil {
+		return tool.Result{}, err // which is denied, or had no effect yet
+	}
+	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
+	if landed := kept.landed(ctx); landed != nil {
+		err = errors.Join(err, landed)
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	raw.Leave(ctx, a.object)
+	if a.failed {
+		return tool.Result{}, m.said(a)
+	}
+	if m.entry.Compensate != nil {
+		if err := m.noteWayBack(ctx, tc, parts, a); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	return raw.Result(a.object, a.text, nil), nil
+}
+
+// said is the error that a server's answer stands for.
+func (m mirrored) said(a answer) error {
+	err := fmt.Errorf("server %s says that the call failed: %s", m.u.cfg.Name, canon.Printable(a.text, 4<<10))
+	if m.entry.Harmless {
+		return tool.NoEffect(err)
+	}
+	return err
+}
+
+// changed says why a tool is not what was accepted any more: its server may have been started again since the call was
+// admitted.
+func (m mirrored) changed(s *session) string {
+	identity, _, _ := m.u.declared()
+	switch {
+	case identity != m.identity:
+		return fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, m.identity)
+	case !s.declares(m.def):
+		return "its definition was changed since it was accepted"
+	}
+	return ""
+}
+
+func (m mirrored) facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
+	return callFacts{id: "remit-" + tc.Call().ID, meta: metaOf(ctx), report: tc.Progress}
+}
+
+// metaOf is what goes along of the context: nothing yet.
+func metaOf(context.Context) map[string]any { return nil }
+
+// verify asks the server whether the call worked.
+func (m mirrored) verify(ctx context.Context, s verify.Subject) verify.Verdict {
+	c := m.entry.Verify
+	parts := map[string]canon.Value{}
+	for name, text := range map[string]json.RawMessage{"input": s.Input, "output": s.Output, "before": s.Notes[noteBefore]} {
+		if v, err := canon.Parse(text, canon.DefaultLimits()); err == nil && v.Kind() != canon.Null {
+			parts[name] = v
+		}
+	}
+	args, err := c.Args.fill(parts)
+	if err != nil {
+		return verify.Unclear("what to ask is not known: " + err.Error())
+	}
+	a, err := m.ask(ctx, c.Tool, args)
+	if err != nil {
+		return verify.Unclear(err.Error())
+	}
+	answer, err := canon.Parse(a.object, canon.DefaultLimits())
+	if err != nil {
+		return verify.Unclear(err.Error())
+	}
+	parts["answer"] = answer
+	found, err := lookUp("/answer"+c.Applied, parts)
+	switch {
+	case errors.Is(err, errMissing):
+		return verify.Absent("the server has nothing at " + c.Applied)
+	case err != nil:
+		return verify.Unclear(err.Error())
+	case c.Equals.value.Kind() == canon.Invalid:
+		return verify.Applied()
+	}
+	want, err := c.Equals.fill(parts)
+	if err != nil {
+		return verify.Unclear(err.Error())
+	}
+	got, err := canon.Marshal(found)
+	if err != nil || string(got) != string(want) {
+		return verify.Absent("the server has something else at " + c.Applied)
+	}
+	return verify.Applied()
+}
+
+// ask calls another tool of the server, which somebody said only reads.
+func (m mirrored) ask(ctx context.Context, name string, args json.RawMessage) (answer, error) {
+	s, err := m.u.session(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := m.accepted(s, name); err != nil {
+		return answer{}, err
+	}
+	a, err := m.u.call(ctx, s, name, args, callFacts{})
+	if err == nil && a.failed {
+		err = fmt.Errorf("server %s says that %s failed: %s", m.u.cfg.Name, name, canon.Printable(a.text, 1<<10))
+	}
+	return a, err
+}
+
+// accepted refuses a tool of the server that is not as somebody accepted it.
+func (m mirrored) accepted(s *session, name string) error {
+	have, _ := m.u.g.pins.server(m.u.cfg.Name)
+	identity, _, _ := m.u.declared()
+	pin, ok := have.Tools[name]
+	if !ok || have.Identity != identity || !s.declares(definition{name: name, digest: pin.Digest}) {
+		return fmt.Errorf("tool %s of server %s is not there as it was accepted", name, m.u.cfg.Name)
+	}
+	return nil
+}

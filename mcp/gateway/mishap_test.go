@@ -1,0 +1,151 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestDeath: a call in flight when its server dies is unknown, unless the tool only reads; what comes next starts the
+// server again.
+func TestDeath(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", map[string]string{"COMPLAIN": "out of paper"})}, `{"s": {"tools": {
+		"get": {"effectClass": "pure"}, "die": {"effectClass": "pivot"}}}}`)
+	out := h.call("s__die", tool.Args{})
+	require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
+	require.Contains(t, out.Error.Why, "server s has gone while the call was under way")
+	require.Contains(t, out.Error.Why, "out of paper")
+	h.put("store.json", `{"a":"1"}`)
+	out = h.call("s__get", tool.Args{"key": "a"})
+	require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	require.Equal(t, []gateway.State{{Server: "s", Up: true, Tools: 9}}, h.gateway.States())
+}
+
+// TestDeathOfAReader: what only reads has had no effect, whatever became of its server.
+func TestDeathOfAReader(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"die": {"effectClass": "pure"}}}}`)
+	require.Equal(t, tool.StatusFailed, h.call("s__die", tool.Args{}).Status)
+}
+
+// TestHang: a call whose server does not answer ends with its time, and the next one is not held up by it.
+func TestHang(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {
+		"get": {"effectClass": "pure"}, "set": {"effectClass": "pivot"}, "hang": {"effectClass": "pivot", "timeout": "50ms"}}}}`)
+	out := h.call("s__hang", tool.Args{})
+	require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
+	require.Equal(t, tool.StatusDone, h.call("s__set", tool.Args{"key": "a", "value": "1"}).Status)
+}
+
+// TestLate: an answer that comes after the call has ended reaches nobody, and no later call takes it for its own.
+func TestLate(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {
+		"get": {"effectClass": "pure"}, "late": {"effectClass": "pivot"}}}}`)
+	h.put("store.json", `{"a":"1"}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	out, err := h.txn().Invoke(ctx, "s__late", tool.Args{})
+	require.ErrorIs(t, err, tool.ErrUnknown)
+	require.Equal(t, tool.StatusUnknown, out.Status)
+	for range 20 {
+		out = h.call("s__get", tool.Args{"key": "a"})
+		require.Contains(t, string(out.Output), `"value":"1"`)
+	}
+}
+
+// TestServersThatAreNone: what a server does instead of answering ends in words, in bounded time and memory, and does not
+// keep others from being served.
+func TestServersThatAreNone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lines []string
+		why   string
+	}{
+		"garbage":      {[]string{"tools/list hello, I am a server"}, "invalid character"},
+		"no list":      {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":[]}`}, ""},
+		"no schema":    {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x"}]}}`}, "none"},
+		"endless":      {[]string{"tools/list ENDLESS"}, "invalid character"},
+		"long":         {[]string{"tools/list " + `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","description":"` + strings.Repeat("x", 1<<20) + `","inputSchema":{"type":"object"}}]}}`}, "none"},
+		"flood":        {[]string{"tools/list FLOOD"}, "too many messages"},
+		"twice":        {[]string{strings.Replace(oneTool, `"tools":[`, `"tools":[{"name":"x","inputSchema":{}},`, 1)}, `two tools named "x"`},
+		"pages":        {[]string{strings.Replace(strings.Replace(oneTool, `"result":{`, `"result":{"nextCursor":"a",`, 1), `"tools":[{"name":"x","inputSchema":{"type":"object"}}]`, `"tools":[]`, 1)}, "more than 100 pages"},
+		"exits":        {[]string{"tools/list EXIT"}, "EOF"},
+		"says nothing": {[]string{"tools/list SILENCE"}, "it did not answer in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.open(map[string]string{"bad": h.scripted(tt.lines...), "good": h.server("store", nil)}, "", func(o *gateway.Options) {
+				if name == "says nothing" {
+					o.Start = 2 * time.Second
+				}
+			})
+			states := h.gateway.States()
+			require.True(t, states[1].Up)
+			if tt.why == "none" { // the tool is left out, and the server is there
+				require.True(t, states[0].Up)
+				require.Zero(t, states[0].Tools)
+				return
+			}
+			require.False(t, states[0].Up)
+			require.Contains(t, states[0].Why, tt.why)
+		})
+	}
+}
+
+// TestAnswersThatAreNone: a call whose answer nobody can read is unknown.
+func TestAnswersThatAreNone(t *testing.T) {
+	for name, tt := range map[string]struct{ line, why string }{
+		"garbage":     {"tools/call nonsense", "has gone while the call was under way"},
+		"no object":   {`tools/call {"jsonrpc":"2.0","id":ID,"result":[1]}`, "not valid"},
+		"twice":       {`tools/call {"jsonrpc":"2.0","id":ID,"result":{"content":[],"content":[]}}`, "not valid"},
+		"error":       {`tools/call {"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"I will not"}}`, "I will not"},
+		"another id":  {`tools/call {"jsonrpc":"2.0","id":99,"result":{"content":[]}}`, "up"},
+		"flood":       {"tools/call FLOOD", "has gone"},
+		"wants input": {`tools/call {"jsonrpc":"2.0","id":ID,"result":{"resultType":"input_required","inputRequests":{}}}`, "input_required"},
+		"exits":       {"tools/call EXIT", "has gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.open(map[string]string{"s": h.scripted(oneTool, tt.line)}, `{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "10s"}}}}`)
+			ctx := t.Context()
+			if name == "another id" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, 100*time.Millisecond, fmt.Errorf("its time is up"))
+				defer cancel()
+			}
+			out, err := h.txn().Invoke(ctx, "s__x", tool.Args{})
+			require.ErrorIs(t, err, tool.ErrUnknown)
+			require.Contains(t, out.Error.Why, tt.why)
+		})
+	}
+}
+
+// TestRest: a server that cannot be started is not started in a circle, and a call to it has no effect.
+func TestRest(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.scripted(oneTool)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
+	require.NoError(t, h.gateway.Close())
+	h.config = strings.Replace(h.config, `"SERVER":"script"`, `"SERVER":"none"`, 1)
+	h.begin(func(o *gateway.Options) { o.MostRest = time.Hour })
+	out := h.call("s__x", tool.Args{})
+	require.Equal(t, tool.StatusFailed, out.Status, "what was accepted is there, and its server is not: %s", out.Text)
+	require.Contains(t, out.Error.Why, "server s is down, and is tried again in")
+}
+
+// TestProgress: what a server reports of a call is told.
+func TestProgress(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"progress": {"effectClass": "pure"}}}}`)
+	require.Equal(t, tool.StatusDone, h.call("s__progress", tool.Args{}).Status)
+	p := <-h.heard
+	require.Equal(t, "half", p.Message)
+}

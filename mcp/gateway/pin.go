@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// pinFile is the name of the file that keeps what was accepted.
+const pinFile = "gateway-pins.json"
+
+// pins are the definitions that somebody accepted, or that were there at the first start.
+type pins struct {
+	path string // empty: in memory alone
+
+	mu   sync.Mutex // never held across a wait
+	data pinned
+	when time.Time // of the file that was read
+}
+
+type pinned struct {
+	V       int                     `json:"v"`
+	Servers map[string]pinnedServer `json:"servers"`
+}
+
+type pinnedServer struct {
+	Identity string               `json:"identity"` // what the server calls itself
+	Tools    map[string]pinnedDef `json:"tools"`
+}
+
+type pinnedDef struct {
+	Digest     string          `json:"digest"`
+	Definition json.RawMessage `json:"definition"`
+}
+
+func openPins(folder string) (*pins, error) {
+	p := &pins{data: pinned{V: 1, Servers: map[string]pinnedServer{}}}
+	if folder == "" {
+		return p, nil
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	p.path = filepath.Join(folder, pinFile)
+	_, err := p.reread()
+	return p, err
+}
+
+// reread takes the file over if somebody wrote it since.
+func (p *pins) reread() (changed bool, err error) {
+	if p.path == "" {
+		return false, nil
+	}
+	info, err := os.Stat(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	same := info.ModTime().Equal(p.when)
+	p.mu.Unlock()
+	if same {
+		return false, nil
+	}
+	raw, err := os.ReadFile(p.path)
+	if err != nil {
+		return false, err
+	}
+	var data pinned
+	if err := canon.Decode(raw, &data); err != nil || data.V != 1 {
+		return false, fmt.Errorf("%s is not a file of accepted definitions; move it away to accept what is there anew: %w", p.path, err)
+	}
+	if data.Servers == nil {
+		data.Servers = map[string]pinnedServer{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.data, p.when = data, info.ModTime()
+	return true, nil
+}
+
+// server is what is pinned of one; ok is false at its first start.
+func (p *pins) server(name string) (s pinnedServer, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok = p.data.Servers[name]
+	return s, ok
+}
+
+// put writes what is accepted of one server, durable when it returns.
+func (p *pins) put(name string, s pinnedServer) error {
+	if _, err := p.reread(); err != nil { // somebody may have accepted another server's meanwhile
+		return err
+	}
+	p.mu.Lock()
+	data := pinned{V: 1, Servers: map[string]pinnedServer{}}
+	for other, theirs := range p.data.Servers {
+		data.Servers[other] = theirs
+	}
+	data.Servers[name] = s
+	p.mu.Unlock()
+	when, err := p.write(data)
+	if err != nil {
+		return fmt.Errorf("what was accepted of server %s: %w", name, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.data, p.when = data, when
+	return nil
+}
+
+func (p *pins) write(data pinned) (time.Time, error) {
+	if p.path == "" {
+		return time.Time{}, nil
+	}
+	raw, err := json.MarshalIndent(data, "", "  ")
+	if err != nil {
+		return time.Time{}, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(p.path), pinFile+"-")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.Write(append(raw, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return time.Time{}, err
+	}
+	if err := os.Rename(f.Name(), p.path); err != nil {
+		return time.Time{}, err
+	}
+	if dir, err := os.Open(filepath.Dir(p.path)); err == nil {
+		_ = dir.Sync() // not every system can; what is lost is a name that is pinned anew or asked about again
+		_ = dir.Close()
+	}
+	info, err := os.Stat(p.path)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// Quarantined is a tool, or a whole server, that nobody has accepted as it is now.
+type Quarantined struct {
+	Server, Tool  string // Tool is empty where the server itself is another one
+	Why           string
+	Before, After json.RawMessage // its definitions; nil where there is none
+}
+
+// judge holds what a server declares now against what is pinned of it.
+func (p *pins) judge(server, identity string, defs []definition, strict bool) ([]Quarantined, error) {
+	have, known := p.server(server)
+	if !known && !strict {
+		return nil, p.put(server, pinsOf(identity, defs))
+	}
+	var out []Quarantined
+	if known && have.Identity != identity {
+		out = append(out, Quarantined{
+			Server: server, Why: fmt.Sprintf("the server calls itself %q, and was %q before", identity, have.Identity),
+			Before: text(have.Identity), After: text(identity),
+		})
+	}
+	for _, d := range defs {
+		old, there := have.Tools[d.name]
+		switch {
+		case !there:
+			out = append(out, Quarantined{Server: server, Tool: d.name, Why: "it is new", After: d.raw})
+		case old.Digest != d.digest:
+			out = append(out, Quarantined{Server: server, Tool: d.name, Why: "its definition was changed", Before: old.Definition, After: d.raw})
+		}
+	}
+	return out, nil
+}
+
+// accept pins what a server declares now: one tool of it, or all, and who it is.
+func (p *pins) accept(server, identity string, defs []definition, only string) error {
+	have, _ := p.server(server)
+	if only == "" {
+		return p.put(server, pinsOf(identity, defs))
+	}
+	at := slices.IndexFunc(defs, func(d definition) bool { return d.name == only })
+	if at < 0 {
+		return fmt.Errorf("server %s has no tool %q", server, only)
+	}
+	if have.Tools != nil && have.Identity != identity {
+		return fmt.Errorf("server %s calls itself %q, and was %q before: accept the server, not one tool of it", server, identity, have.Identity)
+	}
+	next := pinnedServer{Identity: identity, Tools: map[string]pinnedDef{}}
+	for name, d := range have.Tools {
+		next.Tools[name] = d
+	}
+	next.Tools[only] = pinnedDef{Digest: defs[at].digest, Definition: defs[at].raw}
+	return p.put(server, next)
+}
+
+func pinsOf(identity string, defs []definition) pinnedServer {
+	s := pinnedServer{Identity: identity, Tools: map[string]pinnedDef{}}
+	for _, d := range defs {
+		s.Tools[d.name] = pinnedDef{Digest: d.digest, Definition: d.raw}
+	}
+	return s
+}
+
+func text(s string) json.RawMessage {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}

@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// What a call notes for its undo.
+const (
+	noteBefore = "before" // what the server answered before it
+	noteBack   = "way_back"
+)
+
+// wayBack is the call that takes one back, as data: whoever changes the configuration later changes no undo.
+type wayBack struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args,omitempty"`
+	Why  string          `json:"why,omitempty"` // there is none
+}
+
+// before asks what is there before a call, where the entry says so.
+func (m mirrored) before(ctx context.Context, tc ctxperm.ToolContext, s *session, in json.RawMessage) (map[string]canon.Value, error) {
+	input, err := canon.Parse(in, canon.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	parts := map[string]canon.Value{"input": input}
+	b := m.entry.Before
+	if b == nil {
+		return parts, nil
+	}
+	args, err := b.Args.fill(parts)
+	if err != nil {
+		return nil, fmt.Errorf("what is there before the call cannot be asked: %w", err)
+	}
+	a, err := m.ask(ctx, b.Tool, args)
+	if err != nil {
+		return nil, fmt.Errorf("what is there before the call cannot be asked: %w", err)
+	}
+	if parts["before"], err = canon.Parse(a.object, canon.DefaultLimits()); err != nil {
+		return nil, err
+	}
+	return parts, tc.Note(ctx, noteBefore, a.object)
+}
+
+// noteWayBack writes down which call takes this one back.
+func (m mirrored) noteWayBack(ctx context.Context, tc ctxperm.ToolContext, parts map[string]canon.Value, a answer) (err error) {
+	c := m.entry.Compensate
+	back := wayBack{Tool: c.Tool}
+	if parts["output"], err = canon.Parse(a.object, canon.DefaultLimits()); err != nil {
+		return err
+	}
+	if back.Args, err = c.Args.fill(parts); err != nil {
+		back.Why = "its arguments are not in what the call was given and answered: " + err.Error()
+	}
+	return tc.Note(ctx, noteBack, back)
+}
+
+// revert takes a call back by another call of the same server.
+func (m mirrored) revert(ctx context.Context, rc tool.RevertContext) error {
+	back, err := m.wayBack(rc)
+	if err != nil {
+		return err
+	}
+	s, err := m.u.session(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.accepted(s, back.Tool); err != nil {
+		return fmt.Errorf("the call cannot be taken back: %w", err)
+	}
+	repeatable := m.entry.Compensate != nil && m.entry.Compensate.Repeatable
+	if !repeatable {
+		done, err := m.u.g.undone.begin(rc.UndoKey)
+		if err != nil || done {
+			return err
+		}
+	}
+	a, err := m.u.call(ctx, s, back.Tool, back.Args, callFacts{meta: map[string]any{"remit.dev/undo-key": rc.UndoKey}})
+	switch {
+	case err != nil && !repeatable:
+		return fmt.Errorf("%w: %w", revert.ErrUndoUnknown, err)
+	case err != nil:
+		return err
+	case a.failed:
+		return fmt.Errorf("server %s says that %s failed: %s", m.u.cfg.Name, back.Tool, canon.Printable(a.text, 1<<10))
+	case repeatable:
+		return nil
+	}
+	return m.u.g.undone.end(rc.UndoKey)
+}
+
+// wayBack is what the call noted. One that was interrupted before it could is taken back by what it was given.
+func (m mirrored) wayBack(rc tool.RevertContext) (wayBack, error) {
+	var back wayBack
+	if noted := rc.Notes[noteBack]; noted != nil {
+		if err := canon.Decode(noted, &back); err != nil {
+			return back, err
+		}
+		if back.Why != "" {
+			return back, errors.New(back.Why)
+		}
+		return back, nil
+	}
+	parts := map[string]canon.Value{}
+	for name, text := range map[string]json.RawMessage{"input": rc.Input, "output": rc.Output, "before": rc.Notes[noteBefore]} {
+		if v, err := canon.Parse(text, canon.DefaultLimits()); err == nil && v.Kind() != canon.Null {
+			parts[name] = v
+		}
+	}
+	args, err := m.entry.Compensate.Args.fill(parts)
+	if err != nil {
+		return back, fmt.Errorf("the answer of the call is lost, and with it how to take it back: %w", err)
+	}
+	return wayBack{Tool: m.entry.Compensate.Tool, Args: args}, nil
+}
+
+// attempts remember which undo was sent to a server, so that it is not sent twice where nobody knows whether it came.
+type attempts struct {
+	folder string // empty: in memory alone
+
+	mu   sync.Mutex // never held across a wait
+	seen map[string]bool
+}
+
+func openAttempts(state string) (*attempts, error) {
+	a := &attempts{seen: map[string]bool{}}
+	if state == "" {
+		return a, nil
+	}
+	a.folder = filepath.Join(state, "gateway-undo")
+	return a, os.MkdirAll(a.folder, 0o700)
+}
+
+func (a *attempts) path(key string) string {
+	sum := string(canon.SumBytes([]byte(key)))
+	return filepath.Join(a.folder, strings.TrimPrefix(sum, "sha256:"))
+}
+
+// begin notes that an undo is about to be sent. It is done where it was sent and answered before; nobody can tell where it
+// was sent and not answered.
+func (a *attempts) begin(key string) (done bool, err error) {
+	a.mu.Lock()
+	ended, begun := a.seen[key]
+	a.mu.Unlock()
+	if !begun && a.folder != "" {
+		raw, err := os.ReadFile(a.path(key))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		begun, ended = err == nil, string(raw) == "done\n"
+	}
+	switch {
+	case ended:
+		return true, nil
+	case begun:
+		return false, fmt.Errorf("%w: it was sent to the server before, and no answer came; look at what the server has", revert.ErrUndoUnknown)
+	}
+	return false, a.write(key, false)
+}
+
+func (a *attempts) end(key string) error { return a.write(key, true) }
+
+func (a *attempts) write(key string, done bool) error {
+	a.mu.Lock()
+	a.seen[key] = done
+	a.mu.Unlock()
+	if a.folder == "" {
+		return nil
+	}
+	f, err := os.OpenFile(a.path(key), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if done {
+		_, err = f.WriteString("done\n")
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if dir, err := os.Open(a.folder); err == nil {
+		_ = dir.Sync() // what is lost where no system can is a mark, and then a call is made twice at worst
+		_ = dir.Close()
+	}
+	return nil
+}

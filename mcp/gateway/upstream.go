@@ -1,0 +1,468 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// upstream is one server, whether it runs or not.
+type upstream struct {
+	g   *Gateway
+	cfg Server
+
+	gate chan struct{} // one at a time connects
+	box  *box          // of a server in the sandbox; nil: it runs in none
+
+	mu       sync.Mutex // never held across a wait
+	live     *session
+	failures int
+	rest     time.Time // nobody tries before
+	why      error     // the last failure
+	identity string
+	defs     []definition // as they were last listed
+	known    bool         // identity and defs are of a server that answered
+	again    bool         // the list changed while it was read
+	reading  bool
+}
+
+// session is one connection to a server.
+type session struct {
+	cs      *sdk.ClientSession
+	program program // nil: it is reached by URL
+	said    *complaints
+	gone    chan struct{}
+	close   func()
+	lists   map[string]json.RawMessage // pages as they came, by cursor: the SDK keeps some for a while
+	digest  map[string]string          // of the tools, by name
+
+	mu       sync.Mutex // never held across a wait
+	progress map[string]func(done, total float64, message string)
+}
+
+func (s *session) dead() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// downError says that a server cannot be reached, and that nothing was sent to it.
+type downError struct {
+	server string
+	err    error
+	rest   time.Duration
+}
+
+func (e *downError) Error() string {
+	if e.rest > 0 {
+		return fmt.Sprintf("server %s is down, and is tried again in %s: %v", e.server, e.rest.Round(time.Second), e.err)
+	}
+	return fmt.Sprintf("server %s cannot be reached: %v", e.server, e.err)
+}
+
+func (e *downError) Unwrap() error { return e.err }
+
+// session returns the connection, which it makes where there is none.
+func (u *upstream) session(ctx context.Context) (*session, error) {
+	if s := u.current(); s != nil {
+		return s, nil
+	}
+	select {
+	case u.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, &downError{server: u.cfg.Name, err: context.Cause(ctx)}
+	}
+	defer func() { <-u.gate }()
+	if s := u.current(); s != nil {
+		return s, nil
+	}
+	u.mu.Lock()
+	rest, why := u.rest.Sub(u.g.now()), u.why
+	u.mu.Unlock()
+	if rest > 0 {
+		return nil, &downError{server: u.cfg.Name, err: why, rest: rest}
+	}
+	s, err := u.connect(ctx)
+	if err != nil {
+		u.failed(err)
+		return nil, &downError{server: u.cfg.Name, err: err}
+	}
+	return s, nil
+}
+
+func (u *upstream) current() *session {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.live != nil && u.live.dead() {
+		u.live = nil
+	}
+	return u.live
+}
+
+// failed lets the server rest: longer each time, so that one that dies at once is not started in a circle.
+func (u *upstream) failed(why error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.why = why
+	wait := min(time.Second<<min(u.failures, 10), u.g.opts.MostRest)
+	u.failures++
+	u.rest = u.g.now().Add(wait)
+}
+
+// connect starts the server, or reaches it, and reads its tools, in the time that there is for it.
+func (u *upstream) connect(ctx context.Context) (*session, error) {
+	if err := u.g.closed(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
+	defer cancel()
+	transport, prog, err := u.transport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{program: prog, said: &complaints{}, gone: make(chan struct{}), lists: map[string]json.RawMessage{}, progress: map[string]func(float64, float64, string){}}
+	if prog != nil {
+		_, _, complaints := prog.pipes()
+		go s.said.follow(complaints, u.g.log, u.cfg.Name)
+	}
+	whole, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.close = sync.OnceFunc(func() {
+		if s.cs != nil {
+			go func() { _ = s.cs.Close() }() // it waits for a server that may not answer any more
+		}
+		stop()
+		if prog != nil {
+			prog.end()
+		}
+	})
+	abort := context.AfterFunc(ctx, s.close) // what hangs is ended
+	err = u.shake(whole, s, transport)
+	if err == nil {
+		err = u.list(ctx, s)
+	}
+	if !abort() || err != nil {
+		s.close()
+		return nil, u.explained(ctx, s, err)
+	}
+	go func() {
+		_ = s.cs.Wait()
+		close(s.gone)
+		s.close()
+		u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.words())
+	}()
+	u.mu.Lock()
+	u.live, u.failures, u.why = s, 0, nil
+	u.mu.Unlock()
+	return s, u.g.rebuild()
+}
+
+// explained says why a server could not be had, with what it wrote itself.
+func (u *upstream) explained(ctx context.Context, s *session, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if words := s.said.words(); words != "" {
+		return fmt.Errorf("%w; it wrote: %s", err, words)
+	}
+	return err
+}
+
+// shake connects, as the newest revision of the protocol that both know.
+func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error {
+	client := sdk.NewClient(&sdk.Implementation{Name: u.g.opts.Name, Version: u.g.opts.Version}, &sdk.ClientOptions{
+		Capabilities:           &sdk.ClientCapabilities{}, // no roots, no sampling: nobody here answers for the user
+		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			s.tell(r.Params)
+		},
+	})
+	type connected struct {
+		cs  *sdk.ClientSession
+		err error
+	}
+	done := make(chan connected, 1)
+	go func() {
+		cs, err := client.Connect(ctx, t, nil)
+		done <- connected{cs, err}
+	}()
+	select {
+	case c := <-done:
+		s.cs = c.cs
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *session) tell(p *sdk.ProgressNotificationParams) {
+	token, ok := p.ProgressToken.(string)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	report := s.progress[token]
+	s.mu.Unlock()
+	if report != nil {
+		report(p.Progress, p.Total, p.Message)
+	}
+}
+
+func (u *upstream) transport(ctx context.Context) (sdk.Transport, program, error) {
+	switch {
+	case u.cfg.URL != "":
+		client := &http.Client{Transport: &web{base: u.g.base, headers: u.cfg.Headers}, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
+		}}
+		if u.cfg.SSE {
+			return &sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil, nil
+		}
+		return &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}, nil, nil
+	case u.box != nil:
+		p, err := u.box.start(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		in, out, _ := p.pipes()
+		return &pipe{in, out}, p, nil
+	default:
+		p, err := start(u.cfg, u.g.opts.Env)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &pipe{p.in, p.out}, p, nil
+	}
+}
+
+// Bounds on what a server declares.
+const (
+	maxPages = 100
+	maxTools = 1000
+)
+
+// list reads the tools of a server, and who it says that it is.
+func (u *upstream) list(ctx context.Context, s *session) error {
+	var defs []definition
+	digests := map[string]string{}
+	cursor := ""
+	for range maxPages {
+		page, err := s.page(ctx, cursor)
+		if err != nil {
+			return fmt.Errorf("its tools: %w", err)
+		}
+		for _, raw := range page.Tools {
+			d, err := define(raw)
+			if err != nil {
+				u.g.log.Warn("a tool is left out: its definition is not valid", "server", u.cfg.Name, "tool", canon.Printable(d.name, 128), "error", err)
+				continue
+			}
+			if _, twice := digests[d.name]; twice {
+				return fmt.Errorf("it has two tools named %q", d.name)
+			}
+			defs, digests[d.name] = append(defs, d), d.digest
+		}
+		if len(defs) > maxTools {
+			return fmt.Errorf("it has more than %d tools", maxTools)
+		}
+		if cursor = page.Next; cursor == "" {
+			u.settle(s, defs, digests)
+			return nil
+		}
+	}
+	return fmt.Errorf("its list of tools has more than %d pages", maxPages)
+}
+
+func (u *upstream) settle(s *session, defs []definition, digests map[string]string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.defs, u.known, u.identity = defs, true, ""
+	if r := s.cs.InitializeResult(); r != nil && r.ServerInfo != nil {
+		u.identity = canon.Printable(r.ServerInfo.Name, 256)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digest = digests
+}
+
+type page struct {
+	Tools []json.RawMessage `json:"tools"`
+	Next  string            `json:"nextCursor"`
+}
+
+func (s *session) page(ctx context.Context, cursor string) (p page, err error) {
+	ctx, c := catching(ctx)
+	_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+	raw := c.caught()
+	if raw == nil && err != nil {
+		return p, err
+	}
+	s.mu.Lock()
+	if raw == nil { // the SDK still had it
+		raw = s.lists[cursor]
+	}
+	s.lists[cursor] = raw
+	s.mu.Unlock()
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, errors.New("the list is none")
+	}
+	return p, nil
+}
+
+// declares reports whether the server still declares a tool as it was pinned.
+func (s *session) declares(d definition) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.digest[d.name] == d.digest
+}
+
+// changed reads the list anew, once for any number of notices that come meanwhile.
+func (u *upstream) changed() {
+	u.mu.Lock()
+	u.again = true
+	begin := !u.reading && u.live != nil
+	u.reading = u.reading || begin
+	u.mu.Unlock()
+	if begin {
+		go u.follow()
+	}
+}
+
+func (u *upstream) follow() {
+	for {
+		u.mu.Lock()
+		s := u.live
+		if !u.again || s == nil {
+			u.reading = false
+			u.mu.Unlock()
+			return
+		}
+		u.again = false
+		u.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), u.g.opts.Start)
+		err := u.list(ctx, s)
+		if err == nil {
+			err = u.g.rebuild()
+		}
+		cancel()
+		if err != nil { // what it declares now is not known
+			u.g.log.Warn("the tools of a server changed and cannot be read; it is let go", "server", u.cfg.Name, "error", err)
+			s.close()
+		}
+	}
+}
+
+// answer is what a server said to a call.
+type answer struct {
+	object json.RawMessage
+	text   string
+	failed bool // it says isError
+}
+
+// call calls a tool. What a call did that ends with an error nobody can tell.
+func (u *upstream) call(ctx context.Context, s *session, name string, args json.RawMessage, about callFacts) (answer, error) {
+	ctx, c := catching(ctx)
+	p := &sdk.CallToolParams{Name: name, Arguments: args, Meta: sdk.Meta{}}
+	for key, value := range about.meta {
+		p.Meta[key] = value
+	}
+	if about.report != nil {
+		p.SetProgressToken(about.id)
+		s.mu.Lock()
+		s.progress[about.id] = about.report
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.progress, about.id)
+		}()
+	}
+	if len(p.Meta) == 0 {
+		p.Meta = nil
+	}
+	_, err := s.cs.CallTool(ctx, p)
+	object := c.caught()
+	if object == nil { // else it answered, though the SDK may not know all of it
+		switch {
+		case err == nil:
+			err = errors.New("the answer is lost")
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		default:
+			var said *jsonrpc.Error
+			if errors.As(err, &said) {
+				return answer{}, fmt.Errorf("server %s answers with an error of the protocol: %w", u.cfg.Name, said)
+			}
+			err = fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
+		}
+		return answer{}, err
+	}
+	return read(object)
+}
+
+func (s *session) lastWords() string {
+	if words := s.said.words(); words != "" {
+		return "; it wrote: " + words
+	}
+	return ""
+}
+
+// callFacts are what goes along with a call.
+type callFacts struct {
+	id     string
+	meta   map[string]any
+	report func(done, total float64, message string)
+}
+
+// read takes an answer apart.
+func read(object json.RawMessage) (answer, error) {
+	var r struct {
+		Type    string `json:"resultType"`
+		IsError bool   `json:"isError"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+	}
+	v, err := canon.Parse(object, canon.DefaultLimits())
+	if err == nil && v.Kind() == canon.Object {
+		err = json.Unmarshal(v.Canonical(), &r)
+	} else if err == nil {
+		err = errors.New("it is no object")
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("the answer of the server is not valid: %w", err)
+	}
+	if r.Type != "" && r.Type != "complete" {
+		return answer{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
+	}
+	var texts []string
+	for _, c := range r.Content {
+		if c.Text != "" {
+			texts = append(texts, c.Text)
+		}
+	}
+	a := answer{object: object, text: strings.Join(texts, "\n"), failed: r.IsError}
+	if a.text == "" && len(r.Content) == 0 {
+		a.text = string(r.Structured)
+	}
+	return a, nil
+}
+
+// clean is text of a server as a log or a message can hold it.
+func clean(raw []byte) string {
+	return canon.Printable(strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD")), maxLine)
+}
