@@ -21,6 +21,7 @@ type kind struct {
 	args tool.Args             // nil: the tag of the call, as text
 	do   func(f fileTree) bool // what it does to files; false: it cannot be done, and does nothing
 	rows bool                  // it changes rows
+	tags bool                  // it adds its tag to the state of its session
 
 	outside  bool // it acts on the service
 	verified bool // and can be asked whether it did
@@ -33,7 +34,7 @@ type kind struct {
 func (k kind) harmless() bool { return !k.inHandles() && !k.outside }
 
 // inHandles reports whether versions tell what a call of the kind did.
-func (k kind) inHandles() bool { return k.do != nil || k.rows }
+func (k kind) inHandles() bool { return k.do != nil || k.rows || k.tags }
 
 // fileTree is what the model knows of files: not their times.
 type fileTree map[string]entry
@@ -181,6 +182,7 @@ var kinds = []kind{
 	{name: "pair", tool: "pair", do: all(put("b.txt", "of a pair"), put("dir/new.txt", "of a pair"))},
 	{name: "broken", tool: "broken", do: cannot},
 	{name: "rows", tool: "rows", rows: true},
+	{name: "count", tool: "count", tags: true},
 
 	{name: "book", tool: "book", outside: true, verified: true},
 	{name: "noted", tool: "noted", outside: true, verified: true},

@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk/simdisk"
+	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -29,7 +31,8 @@ import (
 //
 // and from one more that follows from them and is sharper than each: once nothing is in
 // flight, the world is what the journal says it is, and neither is behind what a client
-// was told. I6, that nothing of somebody else is lost, is asked of the states into
+// was told. Of a tool's state that is: it holds what the calls left that are done and not
+// taken back, and a call that failed has left nothing there. I6, that nothing of somebody else is lost, is asked of the states into
 // which somebody else has written between the crash and the recovery.
 
 // before is what is there before any call, with times.
@@ -126,6 +129,7 @@ func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *s
 		s.add("%d calls are unknown, and there were %d crashes with at most one in flight", unknown, crashes)
 	}
 	s.inHandles()
+	s.held(ctx, rt)
 	return s
 }
 
@@ -294,6 +298,9 @@ func (s *situation) inHandles() {
 		}
 		switch {
 		case c.Phase == revert.PhaseDone && !c.Undone():
+			if k.tags {
+				continue // held looks
+			}
 			if k.rows {
 				rows = map[string]string{"1": c.Ref.Call, "3": "three"}
 			} else if some = true; !k.do(files) {
@@ -312,6 +319,27 @@ func (s *situation) inHandles() {
 	}
 	if got := treeOf(found); some && !maps.Equal(files, got) {
 		s.add("files are %v, and want %v", list(got), list(files))
+	}
+}
+
+// held requires that the session's tool holds what the calls left that are done and not
+// taken back, in their order, and nothing of any other.
+func (s *situation) held(ctx context.Context, rt *agent.Runtime) {
+	if s.txn == nil {
+		return
+	}
+	var want, got []string
+	for i, c := range s.calls {
+		if c != nil && s.plan.calls[i].tags && c.Phase == revert.PhaseDone && !c.Undone() {
+			want = append(want, tagOf(i))
+		}
+	}
+	_, content, err := state.Read(ctx, rt.Journal(), s.txn.Session, counted)
+	if err == nil && content != nil {
+		err = json.Unmarshal(content, &got)
+	}
+	if err != nil || !slices.Equal(want, got) {
+		s.add("the state is %v, and want %v: %v", got, want, err)
 	}
 }
 

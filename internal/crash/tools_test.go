@@ -51,13 +51,27 @@ func fileTools() []tool.Tool {
 			}
 			return f.Write(ctx, "dir/new.txt", []byte("of a pair"), handle.WriteOptions{})
 		}),
-		with("broken", func(ctx context.Context, f *handle.Files) error {
-			if err := f.Write(ctx, "b.txt", []byte("of a call that fails"), handle.WriteOptions{}); err != nil {
-				return err
+		counts("count", func(context.Context, ctxperm.ToolContext) error { return nil }),
+		counts("broken", func(ctx context.Context, tc ctxperm.ToolContext) error {
+			f, err := handle.Open(tc, "workspace")
+			if err == nil {
+				err = f.Write(ctx, "b.txt", []byte("of a call that fails"), handle.WriteOptions{})
 			}
-			return errors.New("and then it fails")
+			return errors.Join(err, errors.New("and then it fails"))
 		}),
 	}
+}
+
+const counted = "count"
+
+// counts makes a tool that adds its tag to the one state that all of its kind hold.
+func counts(name string, then func(context.Context, ctxperm.ToolContext) error) tool.Tool {
+	none := func(context.Context, ctxperm.ToolContext) ([]string, error) { return []string{}, nil }
+	add := func(ctx context.Context, tc ctxperm.ToolContext, tag string, was []string) (string, []string, error) {
+		return "counted", append(was, tag), then(ctx, tc)
+	}
+	t := made(tool.Stateful(counted, "Counts.", anyFile, none, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles)))
+	return made(t.With(func(s *tool.Spec) { s.Name = name }))
 }
 
 // service is what a tool that acts on the service does.
