@@ -172,6 +172,13 @@ func (w *world) plan(a *actor) (name, input string) {
 		name = outside[a.random.IntN(len(outside))]
 		return name, w.content(name)
 	}
+	if a.random.IntN(5) == 0 {
+		name = w.content(counted)
+		if a.random.IntN(6) == 0 {
+			name += "!"
+		}
+		return counted, name
+	}
 	var parts []string
 	for range 1 + a.random.IntN(5)/3 {
 		path := paths[a.random.IntN(len(paths))]

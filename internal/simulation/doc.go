@@ -9,7 +9,7 @@
 // the order in which Go runs goroutines plays no part, and a seed is the same run each
 // time, which is checked.
 //
-// The line of a call, claims, recovery, undo, redo, held calls and the handle for files are
+// The line of a call, claims, recovery, undo, redo, held calls, the state of tools and the handle for files are
 // the real ones. What happened is judged by package history.
 //
 // There is nothing here to import.

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/history"
+	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/simjournal"
 )
@@ -149,6 +151,7 @@ func (w *world) end() {
 	w.rest(ctx, p, r.IntN(4) == 0)
 	for w.arrive(0) {
 	}
+	w.held(ctx, p)
 	found := w.look()
 	w.mu.Lock()
 	for _, is := range found {
@@ -200,6 +203,39 @@ func (w *world) rest(ctx context.Context, p *process, all bool) {
 	}
 	if open, err = p.inner.Unfinished(ctx); err != nil || all && len(open) > 0 {
 		w.wrong("in the end, unfinished are %v: %v", open, err)
+	}
+}
+
+// held requires that the tool of each session that holds something holds what its calls left
+// that are done and not taken back: none is lost that another one ran beside,
+// and of none that failed anything is left.
+func (w *world) held(ctx context.Context, p *process) {
+	want, sessions := map[string][]string{}, map[string]bool{}
+	for _, id := range w.txns {
+		t, err := revert.Load(ctx, p.inner, id)
+		must(err)
+		sessions[t.Session] = true
+		for _, c := range t.Calls {
+			if c.Tool.Name != counted || c.Phase != revert.PhaseDone || c.Undone() {
+				continue
+			}
+			var tag string
+			must(json.Unmarshal(c.Started.Input, &tag))
+			want[t.Session] = append(want[t.Session], tag)
+			w.note("counted", "")
+		}
+	}
+	for session := range sessions {
+		var got []string
+		_, content, err := state.Read(ctx, p.inner, session, counted)
+		if err == nil && content != nil {
+			err = json.Unmarshal(content, &got)
+		}
+		slices.Sort(got) // which transaction came first its beginning does not tell
+		slices.Sort(want[session])
+		if err != nil || !slices.Equal(want[session], got) {
+			w.wrong("session %s holds %v, and its calls left %v: %v", session, got, want[session], err)
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func TestSimulation(t *testing.T) {
 	if sample.Racing {
 		return // too few for what is rare
 	}
-	for _, m := range []string{"edit", "straggler", "clock jump", "death", "takeover", "full disk", "failed sync", "power cut", "lost request", "lost answer", "late request", "unknown call"} {
+	for _, m := range []string{"edit", "straggler", "clock jump", "death", "takeover", "full disk", "failed sync", "power cut", "lost request", "lost answer", "late request", "unknown call", "counted"} {
 		require.Positive(t, s.counts[m], m)
 	}
 }

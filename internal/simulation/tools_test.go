@@ -25,6 +25,22 @@ var tools = []tool.Tool{
 	made(tool.CreateWith("fire", "Asks the service for what stays.", nil, asks(false), tool.Effect(revert.Pivot))),
 	made(tool.CreateWith("mail", "Asks the service once the transaction commits.", nil, asks(false), tool.Effect(revert.Deferrable))),
 	made(tool.CreateWith("never", "Is never allowed.", nil, asks(false), tool.Effect(revert.Pivot))),
+	made(tool.Stateful(counted, "Keeps its tags for the session.", nil, nothing, counts, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))),
+}
+
+const counted = "count"
+
+func nothing(context.Context, ctxperm.ToolContext) ([]string, error) { return []string{}, nil }
+
+// counts adds its tag to what the session's calls before it left. Another call may come in
+// while it does, and "!" is where it fails.
+func counts(ctx context.Context, tc ctxperm.ToolContext, tag string, was []string) (string, []string, error) {
+	a, _ := ctx.Value(actorKey{}).(*actor)
+	worldOf(ctx).sched.park(ctx, a.proc, "count")
+	if strings.HasSuffix(tag, "!") {
+		return "", append(was, tag), errNoAnswer
+	}
+	return tc.Call().ID, append(was, tag), nil
 }
 
 func made(t tool.Tool, err error) tool.Tool {
