@@ -87,13 +87,14 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 				return out, err
 			}
 		}
-		c, ok := others.txns[of.Txn].Call(of.Call)
-		if !ok {
-			continue
+		c, there := others.txns[of.Txn].Call(of.Call)
+		if there {
+			there, err = same.has(ctx, c.Session)
 		}
-		if ok, err = same.has(ctx, c.Session); err != nil {
+		if err != nil {
 			return out, err
-		} else if ok {
+		}
+		if there {
 			out = append(out, c)
 		}
 	}

@@ -1,0 +1,165 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/revert"
+)
+
+// spoilt is a journal of which entries of a kind cannot be read, when they are asked for
+// by that kind alone: at all, or what they hold.
+type spoilt struct {
+	revert.Journal
+	kind revert.Kind
+	body bool
+}
+
+var errUnreadable = errors.New("it cannot be read")
+
+func (s spoilt) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+	return func(yield func(revert.Entry, error) bool) {
+		for e, err := range s.Journal.Entries(ctx, q) {
+			if slices.Equal(q.Kinds, []revert.Kind{s.kind}) && e.Erased == "" {
+				if e.Body = []byte("{"); !s.body {
+					e, err = revert.Entry{}, errUnreadable
+				}
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// through is a process's reverter on another journal.
+func (p *process) through(j revert.Journal, ways func(context.Context, string) (revert.Ways, error)) *revert.Reverter {
+	return &revert.Reverter{Journal: j, Host: p.host, Ways: ways}
+}
+
+// TestRedoLooksAtWhatIsLeftOfOthers: a taking back of another call whose records were erased
+// stands in nobody's way; one that cannot be read does.
+func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
+	ctx := t.Context()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	first, second := p.one(t, "a", 1), p.one(t, "b", 2)
+	for _, id := range []string{second, first} {
+		_, err := p.reverter.Revert(ctx, id)
+		require.NoError(t, err)
+	}
+	for _, body := range []bool{false, true} {
+		_, err := p.through(spoilt{p.journal, revert.KindReverting, body}, p.reverter.Ways).Redo(ctx, first, "kim")
+		require.Error(t, err)
+	}
+	txn, err := revert.Load(ctx, p.journal, second)
+	require.NoError(t, err)
+	_, err = p.reverter.Erase(ctx, txn.Calls[0].Ref.Call, revert.Erased{By: "kim", Why: "asked"})
+	require.NoError(t, err)
+	rep, err := p.reverter.Redo(ctx, first, "kim")
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, "1", p.world.values["a"])
+}
+
+// unstated is a scheme that cannot say what its steps come to.
+type unstated struct{ revert.Scheme }
+
+func (unstated) State(revert.Step) (revert.State, error) { return revert.State{}, errUnreadable }
+
+// holding commits a call that leaves a state.
+func (p *process) holding(t *testing.T, content string) string {
+	ctx := t.Context()
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	was, err := state.Newest(ctx, p.journal, rec.Session(), "count")
+	require.NoError(t, err)
+	is, blob, err := state.Keep(ctx, p.journal, rec.Session(), "count", json.RawMessage(content))
+	require.NoError(t, err)
+	is.Of = revert.CallRef{Txn: rec.Txn(), Call: "c_" + rec.Txn()}
+	change, err := state.Change(was, is)
+	require.NoError(t, err)
+	change.N = 1
+	started := handled()
+	started.Key, started.Input, started.Decision = "k", json.RawMessage(`{}`), json.RawMessage(`{}`)
+	var lines []revert.Line
+	for _, b := range []revert.Body{started, &revert.Changed{Change: change}} {
+		lines = append(lines, revert.Line{Call: is.Of.Call, Body: b})
+	}
+	lines = append(lines, revert.Line{Call: is.ID(p.host), Body: &is}, revert.Line{Call: is.Of.Call, Body: &revert.Done{Output: json.RawMessage("null")}})
+	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Blobs: []revert.Blob{blob}, Durable: true}))
+	require.NoError(t, p.commit(ctx, rec))
+	return rec.Txn()
+}
+
+func (p *process) held(t *testing.T) string {
+	_, content, err := state.Read(t.Context(), p.journal, "s_1", "count")
+	require.NoError(t, err)
+	return string(content)
+}
+
+// TestStatesOfCalls: a state goes back with its call, unless what it goes back to cannot be
+// said; then nobody is told that it did. Prune keeps the newest one, and fails where it
+// cannot tell which that is.
+func TestStatesOfCalls(t *testing.T) {
+	ctx := t.Context()
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	ways := func(s revert.Scheme) func(context.Context, string) (revert.Ways, error) {
+		return func(context.Context, string) (revert.Ways, error) { return revert.Ways{Schemes: []revert.Scheme{s}}, nil }
+	}
+	p.reverter = p.through(p.journal, ways(state.Scheme(p.journal)))
+	p.holding(t, "1")
+	last := p.holding(t, "2")
+	p.holding(t, "3")
+	third := p.holding(t, "4")
+
+	rep, err := p.through(p.journal, ways(unstated{state.Scheme(p.journal)})).Revert(ctx, third)
+	require.NoError(t, err)
+	require.Equal(t, revert.UndoFailed, rep.Items[0].Outcome, "%+v", rep)
+	require.Contains(t, rep.Items[0].Why, errUnreadable.Error())
+	require.Equal(t, "4", p.held(t))
+	rep, err = p.reverter.Undo(ctx, last, revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, "1", p.held(t))
+	_, err = p.reverter.Redo(ctx, rep.Undo, "kim")
+	require.NoError(t, err)
+	require.Equal(t, "4", p.held(t))
+
+	for _, body := range []bool{false, true} {
+		_, err = p.through(spoilt{p.journal, revert.KindState, body}, p.reverter.Ways).Prune(ctx, revert.Retention{})
+		require.Error(t, err)
+	}
+	for range 2 {
+		p.prune(t, revert.Retention{})
+		require.Equal(t, "4", p.held(t))
+	}
+	p.holding(t, "5")
+	p.prune(t, revert.Retention{})
+	require.Equal(t, "5", p.held(t))
+	txn, err := revert.Load(ctx, p.journal, p.holding(t, "6"))
+	require.NoError(t, err)
+	_, err = p.reverter.Erase(ctx, txn.Calls[0].Ref.Call, revert.Erased{By: "kim", Why: "asked"})
+	require.NoError(t, err)
+	require.Empty(t, p.held(t))
+}
+
+// TestAStateThatIsNotWhatItSays is no state: its id, its session and its version are those
+// that it was written for.
+func TestAStateThatIsNotWhatItSays(t *testing.T) {
+	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	rec, err := p.begin(t.Context())
+	require.NoError(t, err)
+	s := revert.State{Session: "s_1", Tool: "count", Version: revert.Absent}
+	id := s.ID(p.host)
+	s.Tool = "other"
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: id, Body: &s}}, Durable: true}))
+	_, err = revert.Load(t.Context(), p.journal, rec.Txn())
+	require.ErrorIs(t, err, revert.ErrDamaged)
+}
