@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -262,4 +263,59 @@ func TestStateThatStaysAsItIs(t *testing.T) {
 	for i, changes := range []int{1, 0, 1} {
 		require.Len(t, txn.Calls[i].Changes, changes, i)
 	}
+}
+
+// TestStateUnderOtherSettings: a change of settings does not begin the state anew.
+func TestStateUnderOtherSettings(t *testing.T) {
+	ctx := t.Context()
+	begun := 0
+	type seen struct{ By []string }
+	none := func(context.Context, ctxperm.ToolContext) (seen, error) {
+		begun++
+		return seen{}, nil
+	}
+	add := func(_ context.Context, tc ctxperm.ToolContext, _ item, was seen) (listed, seen, error) {
+		was.By = append(was.By, string(tc.Line(line.NewKey()).Config().Settings))
+		return listed{}, was, nil
+	}
+	tl, err := tool.Stateful("sees", "Remembers its settings.", nil, none, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	tl, err = mustTool(t, tl, err).With(func(s *tool.Spec) { s.Settings = tool.Params{{Name: "of", Type: "string", Required: true}} })
+	tl = mustTool(t, tl, err)
+	with := func(of string) tool.Tool {
+		c, _, err := tl.Configure(ctx, []byte(`{"of":"`+of+`"}`))
+		require.NoError(t, err)
+		return c
+	}
+	rt := newRuntime(t, agent.Tools(with("a")))
+	s := newSession(t, rt)
+	tx := begin(t, s)
+	adds(t, tx, "sees", "x")
+	require.NoError(t, rt.SetTools(with("b")))
+	adds(t, tx, "sees", "x")
+	require.Equal(t, 1, begun)
+	require.JSONEq(t, `{"By":["{\"of\":\"a\"}","{\"of\":\"b\"}"]}`, kept(t, rt, s, "sees"))
+}
+
+// TestStateBeyondTheLimits fails its call, and leaves the state as it was.
+func TestStateBeyondTheLimits(t *testing.T) {
+	type deep struct{ In *deep }
+	none := func(context.Context, ctxperm.ToolContext) (deep, error) { return deep{}, nil }
+	add := func(_ context.Context, _ ctxperm.ToolContext, in item, was deep) (listed, deep, error) {
+		for range len(in.Text) {
+			below := was
+			was = deep{&below}
+		}
+		return listed{}, was, nil
+	}
+	tl, err := tool.Stateful("digs", "Goes deeper.", nil, none, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)))
+	s := newSession(t, rt)
+	tx := begin(t, s)
+	adds(t, tx, "digs", strings.Repeat("x", 50))
+	was := kept(t, rt, s, "digs")
+	out, err := tx.Invoke(t.Context(), "digs", tool.Args{"text": strings.Repeat("x", 100)})
+	require.ErrorIs(t, err, tool.ErrFailed)
+	require.Contains(t, out.Error.Why, "the state that the call left: invalid JSON")
+	require.Equal(t, was, kept(t, rt, s, "digs"))
+	adds(t, tx, "digs", "x")
 }
