@@ -146,7 +146,11 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	s.standing = s.rt.standings.keep(s.id, s.rt.standing(s.id, body, set, above, 0))
 	// No barrier: the first durable record of the session makes it durable too.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
-	if err := rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
+	lines := []revert.Line{{Body: body}}
+	if from != nil { // it begins with what that one tells it
+		lines = append(lines, s.standing.inherit()...)
+	}
+	if err := rec.Write(ctx, revert.Write{Lines: lines}); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
 	return s.Give(ctx, c.given...)

@@ -126,6 +126,26 @@ func TestMostLabels(t *testing.T) {
 	require.ErrorContains(t, err, "more than 1000 labels")
 }
 
+// TestLabelsAreHandedOn: a sub-agent knows what it was told, also in another process, and what it learns is its own.
+func TestLabelsAreHandedOn(t *testing.T) {
+	ctx := context.Background()
+	rt := newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()))
+	parent := newSession(t, rt)
+	does(t, parent, "read", `{"text":"x","labels":["secret"],"requires":["verify"]}`)
+	child := hand(t, parent)
+	for _, s := range []*agent.Session{child, hand(t, child)} {
+		require.Equal(t, []string{"secret"}, labels(s))
+		require.Equal(t, []string{"verify"}, agent.FactsAt(s, time.Now()).Requires)
+		again, err := agent.RebuiltAt(ctx, s, time.Now())
+		require.NoError(t, err)
+		require.Equal(t, []string{"secret"}, again.Labels)
+		require.Equal(t, []string{"verify"}, again.Requires)
+	}
+	unraised := newSession(t, rt)
+	does(t, hand(t, unraised), "read", `{"text":"x","labels":["secret"]}`)
+	require.Empty(t, labels(unraised))
+}
+
 // TestFiltersDoNotLowerLabels: what a filter takes out of a result still counts, and so does what it puts in.
 func TestFiltersDoNotLowerLabels(t *testing.T) {
 	strip := tool.Filter{Name: "strip", After: func(_ context.Context, _ *tool.Filtered, r tool.Result) (tool.Result, error) {

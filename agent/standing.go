@@ -85,6 +85,17 @@ func (rt *Runtime) standing(id string, body *revert.Session, set perm.Set, from 
 	return &standing{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), given: urls, from: from}
 }
 
+// inherit gives a session that was handed on the labels and requirements of the one that it comes from, as they are now, and
+// returns the record of it; none where there are none.
+func (st *standing) inherit() []revert.Line {
+	labels, requires := st.from.tally.raised()
+	if len(labels)+len(requires) == 0 {
+		return nil
+	}
+	st.tally.label(labels, requires)
+	return []revert.Line{{Body: &revert.Labelled{Labels: labels, Requires: requires}}}
+}
+
 // again finds a session by its id: what this process knows of it, or else what
 // the journal says, with no more than the tools here still need.
 func (rt *Runtime) again(ctx context.Context, id string) (*Session, *revert.Session, error) {

@@ -155,7 +155,7 @@ type Remembered struct {
 type Labelled struct {
 	Labels   []string `json:"labels"`
 	Requires []string `json:"requires,omitempty"` // what each call must have from then on, as in a policy's require
-	By       CallRef  `json:"by"`                 // the call that earned them
+	By       CallRef  `json:"by"`                 // the call that earned them; none: the session that it was handed on from had them
 }
 
 // Given says which URLs whoever is behind a session named, each by its digests: of all of it,
