@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,7 +126,7 @@ func TestReasonsMadeOfWhatIsAsked(t *testing.T) {
 		Input: json.RawMessage(`{"type":"object","properties":{"of":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`),
 	})
 	require.NoError(t, err)
-	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
 deny contains sprintf("not %s", [x]) if some x in input.call.args.of
 hint contains x if some x in input.call.args.of
 `}})
