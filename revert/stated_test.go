@@ -111,7 +111,9 @@ func TestStatesOfCalls(t *testing.T) {
 	ctx := t.Context()
 	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
 	ways := func(s revert.Scheme) func(context.Context, string) (revert.Ways, error) {
-		return func(context.Context, string) (revert.Ways, error) { return revert.Ways{Schemes: []revert.Scheme{s}}, nil }
+		return func(context.Context, string) (revert.Ways, error) {
+			return revert.Ways{Schemes: []revert.Scheme{s}}, nil
+		}
 	}
 	p.reverter = p.through(p.journal, ways(state.Scheme(p.journal)))
 	p.holding(t, "1")
