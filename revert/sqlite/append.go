@@ -14,7 +14,12 @@ import (
 // Append stores a batch in a transaction that it may share with others. An error
 // that is none of revert's and not the context's leaves the batch unstored,
 // except with ErrPoisoned: then nobody knows.
-func (j *Journal) Append(ctx context.Context, b revert.Batch) error {
+func (j *Journal) Append(ctx context.Context, b revert.Batch) (err error) {
+	defer func() {
+		if err == nil {
+			j.kept.named(b.Blobs)
+		}
+	}()
 	if err := j.usable(ctx); err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ func discard(file *os.File) error {
 // settle gives a file its name for good. A failed sync poisons: nobody may rely
 // on what a second one would say.
 func (j *Journal) settle(file *os.File, ref revert.BlobRef) error {
+	j.kept.add(ref) // before it has the name
 	//mutant:barrier
 	if err := file.Sync(); err != nil {
 		return errors.Join(j.distrust(err), discard(file))

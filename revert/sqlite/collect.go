@@ -133,8 +133,8 @@ func (c *collecting) dropRows(ctx context.Context) error {
 	}
 }
 
-// young is how long a file that nobody names is left alone beside others: they
-// keep content first and name it then.
+// young is how long a file that nobody names is left alone beside others, and where
+// this process has kept it: content is kept first and named then.
 const young = time.Hour
 
 func (c *collecting) dropFiles(ctx context.Context) error {
@@ -153,12 +153,14 @@ func (c *collecting) dropFiles(ctx context.Context) error {
 			if err != nil || named {
 				return explained(err)
 			}
-			if !c.alone && !c.gone[digest] && time.Since(info.ModTime()) < young {
+			awaited := !c.alone || c.j.kept.has(digest)
+			if awaited && !c.gone[digest] && time.Since(info.ModTime()) < young {
 				return nil
 			}
 			if err := os.Remove(path); err != nil {
 				return ignoreMissing(err)
 			}
+			c.j.kept.forget(digest)
 			dropped = true
 			c.out.Blobs, c.out.Bytes = c.out.Blobs+1, c.out.Bytes+info.Size()
 			return nil

@@ -18,6 +18,7 @@ type Journal struct {
 	reader *sql.DB
 	lock   *ownerLock
 	queue  queue
+	kept   kept
 	writer *writer // of the caller who leads; nil until it is needed
 	failed atomic.Pointer[error]
 	closed atomic.Bool

@@ -1,0 +1,48 @@
+package sqlite_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestCollectLeavesWhatIsAboutToBeNamed: content is kept first and named later, at the end of a call perhaps, while
+// somebody prunes in the same process. What an earlier opening left goes.
+func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	j := open(t, dir)
+	keep := func(word string) revert.BlobRef {
+		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, 2*revert.InlineMax)))
+		require.NoError(t, err)
+		return blob.Ref()
+	}
+	left := keep("l")
+	require.NoError(t, j.Close())
+	j = open(t, dir)
+	mine, gone, old := keep("m"), keep("g"), keep("o")
+	longAgo := time.Now().Add(-2 * time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "blobs", old.Digest[7:9], old.Digest[7:]), longAgo, longAgo))
+
+	done, err := j.Collect(t.Context(), []revert.BlobRef{gone})
+	require.NoError(t, err)
+	require.Equal(t, int64(3), done.Blobs)
+	for ref, there := range map[revert.BlobRef]bool{left: false, mine: true, gone: false, old: false} {
+		content, err := j.Open(t.Context(), ref)
+		require.Equal(t, there, err == nil, "%v", err)
+		if there {
+			require.NoError(t, content.Close())
+		} else {
+			require.ErrorIs(t, err, revert.ErrNotFound)
+		}
+	}
+	spoken(t, j, "t", "word")
+	_, err = eraser(j).Prune(t.Context(), revert.Retention{})
+	require.NoError(t, err)
+	require.Empty(t, holding(t, dir, "wordword"), "what was named is awaited no more")
+}

@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"sync"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// kept counts by digest the large content that this opening has kept and that no entry
+// of it names yet: a call names what it keeps in a later step, some not before their
+// end, and nobody who collects beside it may take that for left over. What a call kept
+// and never came to name stays counted until its file is older than young.
+type kept struct {
+	mu sync.Mutex // never held across I/O
+	of map[string]int
+}
+
+func (k *kept) add(ref revert.BlobRef) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of == nil {
+		k.of = map[string]int{}
+	}
+	k.of[ref.Digest]++
+}
+
+// named takes away what is on the journal now.
+func (k *kept) named(blobs []revert.Blob) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, b := range blobs {
+		switch digest := b.Ref().Digest; {
+		case k.of[digest] > 1:
+			k.of[digest]--
+		default:
+			delete(k.of, digest)
+		}
+	}
+}
+
+func (k *kept) has(digest string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[digest] > 0
+}
+
+func (k *kept) forget(digest string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.of, digest)
+}
