@@ -23,6 +23,7 @@ type box struct {
 	driver  *process.Driver
 	service process.Service
 	network bool
+	err     error // why it cannot be had here
 }
 
 // secrets are files that a server in the sandbox does not see before its first call: nobody has been asked then. They are those
@@ -40,29 +41,36 @@ var secrets = []string{
 	"file://*/**/*.pem/**", "file://*/**/*.key/**", "file://*/**/*.p12/**", "file://*/**/*.pfx/**",
 }
 
+// newBox works out what a server may see. With an error there is a box all the same, which nothing starts in.
 func newBox(s Server, o *Options) (*box, error) {
-	if o.Programs == nil {
-		return nil, errors.New("it is to run in the sandbox, and there is no driver of programs")
-	}
-	if len(s.Sandbox.Roots) == 0 {
-		return nil, errors.New("it is to run in the sandbox, and works in no root")
-	}
 	b := &box{driver: o.Programs, network: s.Sandbox.Network}
+	b.err = b.serve(s, o)
+	return b, b.err
+}
+
+func (b *box) serve(s Server, o *Options) error {
+	if len(s.Sandbox.Roots) == 0 {
+		return errors.New("it is to run in the sandbox, and works in no root")
+	}
 	b.service = process.Service{
 		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: s.Env, Roots: map[string]string{},
 		Readable: s.Sandbox.Readable, Network: s.Sandbox.Network, Masks: secrets,
 	}
 	for _, name := range s.Sandbox.Roots {
-		dir, ok := o.Roots[name]
-		if !ok {
-			return nil, fmt.Errorf("it is to work in root %q, and there is none", name)
-		}
-		b.service.Roots[name] = dir
+		b.service.Roots[name] = o.Roots[name]
 	}
 	if filepath.IsAbs(s.Command) {
 		b.service.Readable = append(b.service.Readable, s.Command)
 	}
-	return b, nil
+	for name, dir := range b.service.Roots {
+		if dir == "" {
+			return fmt.Errorf("it is to work in root %q, and there is none", name)
+		}
+	}
+	if b.driver == nil {
+		return errors.New("it is to run in the sandbox, and there is no driver of programs")
+	}
+	return nil
 }
 
 // boxed is a server that runs in the sandbox.
@@ -76,6 +84,9 @@ func (b boxed) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) {
 func (b boxed) end() { b.Close() }
 
 func (b *box) start(ctx context.Context) (program, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
 	r, err := b.driver.Serve(ctx, b.service)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,9 @@ type Options struct {
 	Env func(string) (string, bool) // variables that servers get; default those of this process
 	Log *slog.Logger                // default: nothing is logged
 
+	// Lazy starts no server before it is needed: for a program that only takes calls back. What was accepted is there.
+	Lazy bool
+
 	Start    time.Duration // in which a server has to be there; default one minute
 	MostRest time.Duration // that a server is given which does not start; default one minute
 
@@ -94,7 +97,7 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	for _, s := range c.Servers {
 		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1)}
 		if s.Sandbox != nil {
-			if u.box, err = newBox(s, &g.opts); err != nil {
+			if u.box, err = newBox(s, &g.opts); err != nil && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
 			}
 		}
@@ -102,6 +105,10 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	}
 	if err := g.rebuild(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g.stop = func() {}
+	if o.Lazy {
+		return g, nil
 	}
 	g.connectAll(ctx)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))

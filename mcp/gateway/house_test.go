@@ -23,7 +23,7 @@ import (
 
 // house is a workspace, a gateway and a runtime of its tools.
 type house struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string // the workspace
 	state   string
 	config  string
@@ -37,7 +37,7 @@ type house struct {
 	heard   chan tool.Progress
 }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t testing.TB) *house {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

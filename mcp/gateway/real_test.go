@@ -40,7 +40,7 @@ func realServers(t *testing.T) (node, modules string) {
 
 // lines speaks to a server in the revision 2025-11-25, and keeps what comes as it came.
 type lines struct {
-	t   *testing.T
+	t   testing.TB
 	in  io.Writer
 	out *bufio.Reader
 	id  int

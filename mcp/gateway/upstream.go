@@ -161,7 +161,9 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 		_ = s.cs.Wait()
 		close(s.gone)
 		s.close()
-		u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.words())
+		if u.g.closed() == nil {
+			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.words())
+		}
 	}()
 	u.mu.Lock()
 	u.live, u.failures, u.why = s, 0, nil

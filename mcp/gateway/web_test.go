@@ -1,0 +1,62 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestByURL: a server that is reached by URL, in the newest revision and in the older one, with the headers of the configuration.
+func TestByURL(t *testing.T) {
+	for name, stateless := range map[string]bool{"2026-07-28": true, "2025-11-25": false} {
+		for _, plain := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/json=%t", name, plain), func(t *testing.T) {
+				server := sdk.NewServer(&sdk.Implementation{Name: "far"}, nil)
+				type in struct {
+					Text string `json:"text"`
+				}
+				sdk.AddTool(server, &sdk.Tool{Name: "echo"}, func(_ context.Context, r *sdk.CallToolRequest, in in) (*sdk.CallToolResult, any, error) {
+					return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.ProtocolVersion() + " " + in.Text}}}, nil, nil
+				})
+				handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless, JSONResponse: plain})
+				var strangers atomic.Int64
+				listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("X-Key") != "k" {
+						strangers.Add(1)
+					}
+					handler.ServeHTTP(w, r)
+				}))
+				defer listener.Close()
+				h := newHouse(t)
+				h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, `{"far": {"tools": {"echo": {"effectClass": "pure"}}}}`)
+				out := h.call("far__echo", tool.Args{"text": "hi"})
+				require.Equal(t, tool.StatusDone, out.Status, "%s %v", out.Text, h.gateway.States())
+				require.Contains(t, string(out.Output), name+" hi")
+				require.Zero(t, strangers.Load())
+				require.NoError(t, h.gateway.Close())
+			})
+		}
+	}
+}
+
+// TestRedirect: a server that sends elsewhere is not followed: what its headers hold is for nobody else.
+func TestRedirect(t *testing.T) {
+	var told atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Store(true) }))
+	defer other.Close()
+	listener := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer listener.Close()
+	h := newHouse(t)
+	h.open(map[string]string{"far": fmt.Sprintf(`{"url": %q}`, listener.URL)}, "")
+	require.False(t, h.gateway.States()[0].Up)
+	require.Contains(t, h.gateway.States()[0].Why, "the server redirects")
+	require.False(t, told.Load())
+}
