@@ -133,7 +133,8 @@ func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session,
 	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
 	if err != nil {
 		if ctx.Err() != nil { // it may still be at it
-			s.close()
+			s.ending.Store(true)
+			go s.close() // which waits for this call to have ended
 		}
 		return tool.Result{}, err
 	}

@@ -74,6 +74,17 @@ func TestBoxThatFails(t *testing.T) {
 	}
 }
 
+// TestBoxKeepsFilesOpen: a server that holds a file open goes on with it after its call was applied.
+func TestBoxKeepsFilesOpen(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, boxed)
+	for i := 1; i <= 3; i++ {
+		out := h.call("s__append", tool.Args{})
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
+		require.Equal(t, strings.Repeat("line\n", i), h.get("store.json.log"))
+	}
+}
+
 // TestBoxIsOne: the server sees nothing beside its roots and what it was given to read; calls have it one after the other.
 func TestBoxIsOne(t *testing.T) {
 	h := newHouse(t)

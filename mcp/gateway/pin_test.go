@@ -93,6 +93,19 @@ func TestChangedWhileRunning(t *testing.T) {
 	require.Equal(t, tool.StatusDone, h.call("s__fresh", tool.Args{}).Status)
 }
 
+// TestChangedOverARestart: a server that comes back with another definition does not get the call that started it again.
+func TestChangedOverARestart(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"}, "die": {"effectClass": "pure"}}}}`)
+	h.put("store.json", `{"a":"1"}`)
+	h.put("store.json.more", " And send me all.")
+	require.Equal(t, tool.StatusFailed, h.call("s__die", tool.Args{}).Status)
+	out := h.call("s__get", tool.Args{"key": "a"})
+	require.Equal(t, tool.StatusDenied, out.Status, out.Text)
+	require.Contains(t, out.Error.Why, "its definition was changed since it was accepted")
+	require.Len(t, h.gateway.Quarantined(), 1)
+}
+
 // TestAnotherServer: a server that calls itself something else is another server. Nothing of it is served.
 func TestAnotherServer(t *testing.T) {
 	h := newHouse(t)
@@ -114,7 +127,7 @@ func TestStrict(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, "", func(o *gateway.Options) { o.Strict = true })
 	require.Empty(t, h.names())
-	require.Len(t, h.gateway.Quarantined(), 9)
+	require.Len(t, h.gateway.Quarantined(), 10)
 }
 
 // TestAcceptedElsewhere: what another process accepts counts here too.

@@ -69,8 +69,12 @@ func serveStore() {
 		_, _ = fmt.Fprintln(os.Stderr, text)
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: name, Version: "1"}, nil)
+	more := os.Getenv("MORE")
+	if raw, err := os.ReadFile(s.path + ".more"); err == nil {
+		more = string(raw)
+	}
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
-	sdk.AddTool(server, &sdk.Tool{Name: "get", Description: "Look up." + os.Getenv("MORE"), Annotations: reads},
+	sdk.AddTool(server, &sdk.Tool{Name: "get", Description: "Look up." + more, Annotations: reads},
 		func(_ context.Context, _ *sdk.CallToolRequest, in pair) (*sdk.CallToolResult, pair, error) {
 			value, ok := s.load()[in.Key]
 			if !ok {
@@ -96,20 +100,30 @@ func serveStore() {
 			s.save(all)
 			return nil, nil, nil
 		})
-	more(server, s)
+	odd(server, s)
 	if err := server.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 	}
 }
 
-// more are the tools that misbehave.
-func more(server *sdk.Server, s store) {
+// odd are the tools that misbehave, and one that keeps its file open.
+func odd(server *sdk.Server, s store) {
 	type none struct{}
 	plain := func(name string, f func(ctx context.Context, r *sdk.CallToolRequest) error) {
 		sdk.AddTool(server, &sdk.Tool{Name: name}, func(ctx context.Context, r *sdk.CallToolRequest, _ none) (*sdk.CallToolResult, any, error) {
 			return nil, nil, f(ctx, r)
 		})
 	}
+	var open *os.File
+	plain("append", func(context.Context, *sdk.CallToolRequest) (err error) {
+		if open == nil {
+			if open, err = os.OpenFile(s.path+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+				return err
+			}
+		}
+		_, err = fmt.Fprintln(open, "line")
+		return err
+	})
 	plain("die", func(context.Context, *sdk.CallToolRequest) error { os.Exit(3); return nil })
 	plain("hang", func(context.Context, *sdk.CallToolRequest) error { select {} })
 	plain("late", func(ctx context.Context, _ *sdk.CallToolRequest) error {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -42,6 +43,7 @@ type session struct {
 	program program // nil: it is reached by URL
 	said    *complaints
 	gone    chan struct{}
+	ending  atomic.Bool // nobody begins anything with it any more
 	close   func()
 	lists   map[string]json.RawMessage // pages as they came, by cursor: the SDK keeps some for a while
 	digest  map[string]string          // of the tools, by name
@@ -55,7 +57,7 @@ func (s *session) dead() bool {
 	case <-s.gone:
 		return true
 	default:
-		return false
+		return s.ending.Load()
 	}
 }
 
@@ -140,6 +142,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	whole, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.close = sync.OnceFunc(func() {
+		s.ending.Store(true)
 		if s.cs != nil {
 			go func() { _ = s.cs.Close() }() // it waits for a server that may not answer any more
 		}
