@@ -85,6 +85,39 @@ func TestBoxKeepsFilesOpen(t *testing.T) {
 	}
 }
 
+// TestBoxWritesLate: what a server writes between two calls is not lost, and goes with the next one.
+func TestBoxWritesLate(t *testing.T) {
+	h := newHouse(t)
+	h.scratch = t.TempDir()
+	signal := t.TempDir()
+	h.open(map[string]string{"s": h.server("store", map[string]string{"GO": filepath.Join(signal, "go")})},
+		`{"s": {"sandbox": {"roots": ["workspace"], "readable": [`+fmt.Sprintf("%q", signal)+`]}}}`)
+	require.Equal(t, tool.StatusDone, h.call("s__later", tool.Args{}).Status)
+	require.NoError(t, os.WriteFile(filepath.Join(signal, "go"), nil, 0o644))
+	for there := false; !there; { // in the copy
+		require.NoError(t, t.Context().Err())
+		found, err := filepath.Glob(filepath.Join(h.scratch, "*", "0", "store.json.late"))
+		require.NoError(t, err)
+		there = len(found) > 0
+	}
+	require.Equal(t, "(none)", h.get("store.json.late"), "it belongs to no call")
+	out := h.call("s__await", tool.Args{})
+	require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	require.Len(t, out.Changes, 1)
+	require.Equal(t, "late", h.get("store.json.late"))
+}
+
+// TestBoxThatNeverRests: a server that goes on writing is looked at while it stands.
+func TestBoxThatNeverRests(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, boxed)
+	require.Equal(t, tool.StatusDone, h.call("s__churn", tool.Args{}).Status)
+	for i := range 20 {
+		out := h.call("s__set", tool.Args{"key": "a", "value": fmt.Sprint(i)})
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	}
+}
+
 // TestBoxIsOne: the server sees nothing beside its roots and what it was given to read; calls have it one after the other.
 func TestBoxIsOne(t *testing.T) {
 	h := newHouse(t)

@@ -35,6 +35,7 @@ type house struct {
 	policy  perm.Engine
 	limits  tool.Limits
 	heard   chan tool.Progress
+	scratch string
 }
 
 func newHouse(t testing.TB) *house {
@@ -91,7 +92,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	h.t.Helper()
 	c, err := gateway.Read("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(h.t, err)
-	programs, err := process.New(process.Config{})
+	programs, err := process.New(process.Config{Scratch: h.scratch})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = programs.Close() })
 	o := gateway.Options{

@@ -26,7 +26,7 @@ func TestDeath(t *testing.T) {
 	h.put("store.json", `{"a":"1"}`)
 	out = h.call("s__get", tool.Args{"key": "a"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Equal(t, []gateway.State{{Server: "s", Up: true, Tools: 10}}, h.gateway.States())
+	require.Equal(t, []gateway.State{{Server: "s", Up: true, Tools: 14}}, h.gateway.States())
 }
 
 // TestDeathOfAReader: what only reads has had no effect, whatever became of its server.

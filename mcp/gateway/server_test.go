@@ -2,12 +2,14 @@ package gateway_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -122,6 +124,38 @@ func odd(server *sdk.Server, s store) {
 			}
 		}
 		_, err = fmt.Fprintln(open, "line")
+		return err
+	})
+	later := make(chan error)
+	plain("later", func(context.Context, *sdk.CallToolRequest) error {
+		go func() {
+			for {
+				if _, err := os.Stat(os.Getenv("GO")); err == nil {
+					break
+				}
+				time.Sleep(time.Millisecond) // nobody can tell it
+			}
+			later <- os.WriteFile(s.path+".late", []byte("late"), 0o644)
+		}()
+		return nil
+	})
+	plain("await", func(context.Context, *sdk.CallToolRequest) error { return <-later })
+	plain("churn", func(context.Context, *sdk.CallToolRequest) error {
+		go func() {
+			for i := 0; ; i++ {
+				_ = os.WriteFile(s.path+".churn", bytes.Repeat([]byte{'a' + byte(i%26)}, 1<<16), 0o644)
+			}
+		}()
+		return nil
+	})
+	plain("fatal", func(context.Context, *sdk.CallToolRequest) error {
+		f, err := os.OpenFile(s.path+".count", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err == nil {
+			_, err = fmt.Fprint(f, "x")
+		}
+		if err == nil {
+			os.Exit(3)
+		}
 		return err
 	})
 	plain("die", func(context.Context, *sdk.CallToolRequest) error { os.Exit(3); return nil })

@@ -75,6 +75,28 @@ func TestCompensateThatFails(t *testing.T) {
 	require.Contains(t, fmt.Sprint(rep.NotUndone()), "there is no b")
 }
 
+// TestCompensateOnce: an undo that was sent and not answered is not sent again, by whatever process, unless that does no harm.
+func TestCompensateOnce(t *testing.T) {
+	for again, want := range map[string]string{"": "x", `, "repeatable": true`: "xx"} {
+		h := newHouse(t)
+		h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"set": {"undo": {"compensate": {"tool": "fatal"}`+again+`}}}}}`)
+		s := h.session()
+		id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
+			_, err := tx.Invoke(t.Context(), "s__set", tool.Args{"key": "b", "value": "2"})
+			return err
+		})
+		require.NoError(t, err)
+		for range 2 {
+			_, err = h.rt.Revert(t.Context(), id)
+			require.ErrorIs(t, err, agent.ErrPartial)
+			require.NoError(t, h.gateway.Close())
+			require.NoError(t, h.rt.Close())
+			h.begin()
+		}
+		require.Equal(t, want, h.get("store.json.count"))
+	}
+}
+
 // TestVerify: what a call wrote is looked at by another tool of the server, and one that did nothing does not pass.
 func TestVerify(t *testing.T) {
 	h := newHouse(t)
