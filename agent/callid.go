@@ -18,8 +18,22 @@ import (
 type CallOption func(*callConfig)
 
 type callConfig struct {
-	given string
-	named bool
+	given    string
+	named    bool
+	progress func(tool.Progress)
+}
+
+func configured(opts []CallOption) (c callConfig) {
+	for _, o := range opts {
+		o(&c)
+	}
+	return c
+}
+
+// WithProgress listens to what the call reports, beside OnProgress, which listens to all calls. It is called on the
+// call's own goroutine and should return at once. A call that is answered from the journal reports nothing.
+func WithProgress(listen func(tool.Progress)) CallOption {
+	return func(c *callConfig) { c.progress = listen }
 }
 
 // WithCallID names a call by an id that the host gives, such as the one a model

@@ -164,8 +164,8 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 
 // Resume lets a pending call go on: approved, it runs; refused, expired or no
 // longer what was asked, it ends denied; without an answer it is still pending.
-// It runs once, whatever else is resumed.
-func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
+// It runs once, whatever else is resumed. Of the options only WithProgress counts.
+func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
 		return tx.refused("", tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
@@ -187,9 +187,9 @@ func (tx *Txn) Resume(ctx context.Context, call string) (tool.Outcome, error) {
 		err := fmt.Errorf("the transaction inside %s that call %s is in has ended: %w", tx.ID(), call, tool.ErrInvalid)
 		return tx.refused("", tool.StatusInvalid, err), err
 	} else if in != tx {
-		return in.Resume(ctx, call)
+		return in.Resume(ctx, call, opts...)
 	}
-	out := tx.line.Resume(ctx, c, tx.s.standing.turn())
+	out := tx.line.Resume(ctx, c, tx.s.standing.turn(), configured(opts).progress)
 	tx.noticeHeld(out)
 	return out, out.Err()
 }

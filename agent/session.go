@@ -171,6 +171,30 @@ func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	return s.rt.Redo(ctx, txn, s.principal.ID)
 }
 
+// Open finds an open transaction of this session again; see Runtime.Open.
+func (s *Session) Open(ctx context.Context, txn string) (*Txn, error) {
+	if tx, ok := s.rt.live.get(txn); ok && tx.s.id == s.id {
+		return tx, nil
+	}
+	if err := s.owns(ctx, txn); err != nil {
+		return nil, err
+	}
+	return s.rt.Open(ctx, txn)
+}
+
+// Outcome returns what a call of this session came to, as the journal tells it: what Invoke answers for a call id that
+// was used before.
+func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error) {
+	t, c, err := revert.LoadCall(ctx, s.rt.journal, call)
+	if err == nil && t.Session != s.id {
+		err = fmt.Errorf("call %s of this session: %w", call, revert.ErrNotFound)
+	}
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(t.ID), nil).line.Outcome(c), nil
+}
+
 func (s *Session) owns(ctx context.Context, txn string) error {
 	t, err := revert.Load(ctx, s.rt.journal, txn)
 	if err == nil && t.Session != s.id {

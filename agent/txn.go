@@ -64,11 +64,8 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // exactly when it is done or held, and else tells the outcomes apart by
 // errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
-	var c callConfig
-	for _, o := range opts {
-		o(&c)
-	}
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn()}, c.given, c.named)
+	c := configured(opts)
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress}, c.given, c.named)
 }
 
 // refused is the outcome of a call that no line ever saw.

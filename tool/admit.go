@@ -31,6 +31,7 @@ type admitted struct {
 	pass    *pass    // through the filters; nil: there are none
 	refusal *refusal // of the batch that the call is in
 
+	progress func(Progress) // of this call alone; nil: nobody listens
 	script  *perm.ScriptFacts  // what the call's script would run; nil: it has none
 	program []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
 	preview string             // the same for whoever is asked
@@ -56,7 +57,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if why := t.NotConfigured(); why != "" {
 		return admitted{}, l.invalid(ctx, req, t, unconfigured(t, why))
 	}
-	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal}
+	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress}
 	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}

@@ -181,15 +181,17 @@ type Request struct {
 	Input any
 	Batch perm.BatchFacts
 	Turn  int // which request of its session it belongs to, from 0
+	// Progress listens to what the call reports, like agent.OnProgress for all calls; nil: nobody.
+	Progress func(Progress)
 
 	resumed *revert.Call // a pending call that goes on
 	refusal *refusal     // of the batch that it is in
 }
 
 // Resume lets a pending call go on: what was journaled is admitted again, and the
-// answer counts if everything that was shown is still the same.
-func (l *Line) Resume(ctx context.Context, c *revert.Call, turn int) Outcome {
-	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: turn, resumed: c}
+// answer counts if everything that was shown is still the same. Progress may be nil.
+func (l *Line) Resume(ctx context.Context, c *revert.Call, turn int, progress func(Progress)) Outcome {
+	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: turn, Progress: progress, resumed: c}
 	if c.Asked != nil {
 		r.Input = c.Asked.Input
 	}

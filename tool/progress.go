@@ -11,16 +11,29 @@ type Progress struct {
 	Message string  // of the tool: any text
 }
 
-// progress is where a call reports; nil where nobody listens. A report that is no
-// number, or a listener that panics, is no reason for a call to fail.
+// progress is where a call reports: whoever listens to all, and whoever asked for it; nil where nobody does. A report
+// that is no number, or a listener that panics, is no reason for a call to fail.
 func (l *Line) progress(p permitted) func(done, total float64, message string) {
-	if l.p.Progress == nil {
+	var listeners []func(Progress)
+	for _, listen := range []func(Progress){l.p.Progress, p.progress} {
+		if listen != nil {
+			listeners = append(listeners, listen)
+		}
+	}
+	if listeners == nil {
 		return nil
 	}
 	return func(done, total float64, message string) {
-		defer func() { _ = recover() }()
-		l.p.Progress(Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.veil.text(message)})
+		report := Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.veil.text(message)}
+		for _, listen := range listeners {
+			tell(listen, report)
+		}
 	}
+}
+
+func tell(listen func(Progress), p Progress) {
+	defer func() { _ = recover() }()
+	listen(p)
 }
 
 func amount(x float64) float64 {

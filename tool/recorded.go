@@ -18,16 +18,21 @@ import (
 // time is invalid; a call without an end, or whose result was never verified, is
 // unknown.
 func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
-	out := Outcome{Call: c.Ref.Call, Txn: c.Ref.Txn, Tool: c.Tool.Name, Changes: viewChanges(c.Changes)}
-	t, _ := l.tools().Get(asking(c.Tool))
-	if !t.IsZero() {
-		out.EffectClass = t.Class()
-	}
 	if why := l.otherCall(c, req); why != "" {
 		return *Outcome{
 			Call: c.Ref.Call, Txn: l.p.Recorder.Txn(), Tool: req.Tool, Status: StatusInvalid, Changes: []Change{},
 			Error: &Problem{What: "the call id was used before", Why: why, Fix: "give each call an id of its own"},
 		}.withText()
+	}
+	return l.Outcome(c)
+}
+
+// Outcome is what Recorded answers whoever asks for the call by its own id.
+func (l *Line) Outcome(c *revert.Call) Outcome {
+	out := Outcome{Call: c.Ref.Call, Txn: c.Ref.Txn, Tool: c.Tool.Name, Changes: viewChanges(c.Changes)}
+	t, _ := l.tools().Get(asking(c.Tool))
+	if !t.IsZero() {
+		out.EffectClass = t.Class()
 	}
 	if c.Started != nil || c.Held != nil {
 		out.EffectClass = c.Class()
