@@ -5,38 +5,187 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/trace"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
-// callTool answers tools/call.
-func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (sdk.Result, error) {
-	in, err := s.session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c := call{s: s, in: in, revision: req.ProtocolVersion()}
-	if c.tool, err = s.called(req.Params.Name); err != nil {
-		return nil, err
-	}
-	input, why := arguments(c.tool, req.Params.Arguments)
-	if why != nil {
-		return c.refused(why), nil
-	}
-	return c.alone(ctx, input)
-}
+// What requests say in _meta, beside what the protocol has there.
+const (
+	metaCallID = "remit.dev/call-id" // the caller's own id of the call: the same again runs nothing, see agent.WithCallID
+	// metaTxn, too: the open transaction that the call is part of
+)
 
 // call is one tools/call.
 type call struct {
 	s        *Server
-	in       *agent.Session
+	st       *seat
+	req      *sdk.CallToolRequest
 	tool     tool.Tool
+	input    json.RawMessage
 	revision string
+	txn      string // named by the request, or the session's current one
+	named    string // by the caller
+	slot     *raw.Slot
+	report   *reporter
+	asked    int // how often somebody was asked in this request
+}
+
+// callTool answers tools/call.
+func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*object, error) {
+	st, err := s.seatOf(ctx, req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := st.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	c := &call{s: s, st: st, req: req, revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	if t, ok := s.transactionTool(req.Params.Name); ok {
+		return t.run(ctx, c)
+	}
+	if c.tool, err = s.called(req.Params.Name); err != nil {
+		return nil, err
+	}
+	if err := c.read(); err != nil {
+		return c.refused(err), nil
+	}
+	ctx, c.slot = raw.With(trace.From(ctx, req.Params.Meta))
+	c.report = newReporter(ctx, req)
+	defer c.report.flush()
+	return c.answer(ctx)
+}
+
+// read takes what the request says.
+func (c *call) read() (err error) {
+	if c.input, err = arguments(c.tool, c.req.Params.Arguments); err != nil {
+		return err
+	}
+	if c.txn, err = textIn(c.req.Params.Meta, metaTxn); err != nil {
+		return err
+	}
+	if c.named, err = textIn(c.req.Params.Meta, metaCallID); err != nil {
+		return err
+	}
+	if c.txn == "" {
+		c.txn = c.st.currentTxn()
+	}
+	return nil
+}
+
+func textIn(meta sdk.Meta, key string) (string, error) {
+	value, ok := meta[key]
+	if !ok || value == nil {
+		return "", nil
+	}
+	text, ok := value.(string)
+	if !ok || text == "" {
+		return "", fmt.Errorf("_meta %q is a text that is not empty; leave it out for none", key)
+	}
+	return text, nil
+}
+
+// answer runs the call, or goes on with one that waits, and answers with what came of it.
+func (c *call) answer(ctx context.Context) (*object, error) {
+	if c.req.Params.RequestState != "" {
+		return c.redeem(ctx)
+	}
+	if w, ok := c.st.waitsFor(c.tool, c.input, c.txn); ok && c.named == "" {
+		return c.resume(ctx, w)
+	}
+	opts := []agent.CallOption{c.report.option()}
+	if c.named != "" {
+		opts = append(opts, agent.WithCallID(c.named))
+	}
+	if c.txn != "" {
+		tx, err := c.st.in.Open(ctx, c.txn)
+		if err != nil {
+			return c.refused(c.closed(err)), nil
+		}
+		out, _ := tx.Invoke(ctx, c.tool.Ask(), c.input, opts...)
+		if w, ok := c.st.waitingCall(out.Call); ok && c.named != "" {
+			return c.resume(ctx, w)
+		}
+		return c.finish(ctx, tx, false, out)
+	}
+	tx, err := c.st.begin(ctx, c.s.opts.Txns)
+	if err != nil {
+		return c.refused(err), nil
+	}
+	out, _ := tx.Invoke(ctx, c.tool.Ask(), c.input, opts...)
+	if out.Txn != tx.ID() { // the call id was used before: nothing ran here
+		c.end(ctx, tx, tool.StatusInvalid)
+		if w, ok := c.st.waitingCall(out.Call); ok {
+			return c.resume(ctx, w)
+		}
+		return c.finish(ctx, tx, false, out)
+	}
+	return c.finish(ctx, tx, true, out)
+}
+
+// closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
+func (c *call) closed(err error) error {
+	if errors.Is(err, agent.ErrEnded) || errors.Is(err, revert.ErrNotFound) {
+		c.st.ended(c.txn)
+	}
+	c.s.opts.Log.Debug("a call named a transaction that it cannot be in", "txn", c.txn, "error", err)
+	return fmt.Errorf("transaction %q is not open in this session; begin one with txn_begin, or leave %s out", c.txn, metaTxn)
+}
+
+// resume goes on with a call that waited.
+func (c *call) resume(ctx context.Context, w waiting) (*object, error) {
+	tx, err := c.st.in.Open(ctx, w.txn)
+	if err != nil {
+		c.st.ended(w.txn)
+		return c.refused(fmt.Errorf("the transaction of the call that waited is not open any more: %w", err)), nil
+	}
+	out, _ := tx.Resume(ctx, w.call, c.report.option())
+	return c.finish(ctx, tx, w.alone, out)
+}
+
+// finish answers with an outcome, and ends the transaction of a call that has one for itself.
+func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*object, error) {
+	if out.Status == tool.StatusPending {
+		return c.ask(ctx, tx, alone, out)
+	}
+	c.st.goesOn(out.Call)
+	if alone {
+		if err := c.end(ctx, tx, out.Status); err != nil {
+			return c.uncommitted(out, err), nil
+		}
+	}
+	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid) && c.hidden(ctx) {
+		return nil, unknownTool(c.req.Params.Name)
+	}
+	return c.result(out), nil
+}
+
+// end ends a transaction that holds one call alone. What it did not commit is taken back.
+func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
+	ctx = context.WithoutCancel(ctx)
+	defer c.st.ended(tx.ID())
+	if s.OK() {
+		return tx.Commit(ctx)
+	}
+	if _, err := tx.Revert(ctx); err != nil {
+		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", tx.ID(), "error", err)
+	}
+	return nil
+}
+
+// hidden reports whether the session is not shown the tool: a refusal must not tell that it is there.
+func (c *call) hidden(ctx context.Context) bool {
+	shown, _ := c.st.in.Tools(context.WithoutCancel(ctx)) // those that could not be decided about are missing
+	return !slices.ContainsFunc(shown, func(t tool.Tool) bool { return t.Name() == c.tool.Name() })
 }
 
 // called finds the tool that a client asks for.
@@ -80,27 +229,4 @@ func arguments(t tool.Tool, args json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the arguments are one object with the one member %q", member)
 	}
 	return input, nil
-}
-
-// alone runs the call in a transaction of its own.
-func (c call) alone(ctx context.Context, input json.RawMessage) (sdk.Result, error) {
-	tx, err := c.in.Begin(ctx)
-	if err != nil {
-		return c.refused(err), nil
-	}
-	ctx, slot := raw.With(ctx)
-	out, err := tx.Invoke(ctx, c.tool.Name(), input)
-	ending := context.WithoutCancel(ctx)
-	switch {
-	case out.Status == tool.StatusPending: // open, until somebody has answered
-	case err == nil:
-		if err := tx.Commit(ending); err != nil {
-			return c.uncommitted(out, err), nil
-		}
-	default:
-		if _, err := tx.Revert(ending); err != nil {
-			c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", tx.ID(), "error", err)
-		}
-	}
-	return c.result(out, slot), nil
 }

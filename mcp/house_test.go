@@ -128,3 +128,5 @@ func (h *house) file(name string) string {
 	require.NoError(h.t, err)
 	return string(data)
 }
+
+func replace(s, old, by string) string { return strings.ReplaceAll(s, old, by) }

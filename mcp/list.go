@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,12 +24,12 @@ const pageSize = 500
 const freshMillis = 1000
 
 // listTools answers tools/list: what the policy does not hide from the session, by name.
-func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
-	in, err := s.session(ctx)
+func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*object, error) {
+	st, err := s.seatOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, in)
+	shown, err := s.shown(ctx, st.in)
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +67,25 @@ func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listed, error)
 	if err != nil {
 		s.opts.Log.Warn("some tools are not listed", "error", err)
 	}
-	list := make([]listed, 0, len(tools))
+	list := make([]listed, 0, len(tools)+len(s.own))
+	for _, t := range s.own {
+		l, err := t.listed()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
 	for _, t := range tools {
+		if _, own := s.transactionTool(t.Name()); own {
+			continue // a name that is taken
+		}
 		l, err := s.describe(t)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, l)
 	}
+	slices.SortStableFunc(list, func(a, b listed) int { return strings.Compare(a.name, b.name) })
 	return list, nil
 }
 

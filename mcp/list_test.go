@@ -46,7 +46,7 @@ func TestList(t *testing.T) {
 // TestToolsChanged: clients are told, and find the new list.
 func TestToolsChanged(t *testing.T) {
 	eras(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newHouse(t, mcp.Options{NoTransactions: true})
 		told := make(chan struct{}, 8)
 		cs := h.client(revision, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { told <- struct{}{} }})
 		before, err := cs.ListTools(t.Context(), nil)

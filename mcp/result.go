@@ -34,15 +34,15 @@ type detail struct {
 }
 
 // result is the result of tools/call that an outcome becomes.
-func (c call) result(o tool.Outcome, slot *raw.Slot) *object {
+func (c *call) result(o tool.Outcome) *object {
 	r := newObject(c.revision)
 	switch {
 	case o.Status == tool.StatusDone && raw.Is(o.Result):
-		r.take(slot.Original(o.Result))
+		r.take(c.slot.Original(o.Result))
 	case o.Status == tool.StatusDone:
 		c.content(r, o)
-	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && saysError(slot.Left()):
-		r.take(slot.Left())
+	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && saysError(c.slot.Left()):
+		r.take(c.slot.Left())
 	default:
 		r.set("content", []sdk.Content{&sdk.TextContent{Text: words(o)}})
 	}
@@ -79,7 +79,7 @@ func details(o tool.Outcome) detail {
 }
 
 // content is what a call that was done returns.
-func (c call) content(r *object, o tool.Outcome) {
+func (c *call) content(r *object, o tool.Outcome) {
 	var content []sdk.Content
 	if o.Result.Text != "" || o.Result.JSON != nil || len(o.Result.Parts) == 0 {
 		content = append(content, &sdk.TextContent{Text: strings.ToValidUTF8(o.Text, "\uFFFD")})
@@ -88,7 +88,7 @@ func (c call) content(r *object, o tool.Outcome) {
 		content = append(content, partOf(p))
 	}
 	r.set("content", content)
-	if len(o.Result.JSON) > 0 && len(c.tool.Spec().Output) > 0 {
+	if len(o.Result.JSON) > 0 && !c.tool.IsZero() && len(c.tool.Spec().Output) > 0 {
 		r.members["structuredContent"] = o.Result.JSON
 	}
 }
@@ -135,18 +135,18 @@ func saysError(result json.RawMessage) bool {
 }
 
 // refused is the result of a call that the runtime never saw.
-func (c call) refused(why error) *object {
+func (c *call) refused(why error) *object {
 	return c.result(tool.Outcome{
 		Tool: c.tool.Name(), Status: tool.StatusInvalid,
 		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()},
 		Text:  "The call did not begin, and had no effect: " + why.Error(),
-	}, &raw.Slot{})
+	})
 }
 
 // uncommitted is the result of a call that was done in a transaction which could not be committed.
-func (c call) uncommitted(o tool.Outcome, why error) *object {
+func (c *call) uncommitted(o tool.Outcome, why error) *object {
 	o.Status = tool.StatusUnknown
 	o.Error = &tool.Problem{What: "the transaction of the call could not be committed", Why: why.Error()}
 	o.Text = "The call ran, and its transaction could not be committed. Do not repeat it; look at the state first."
-	return c.result(o, &raw.Slot{})
+	return c.result(o)
 }

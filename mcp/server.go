@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
@@ -20,6 +22,18 @@ type Options struct {
 	Name         string // of the server, for people; default "remit"
 	Version      string
 	Instructions string // for the model, how to use the server; empty: none
+
+	// NoTransactions leaves the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status out. Else these
+	// names are theirs, and a tool of the runtime that has one is not served.
+	NoTransactions bool
+	OnAsk          OnAsk
+	// Key seals what a client carries from a question to its answer: at least 16 random bytes, secret and the same
+	// after a restart; nil: random, so that questions from before a restart are asked again.
+	Key []byte
+
+	Sessions int // that are kept in memory, the last used ones; default 4,096
+	Calls    int // of one session at once, others wait; default 64
+	Txns     int // that one session may have open; default 64
 
 	Mirror Mirror       // of tools that stand for those of other servers; nil: there are none
 	Log    *slog.Logger // default: nothing is logged
@@ -37,15 +51,29 @@ type Mirror interface {
 
 // Server serves the tools of one runtime to any number of clients. It is safe for concurrent use.
 type Server struct {
-	rt   *agent.Runtime
-	opts Options
-	sdk  *sdk.Server
+	rt     *agent.Runtime
+	opts   Options
+	sdk    *sdk.Server
+	own    []transactionTool
+	sealer sealer
+	seats  *lru.Cache[string, *seat] // by session, of clients that prove theirs
 }
 
 // New makes a server of a runtime's tools. It opens nothing and starts nothing.
 func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if rt == nil {
 		return nil, errors.New("mcp: the runtime is nil")
+	}
+	for _, n := range []struct {
+		of       *int
+		standard int
+	}{{&opts.Sessions, 4096}, {&opts.Calls, 64}, {&opts.Txns, 64}} {
+		if *n.of < 0 {
+			return nil, errors.New("mcp: a limit is negative; 0 is the default")
+		}
+		if *n.of == 0 {
+			*n.of = n.standard
+		}
 	}
 	if opts.Name == "" {
 		opts.Name = "remit"
@@ -54,11 +82,25 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{rt: rt, opts: opts}
+	var err error
+	if s.sealer, err = newSealer(opts.Key); err != nil {
+		return nil, err
+	}
+	if s.seats, err = lru.New[string, *seat](opts.Sessions); err != nil {
+		return nil, err
+	}
+	if !opts.NoTransactions {
+		s.own = transactionTools()
+	}
+	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}
+	caps.AddExtension(tasksExtension, nil)
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: opts.Name, Version: opts.Version}, &sdk.ServerOptions{
-		Instructions: opts.Instructions,
-		Logger:       slog.New(slog.DiscardHandler), // it logs each connection, and some of what clients send
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+		Instructions: opts.Instructions, Capabilities: caps,
+		Logger: slog.New(slog.DiscardHandler), // it logs each connection, and some of what clients send
 	})
+	if err := s.addTasks(); err != nil {
+		return nil, err
+	}
 	s.sdk.AddReceivingMiddleware(s.receive)
 	return s, nil
 }
@@ -66,14 +108,40 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 // receive answers what is about tools, which depends on the session, and leaves the rest to the SDK.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		var r *object
+		var err error
 		switch req := req.(type) {
 		case *sdk.ListToolsRequest:
-			return s.listTools(ctx, req)
+			r, err = s.listTools(ctx, req)
 		case *sdk.CallToolRequest:
-			return s.callTool(ctx, req)
+			r, err = s.callTool(ctx, req)
+		case *taskRequest:
+			r, err = s.tasks(ctx, method, req)
+		case *sdk.ServerRequest[*sdk.InitializeParams]:
+			if err := s.connects(ctx, req); err != nil {
+				return nil, err
+			}
+			return next(ctx, method, req)
+		default:
+			return next(ctx, method, req)
 		}
-		return next(ctx, method, req)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
 	}
+}
+
+// connects is asked about a connection that is to stay. That of Run is the only one of its session.
+func (s *Server) connects(ctx context.Context, req *sdk.ServerRequest[*sdk.InitializeParams]) error {
+	if req.Extra == nil || req.Extra.TokenInfo == nil {
+		return nil
+	}
+	st, err := s.seatOf(ctx, req.Extra)
+	if err != nil {
+		return err
+	}
+	return s.join(st, req.Session)
 }
 
 // Run serves one client, which acts in the session, until it goes away or the context ends.
@@ -81,7 +149,20 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 	if in == nil {
 		return errors.New("mcp: the session is nil")
 	}
-	return s.sdk.Run(within(ctx, in), t)
+	st, err := s.newSeat(ctx, in)
+	if err != nil {
+		return err
+	}
+	return s.sdk.Run(context.WithValue(ctx, seatKey{}, st), t)
+}
+
+// RunIO is Run over a pair of streams, one message a line, such as the standard ones of a process.
+func (s *Server) RunIO(ctx context.Context, in io.ReadCloser, out io.WriteCloser, who *agent.Session) error {
+	err := s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out}, who)
+	if errors.Is(err, io.EOF) {
+		return nil // it went away
+	}
+	return err
 }
 
 // ToolsChanged tells clients that the tools of the runtime are others by now; call it after agent.Runtime.SetTools.
@@ -92,16 +173,23 @@ func (s *Server) ToolsChanged() {
 	})
 }
 
-type sessionKey struct{}
+type seatKey struct{}
 
-func within(ctx context.Context, in *agent.Session) context.Context {
-	return context.WithValue(ctx, sessionKey{}, in)
-}
-
-// session is who the client of a request acts as.
-func (s *Server) session(ctx context.Context) (*agent.Session, error) {
-	if in, ok := ctx.Value(sessionKey{}).(*agent.Session); ok && in != nil {
-		return in, nil
+// seatOf is who the client of a request acts as: by what the request itself proves, or, for the one client of Run, by the
+// connection.
+func (s *Server) seatOf(ctx context.Context, extra *sdk.RequestExtra) (*seat, error) {
+	if extra != nil && extra.TokenInfo != nil {
+		if st, ok := extra.TokenInfo.Extra[tokenSeat].(*seat); ok && st != nil {
+			return st, nil
+		}
+		return nil, errNoSession
 	}
-	return nil, errors.New("mcp: the request belongs to no session")
+	if st, ok := ctx.Value(seatKey{}).(*seat); ok && st != nil {
+		return st, nil
+	}
+	return nil, errNoSession
 }
+
+const tokenSeat = "seat"
+
+var errNoSession = errors.New("mcp: the request belongs to no session")

@@ -1,0 +1,221 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// OnAsk is who is asked where the policy asks. Whoever it is, the question is on the journal, and the answer too.
+type OnAsk uint8
+
+// Who is asked. The runtime has agent.Wait, or else a call that must be approved is denied.
+const (
+	// AskClient asks the person at the client, where the client can ask one. The client vouches for that: what runs the
+	// agent may as well be made to approve by itself.
+	AskClient OnAsk = iota
+	// AskElsewhere lets the call wait until somebody answers by agent.Runtime.Answer, such as by remit approve.
+	AskElsewhere
+)
+
+// question is what a call waits with.
+type question struct {
+	txn  *revert.Txn
+	call *revert.Call
+}
+
+func (s *Server) question(ctx context.Context, id string) (*question, error) {
+	t, c, err := revert.LoadCall(ctx, s.rt.Journal(), id)
+	if err != nil {
+		return nil, err
+	}
+	if c.Asked == nil {
+		return nil, fmt.Errorf("call %s asked nothing", id)
+	}
+	return &question{t, c}, nil
+}
+
+func (q *question) waits() bool {
+	return q.call.Phase == revert.PhasePending && q.txn.End == "" && !q.txn.Aborting
+}
+
+// The keys of what is asked, and of the answer in it.
+const (
+	keyApproval = "approval"
+	keyApprove  = "approve"
+	keyWhy      = "why"
+)
+
+// maxShown bounds what of an input is shown to a person, who would not read more; what is left out is said.
+const maxShown = 8 << 10
+
+// form is the question as a person reads it. Out is the outcome of the call, whose input is without what must not be shown.
+func (q *question) form(out tool.Outcome) *sdk.ElicitParams {
+	var text strings.Builder
+	fmt.Fprintf(&text, "The agent asks to run %s.\n", q.call.Tool.Name)
+	for _, a := range q.call.Asked.Access {
+		fmt.Fprintf(&text, "It would %s %s\n", a.Action, canon.Printable(a.Resource, 1<<10))
+	}
+	var d perm.DecisionRecord
+	if canon.Decode(q.call.Asked.Decision, &d) == nil {
+		for _, r := range d.Reasons {
+			fmt.Fprintf(&text, "Asked because: %s\n", r.Text)
+		}
+	}
+	if len(out.Input) > 0 {
+		fmt.Fprintf(&text, "With: %s\n", shownInput(out.Input))
+	}
+	if q.call.Asked.Preview != "" {
+		fmt.Fprintf(&text, "It would change:\n%s\n", canon.Printable(q.call.Asked.Preview, maxShown))
+	}
+	text.WriteString("It is call " + q.call.Ref.Call + ".")
+	return &sdk.ElicitParams{Mode: "form", Message: text.String(), RequestedSchema: map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			keyApprove: map[string]any{"type": "boolean", "title": "Approve", "description": "let this call run, once"},
+			keyWhy:     map[string]any{"type": "string", "title": "Why", "description": "for the record; may be left out"},
+		},
+		"required": []string{keyApprove},
+	}}
+}
+
+func shownInput(in []byte) string {
+	text := canon.Printable(string(in), maxShown)
+	if len(in) > maxShown {
+		text += fmt.Sprintf(" … %d bytes in all, which remit show tells", len(in))
+	}
+	return text
+}
+
+// mostAsked is how often somebody is asked in one request: a program's changes are asked about after it was itself.
+const mostAsked = 4
+
+// ask answers for a call that waits, by what its client can do.
+func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*object, error) {
+	q, err := c.s.question(ctx, out.Call)
+	if err != nil {
+		c.s.opts.Log.Warn("what a call asks cannot be read", "call", out.Call, "error", err)
+		return c.result(out), nil
+	}
+	c.st.wait(waiting{txn: q.txn.ID, call: out.Call, tool: q.call.Tool.Name, input: string(q.call.Asked.Input), alone: alone})
+	caps := c.req.ClientCapabilities()
+	elicits := c.s.opts.OnAsk == AskClient && caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
+	switch {
+	case elicits && c.revision >= stateless:
+		return c.inputRequired(q, alone, out)
+	case elicits && c.asked < mostAsked:
+		c.asked++
+		return c.elicit(ctx, tx, alone, q, out)
+	case c.revision >= stateless && caps != nil && caps.Extensions[tasksExtension] != nil:
+		return c.task(q), nil
+	}
+	return c.result(out), nil
+}
+
+// inputRequired asks in the result: the client repeats the call with the answer.
+func (c *call) inputRequired(q *question, alone bool, out tool.Outcome) (*object, error) {
+	state, err := c.s.sealer.seal(q.claimOf(alone))
+	if err != nil {
+		return nil, err
+	}
+	r := newObject(c.revision)
+	r.set("resultType", "input_required")
+	r.set("inputRequests", sdk.InputRequestMap{keyApproval: q.form(out)})
+	r.set("requestState", state)
+	r.note(metaStatus, out.Status)
+	r.note(metaCall, out.Call)
+	r.note(metaTxn, out.Txn)
+	return r, nil
+}
+
+// elicit asks while the request goes on.
+func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *question, out tool.Outcome) (*object, error) {
+	asking, cancel := context.WithDeadline(ctx, q.call.Asked.Expires)
+	defer cancel()
+	said, err := c.req.Session.Elicit(asking, q.form(out))
+	if err != nil {
+		c.s.opts.Log.Info("nobody answered", "call", out.Call, "error", err)
+		return c.result(out), nil
+	}
+	if answered, err := c.take(ctx, q, said); err != nil {
+		return c.refused(err), nil
+	} else if !answered {
+		return c.result(out), nil
+	}
+	out, _ = tx.Resume(ctx, out.Call, c.report.option())
+	return c.finish(ctx, tx, alone, out)
+}
+
+// redeem takes the answer that comes with a repeated call, if the call is the one that asked and still asks the same.
+func (c *call) redeem(ctx context.Context) (*object, error) {
+	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.in.ID(), time.Now())
+	if err != nil {
+		return c.refused(err), nil
+	}
+	done, ok := c.st.deal(held.Call)
+	if !ok {
+		return c.refused(errors.New("an answer to this call is being taken already")), nil
+	}
+	defer done()
+	q, err := c.s.question(ctx, held.Call)
+	switch {
+	case err != nil || !q.waits():
+		return c.refused(errors.New("the call that this answers does not wait any more; an answer counts once")), nil
+	case held != q.claimOf(held.Alone) || !c.isOf(q):
+		return c.refused(errClaim), nil
+	}
+	tx, err := c.st.in.Open(ctx, held.Txn)
+	if err != nil {
+		return c.refused(fmt.Errorf("the transaction of the call is not open any more: %w", err)), nil
+	}
+	said, _ := c.req.Params.InputResponses[keyApproval].(*sdk.ElicitResult)
+	if _, err := c.take(ctx, q, said); err != nil {
+		return c.refused(err), nil
+	}
+	out, _ := tx.Resume(ctx, held.Call, c.report.option())
+	if out.Status == tool.StatusPending && said != nil && said.Action == "cancel" {
+		return c.result(out), nil // whoever was asked does not want to be asked again
+	}
+	return c.finish(ctx, tx, held.Alone, out)
+}
+
+// isOf reports whether the request is the one that the question was asked for: its tool, as it is now, and its arguments.
+func (c *call) isOf(q *question) bool {
+	full, err := c.tool.Complete(c.input)
+	return err == nil && c.tool.Name() == q.call.Tool.Name && c.tool.Digest() == q.call.Asked.Tool.Digest && string(full) == string(q.call.Asked.Input)
+}
+
+// take writes down what somebody said; false where they said nothing. Somebody may have answered meanwhile, elsewhere: that
+// counts then.
+func (c *call) take(ctx context.Context, q *question, said *sdk.ElicitResult) (answered bool, err error) {
+	if q.call.Answered != nil && q.call.Answered.Digest == q.call.Asked.Digest {
+		return true, nil
+	}
+	if said == nil || said.Action == "cancel" {
+		return false, nil
+	}
+	approve, _ := said.Content[keyApprove].(bool)
+	why, _ := said.Content[keyWhy].(string)
+	return true, c.s.rt.Answer(context.WithoutCancel(ctx), agent.Reply{
+		Call: q.call.Ref.Call, Approved: said.Action == "accept" && approve, By: c.person(), Why: canon.Printable(why, 1<<10), Question: q.call.Asked.Digest,
+	})
+}
+
+// person is who answers at the client, whose name is what it says of itself.
+func (c *call) person() string {
+	name := "an MCP client"
+	if info := c.req.ClientInfo(); info != nil && info.Name != "" {
+		name = canon.Printable(strings.Join(strings.Fields(info.Name), " "), 64)
+	}
+	return "person at " + name
+}

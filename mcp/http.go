@@ -1,0 +1,265 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+)
+
+// HTTPOptions configure how a Server is reached over HTTP. The zero HTTPOptions are the defaults: by the names of this
+// machine's loopback alone.
+type HTTPOptions struct {
+	// Hosts are further names or addresses, without a port, that requests may be addressed to. A web page that had its own name
+	// resolve to this machine is not among them.
+	Hosts []string
+	// Origins are the origins of web pages that may call, such as https://example.com; those of loopback and of Hosts may.
+	Origins []string
+
+	Body     int64         // bytes of a request; default 4 MiB
+	Reading  time.Duration // how long a request may take to arrive; default 10 seconds
+	Requests int           // in all at once, streams included; default 16,384. More are refused
+	OfOne    int           // requests of one session at once, streams included; default 128. More are refused
+	Idle     time.Duration // after which a connection of an older revision that sends nothing ends; default 30 minutes
+}
+
+func (o HTTPOptions) withDefaults() HTTPOptions {
+	if o.Body <= 0 {
+		o.Body = 4 << 20
+	}
+	for _, d := range []struct {
+		of       *time.Duration
+		standard time.Duration
+	}{{&o.Reading, 10 * time.Second}, {&o.Idle, 30 * time.Minute}} {
+		if *d.of <= 0 {
+			*d.of = d.standard
+		}
+	}
+	for _, n := range []struct {
+		of       *int
+		standard int
+	}{{&o.Requests, 16384}, {&o.OfOne, 128}} {
+		if *n.of <= 0 {
+			*n.of = n.standard
+		}
+	}
+	return o
+}
+
+// door is what every request comes through.
+type door struct {
+	s     *Server
+	opts  HTTPOptions
+	cross *http.CrossOriginProtection
+	slots chan struct{}
+	next  http.Handler
+}
+
+// Handler serves both ways to talk on one URL: the revision 2026-07-28, in which each request stands for itself, and the
+// older ones, which keep a connection. Each request proves its session by the token that agent.Session.Token gives, as
+// Authorization: Bearer.
+func (s *Server) Handler(opts HTTPOptions) http.Handler {
+	opts = opts.withDefaults()
+	d := &door{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.Requests)}
+	get := func(*http.Request) *sdk.Server { return s.sdk }
+	each := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: opts.Body,
+		DisableLocalhostProtection: true, // the door looks at the name itself, also behind a proxy
+	})
+	kept := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		SessionTimeout: opts.Idle, MaxRequestBodyBytes: opts.Body, DisableLocalhostProtection: true,
+	})
+	// That an Mcp-Session-Id is used by the bearer who began it alone, the SDK sees to by the TokenInfo.
+	d.next = auth.RequireBearerToken(tokenInfo, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(eras(each, kept))
+	return d
+}
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !d.addressed(r.Host) {
+		http.Error(w, "this server is not reached by that name", http.StatusForbidden)
+		return
+	}
+	if d.cross.Check(r) != nil || !d.from(r) {
+		http.Error(w, "web pages of that origin may not call", http.StatusForbidden)
+		return
+	}
+	st, err := d.s.prove(r)
+	switch {
+	case errors.Is(err, agent.ErrNoSession):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "a token of a session is needed, as Authorization: Bearer", http.StatusUnauthorized)
+		return
+	case errors.Is(err, revert.ErrBusy):
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "the session is in use by another process", http.StatusServiceUnavailable)
+		return
+	case err != nil:
+		d.s.opts.Log.Error("a session cannot be read", "error", err)
+		http.Error(w, "the session cannot be read", http.StatusInternalServerError)
+		return
+	}
+	leave, ok := d.enter(st)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many requests at once", http.StatusTooManyRequests)
+		return
+	}
+	defer leave()
+	// Set here too, for a server that somebody else runs.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.opts.Reading))
+	if r.Body, ok = d.whole(w, r); !ok {
+		return
+	}
+	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), provenKey{}, st)))
+}
+
+// whole reads the body, which is bounded in size and time, before anybody acts on it.
+func (d *door) whole(w http.ResponseWriter, r *http.Request) (io.ReadCloser, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.opts.Body))
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		return io.NopCloser(bytes.NewReader(body)), true
+	case errors.As(err, &large):
+		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+	default:
+		w.Header().Set("Connection", "close")
+		http.Error(w, "the request did not arrive", http.StatusRequestTimeout)
+	}
+	return nil, false
+}
+
+// enter takes a request of a session in, if there is room.
+func (d *door) enter(st *seat) (leave func(), ok bool) {
+	select {
+	case d.slots <- struct{}{}:
+	default:
+		return nil, false
+	}
+	if !st.come(d.opts.OfOne) {
+		<-d.slots
+		return nil, false
+	}
+	return func() {
+		st.leave()
+		<-d.slots
+	}, true
+}
+
+// addressed reports whether a Host header names this server.
+func (d *door) addressed(host string) bool {
+	name := hostname(host)
+	return isLoopback(name) || slices.ContainsFunc(d.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// from looks at the origin of a web page also where the method should change nothing. Programs send none.
+func (d *door) from(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(d.opts.Origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && d.addressed(u.Host)
+}
+
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+func isLoopback(name string) bool {
+	ip := net.ParseIP(name)
+	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// prove finds the session whose token a request brings.
+func (s *Server) prove(r *http.Request) (*seat, error) {
+	fields := strings.Fields(r.Header.Get("Authorization"))
+	if len(r.Header.Values("Authorization")) != 1 || len(fields) != 2 || !strings.EqualFold(fields[0], "bearer") {
+		return nil, agent.ErrNoSession
+	}
+	digest := sha256.Sum256([]byte(fields[1]))
+	id, _, _ := strings.Cut(fields[1], ".")
+	if st, ok := s.seats.Get(id); ok {
+		if subtle.ConstantTimeCompare(st.token[:], digest[:]) != 1 {
+			return nil, agent.ErrNoSession
+		}
+		return st, nil
+	}
+	in, err := s.rt.ResumeSession(r.Context(), fields[1])
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.newSeat(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	st.token = digest
+	if there, ok, _ := s.seats.PeekOrAdd(id, st); ok {
+		return there, nil // somebody who proved it too was faster
+	}
+	return st, nil
+}
+
+type provenKey struct{}
+
+// tokenInfo is what the SDK knows of who asks.
+func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+	st, ok := ctx.Value(provenKey{}).(*seat)
+	if !ok {
+		return nil, auth.ErrInvalidToken
+	}
+	return &auth.TokenInfo{UserID: st.in.ID(), Extra: map[string]any{tokenSeat: st}}, nil
+}
+
+// eras sends a request to the handler of the revisions that it can be of.
+func eras(each, kept http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ofOlder(r) {
+			kept.ServeHTTP(w, r)
+			return
+		}
+		each.ServeHTTP(w, r)
+	})
+}
+
+// ofOlder reports whether a request is of a revision that keeps a connection. What says nothing at all is.
+func ofOlder(r *http.Request) bool {
+	version := r.Header.Get("MCP-Protocol-Version")
+	switch {
+	case r.Method != http.MethodPost, r.Header.Get("Mcp-Session-Id") != "":
+		return true
+	case version != "":
+		return version < stateless
+	case r.Header.Get("Mcp-Method") != "":
+		return false
+	}
+	body, err := io.ReadAll(r.Body) // it is whole and in memory
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var says struct {
+		Params struct {
+			Meta struct {
+				Version string `json:"io.modelcontextprotocol/protocolVersion"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	return err != nil || json.Unmarshal(body, &says) != nil || says.Params.Meta.Version < stateless
+}

@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/tool"
+)
+
+// apart is how long one report of progress is at least behind the one before it. The last one is told in any case.
+const apart = 50 * time.Millisecond
+
+// reporter tells a client how far its call is. A nil one tells nobody.
+type reporter struct {
+	send func(p *sdk.ProgressNotificationParams)
+
+	sending sync.Mutex // held while a report is written, which whoever comes meanwhile does not wait for
+	mu      sync.Mutex // never held across a wait
+	newest  *tool.Progress
+	told    float64 // the protocol wants each report to be further than the one before it
+	at      time.Time
+	token   any
+}
+
+// newReporter reports to the client of a request that asked for it.
+func newReporter(ctx context.Context, req *sdk.CallToolRequest) *reporter {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return &reporter{token: token, told: -1, send: func(p *sdk.ProgressNotificationParams) {
+		_ = req.Session.NotifyProgress(ctx, p) // a client that is gone is not told
+	}}
+}
+
+func (r *reporter) option() agent.CallOption {
+	if r == nil {
+		return agent.WithProgress(nil)
+	}
+	return agent.WithProgress(r.hear)
+}
+
+// hear is called on the call's own goroutine.
+func (r *reporter) hear(p tool.Progress) {
+	if r.note(p) {
+		r.tell()
+	}
+}
+
+func (r *reporter) note(p tool.Progress) (now bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.Done <= r.told {
+		return false
+	}
+	r.newest = &p
+	return time.Since(r.at) >= apart
+}
+
+func (r *reporter) tell() {
+	if !r.sending.TryLock() {
+		return
+	}
+	defer r.sending.Unlock()
+	if p := r.take(); p != nil {
+		r.send(p)
+	}
+}
+
+func (r *reporter) take() *sdk.ProgressNotificationParams {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.newest
+	if p == nil {
+		return nil
+	}
+	r.newest, r.told, r.at = nil, p.Done, time.Now()
+	return &sdk.ProgressNotificationParams{ProgressToken: r.token, Progress: p.Done, Total: p.Total, Message: p.Message}
+}
+
+// flush tells what was heard last and not told yet.
+func (r *reporter) flush() {
+	if r == nil {
+		return
+	}
+	r.sending.Lock()
+	defer r.sending.Unlock()
+	if p := r.take(); p != nil {
+		r.send(p)
+	}
+}

@@ -1,0 +1,315 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/revert"
+)
+
+// transactionTool is a tool of the server itself, about the transactions of the session that asks. They are no tools of the
+// runtime: what they do is on the journal as what it is, and nothing but the session's own is in their reach.
+type transactionTool struct {
+	name, description string
+	input             *schema.Schema
+	hints             sdk.ToolAnnotations
+	do                func(ctx context.Context, c *call, in txnInput) (any, error)
+}
+
+// txnInput is what any of them is given.
+type txnInput struct {
+	Txn     string `json:"txn"`
+	Call    string `json:"call"`
+	Current bool   `json:"current"`
+	Page    int    `json:"page"`
+}
+
+const (
+	argTxn  = `"txn":{"type":"string","minLength":1,"description":"id of a transaction of this session"}`
+	argCall = `"call":{"type":"string","minLength":1,"description":"id of a call of this session, as _meta \"remit.dev/call\" of its result says it"}`
+)
+
+// transactionTools lists them by name.
+func transactionTools() []transactionTool {
+	no, yes := false, true
+	return []transactionTool{
+		{
+			name: "txn_begin", do: beginTxn, hints: sdk.ToolAnnotations{Title: "Begin a transaction", DestructiveHint: &no, OpenWorldHint: &no},
+			description: "Begin a transaction: calls that are kept or taken back together. With current true, later calls that name no transaction belong to it until it ends; else name it in _meta \"remit.dev/txn\" of each call. Without a transaction each call is one by itself, and can still be taken back.",
+			input:       mustSchema(`"current":{"type":"boolean","description":"later calls that name no transaction belong to this one"}`),
+		},
+		{
+			name: "txn_commit", do: commitTxn, hints: sdk.ToolAnnotations{Title: "Commit a transaction", DestructiveHint: &no, OpenWorldHint: &yes},
+			description: "Commit an open transaction: what it did stays, calls that were held are released. It can still be taken back by txn_revert, as far as its calls can. Without txn it is the current one.",
+			input:       mustSchema(argTxn),
+		},
+		{
+			name: "txn_preview", do: previewTxn, hints: sdk.ToolAnnotations{Title: "Preview taking back", ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+			description: "Say what txn_revert would do as things stand, and change nothing. Name a transaction or a call.",
+			input:       mustSchema(argTxn + "," + argCall),
+		},
+		{
+			name: "txn_revert", do: revertTxn, hints: sdk.ToolAnnotations{Title: "Take back", DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &yes},
+			description: "Take back a transaction, or one call, also after it was committed. What was changed since, also by later calls of yours, is left alone, and the report says so: take later calls back first. Without arguments it is the current transaction.",
+			input:       mustSchema(argTxn + "," + argCall),
+		},
+		{
+			name: "txn_status", do: txnStatus, hints: sdk.ToolAnnotations{Title: "Transactions", ReadOnlyHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+			description: "Say how a transaction and its calls stand. Without txn it lists the last transactions of this session, newest first, in pages.",
+			input:       mustSchema(argTxn + `,"page":{"type":"integer","minimum":1,"maximum":1000,"description":"of the list, from 1"}`),
+		},
+	}
+}
+
+func mustSchema(properties string) *schema.Schema {
+	s, err := schema.Compile([]byte(`{"type":"object","additionalProperties":false,"properties":{` + properties + `}}`))
+	if err != nil {
+		panic("mcp: " + err.Error()) // a constant: only a broken build gets here
+	}
+	return s
+}
+
+// listed is the tool as it is listed.
+func (t transactionTool) listed() (listed, error) {
+	object, err := json.Marshal(sdk.Tool{Name: t.name, Title: t.hints.Title, Description: t.description, InputSchema: json.RawMessage(t.input.Canonical()), Annotations: &t.hints})
+	return listed{t.name, object}, err
+}
+
+// transactionTool finds one by its name.
+func (s *Server) transactionTool(name string) (t transactionTool, ok bool) {
+	i := slices.IndexFunc(s.own, func(t transactionTool) bool { return t.name == name })
+	if i < 0 {
+		return t, false
+	}
+	return s.own[i], true
+}
+
+// run answers a call of the tool. It is no call of the runtime, and has no outcome: an error says what to do.
+func (t transactionTool) run(ctx context.Context, c *call) (*object, error) {
+	var in txnInput
+	err := t.read(c.req.Params.Arguments, &in)
+	var value any
+	if err == nil {
+		value, err = t.do(ctx, c, in)
+	}
+	r := newObject(c.revision)
+	if value != nil {
+		data, failed := json.Marshal(value)
+		if failed != nil {
+			return nil, failed
+		}
+		r.members["structuredContent"] = data
+		r.set("content", []sdk.Content{&sdk.TextContent{Text: string(data)}})
+	}
+	if err != nil {
+		r.set("isError", true)
+		if text := err.Error(); value == nil {
+			r.set("content", []sdk.Content{&sdk.TextContent{Text: text}})
+		} else {
+			r.note(metaOutcome, map[string]string{"why": text})
+		}
+	}
+	return r, nil
+}
+
+func (t transactionTool) read(args json.RawMessage, into *txnInput) error {
+	if len(args) == 0 || string(args) == "null" {
+		args = json.RawMessage(`{}`)
+	}
+	v, err := canon.Parse(args, canon.DefaultLimits())
+	if err == nil {
+		err = t.input.Validate(v)
+	}
+	if err == nil {
+		err = v.Decode(into)
+	}
+	if err != nil {
+		return fmt.Errorf("not valid: %w", err)
+	}
+	return nil
+}
+
+// begun is what txn_begin answers.
+type begun struct {
+	Txn     string          `json:"txn"`
+	State   revert.TxnState `json:"state"`
+	Current bool            `json:"current"`
+}
+
+func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
+	if other := c.st.currentTxn(); in.Current && other != "" {
+		return nil, fmt.Errorf("transaction %s is the current one already; commit or revert it first, or begin this one without current", other)
+	}
+	tx, err := c.st.begin(ctx, c.s.opts.Txns)
+	if err != nil {
+		return nil, err
+	}
+	if in.Current {
+		c.st.setCurrent(tx.ID())
+	}
+	return begun{tx.ID(), revert.Open, in.Current}, nil
+}
+
+// committed is what txn_commit answers.
+type committed struct {
+	Txn      string          `json:"txn"`
+	State    revert.TxnState `json:"state"`
+	Released []detail        `json:"released,omitempty"` // of the calls that were held
+}
+
+func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
+	id, err := c.meant(in)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := c.st.in.Open(ctx, id)
+	if err != nil {
+		return nil, c.unknownTxn(id, err)
+	}
+	err = tx.Commit(context.WithoutCancel(ctx))
+	answer := committed{Txn: id, State: revert.CommittedState}
+	for _, out := range tx.Released() {
+		answer.Released = append(answer.Released, details(out))
+	}
+	switch {
+	case err == nil:
+		c.st.ended(id)
+		return answer, nil
+	case errors.Is(err, agent.ErrNotReleased):
+		answer.State = revert.Open
+		return answer, err
+	}
+	return nil, err
+}
+
+// revertTxn takes nothing of other transactions along, which may be another session's: what lies on it is a conflict.
+func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
+	id, err := c.taken(in)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := c.st.in.Undo(context.WithoutCancel(ctx), id, revert.Undoing{})
+	if err != nil && !errors.Is(err, agent.ErrPartial) {
+		return nil, c.unknownTxn(id, err)
+	}
+	if rep.State != revert.Open {
+		c.st.ended(rep.Txn)
+	}
+	return rep, err
+}
+
+func previewTxn(ctx context.Context, c *call, in txnInput) (any, error) {
+	id, err := c.taken(in)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := c.st.in.Preview(ctx, id, revert.Undoing{})
+	if err != nil {
+		return nil, c.unknownTxn(id, err)
+	}
+	return rep, nil
+}
+
+// meant is the transaction that the arguments name, or the current one.
+func (c *call) meant(in txnInput) (string, error) {
+	if in.Txn != "" {
+		return in.Txn, nil
+	}
+	if id := c.st.currentTxn(); id != "" {
+		return id, nil
+	}
+	return "", errors.New(`the session has no current transaction; name one in "txn"`)
+}
+
+// taken is what is to be taken back.
+func (c *call) taken(in txnInput) (string, error) {
+	switch {
+	case in.Txn != "" && in.Call != "":
+		return "", errors.New(`name a transaction in "txn", or a call in "call", and not both`)
+	case in.Call != "":
+		return in.Call, nil
+	}
+	return c.meant(in)
+}
+
+// unknownTxn is the error about an id. For one of another session it is the same as for none.
+func (c *call) unknownTxn(id string, err error) error {
+	if errors.Is(err, revert.ErrNotFound) {
+		return fmt.Errorf("%q is no transaction or call of this session; txn_status lists them", id)
+	}
+	return err
+}
+
+// stand is how a transaction stands.
+type stand struct {
+	Txn   string          `json:"txn"`
+	State revert.TxnState `json:"state"`
+	Calls []standCall     `json:"calls"`
+}
+
+type standCall struct {
+	Call   string       `json:"call"`
+	Tool   string       `json:"tool"`
+	Phase  revert.Phase `json:"phase"`
+	Undone bool         `json:"undone,omitempty"`
+}
+
+// stands is a page of a list.
+type stands struct {
+	Txns    []stand `json:"txns"`
+	Page    int     `json:"page"`
+	HasMore bool    `json:"has_more"`
+}
+
+// perPage is how many transactions a page has.
+const perPage = 20
+
+func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
+	j := c.s.rt.Journal()
+	if in.Txn != "" {
+		t, err := revert.Load(ctx, j, in.Txn)
+		if err == nil && t.Session != c.st.in.ID() {
+			err = revert.ErrNotFound
+		}
+		if err != nil {
+			return nil, c.unknownTxn(in.Txn, err)
+		}
+		return standOf(t), nil
+	}
+	page := stands{Txns: []stand{}, Page: max(in.Page, 1)}
+	n := 0
+	for e, err := range j.Entries(ctx, revert.Query{Session: c.st.in.ID(), Kinds: []revert.Kind{revert.KindBegun}, Newest: true, Limit: page.Page*perPage + 1}) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n <= (page.Page-1)*perPage {
+			continue
+		}
+		if len(page.Txns) == perPage {
+			page.HasMore = true
+			break
+		}
+		t, err := revert.Load(ctx, j, e.Header.Txn)
+		if err != nil {
+			return nil, err
+		}
+		page.Txns = append(page.Txns, standOf(t))
+	}
+	return page, nil
+}
+
+func standOf(t *revert.Txn) stand {
+	s := stand{Txn: t.ID, State: t.State(), Calls: []standCall{}}
+	for _, c := range t.Calls {
+		s.Calls = append(s.Calls, standCall{c.Ref.Call, c.Tool.Name, c.Phase, c.Undone()})
+	}
+	return s
+}
