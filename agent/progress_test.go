@@ -43,6 +43,13 @@ func TestProgress(t *testing.T) {
 	}, told)
 
 	told = nil
+	var mine []tool.Progress
+	_, err = tx.Invoke(t.Context(), "slow", "x", agent.WithProgress(func(p tool.Progress) { mine = append(mine, p) }))
+	require.NoError(t, err)
+	require.Len(t, mine, 2, "whoever asked about this call")
+	require.Equal(t, told, mine, "beside whoever listens to all")
+
+	told = nil
 	out, err = tx.Invoke(t.Context(), "dir_create", tool.Args{"path": "a/b/c"})
 	require.NoError(t, err)
 	require.Equal(t, []tool.Progress{
@@ -50,4 +57,5 @@ func TestProgress(t *testing.T) {
 		{Call: out.Call, Tool: "dir_create", Done: 2, Total: 3},
 		{Call: out.Call, Tool: "dir_create", Done: 3, Total: 3},
 	}, told)
+	require.Len(t, mine, 2, "and not about others")
 }

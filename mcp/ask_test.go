@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -24,11 +23,10 @@ const asksForSend = "package remit\nask contains \"it leaves the house\" if inpu
 type office struct {
 	*house
 	sent atomic.Int64
-	now  *hosttest.Host
 }
 
 func newOffice(t *testing.T, opts mcp.Options, more ...agent.Option) *office {
-	o := &office{now: hosttest.New(1)}
+	o := &office{}
 	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": asksForSend}})
 	require.NoError(t, err)
 	send, err := tool.Create("send", "Send a letter.", func(context.Context, string) (string, error) {
@@ -55,7 +53,9 @@ func answers(asked *[]string, r *sdk.ElicitResult) *sdk.ClientOptions {
 	}
 }
 
-func yes() *sdk.ElicitResult { return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true, "why": "fine"}} }
+func yes() *sdk.ElicitResult {
+	return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true, "why": "fine"}}
+}
 
 // TestElicit: the person at the client is asked, in the way of each revision, and what they say counts.
 func TestElicit(t *testing.T) {

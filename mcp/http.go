@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,7 +29,7 @@ type HTTPOptions struct {
 	// Hosts are further names or addresses, without a port, that requests may be addressed to. A web page that had its own name
 	// resolve to this machine is not among them.
 	Hosts []string
-	// Origins are the origins of web pages that may call, such as https://example.com; those of loopback and of Hosts may.
+	// Origins are the origins of web pages that may call, such as https://example.com, beside the server's own.
 	Origins []string
 
 	Body     int64         // bytes of a request; default 4 MiB
@@ -73,9 +74,14 @@ type door struct {
 // Handler serves both ways to talk on one URL: the revision 2026-07-28, in which each request stands for itself, and the
 // older ones, which keep a connection. Each request proves its session by the token that agent.Session.Token gives, as
 // Authorization: Bearer.
-func (s *Server) Handler(opts HTTPOptions) http.Handler {
+func (s *Server) Handler(opts HTTPOptions) (http.Handler, error) {
 	opts = opts.withDefaults()
 	d := &door{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.Requests)}
+	for _, origin := range opts.Origins {
+		if err := d.cross.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("mcp: origin: %w", err)
+		}
+	}
 	get := func(*http.Request) *sdk.Server { return s.sdk }
 	each := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: opts.Body,
@@ -86,7 +92,7 @@ func (s *Server) Handler(opts HTTPOptions) http.Handler {
 	})
 	// That an Mcp-Session-Id is used by the bearer who began it alone, the SDK sees to by the TokenInfo.
 	d.next = auth.RequireBearerToken(tokenInfo, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(eras(each, kept))
-	return d
+	return d, nil
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -120,12 +126,20 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	if answered(r) {
+		defer d.s.traffic.enter()()
+	}
 	// Set here too, for a server that somebody else runs.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.opts.Reading))
 	if r.Body, ok = d.whole(w, r); !ok {
 		return
 	}
 	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), provenKey{}, st)))
+}
+
+// answered reports whether a request ends by itself: a stream of what may happen does not.
+func answered(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != "subscriptions/listen"
 }
 
 // whole reads the body, which is bounded in size and time, before anybody acts on it.
@@ -175,7 +189,7 @@ func (d *door) from(r *http.Request) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && d.addressed(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host == r.Host
 }
 
 func hostname(host string) string {

@@ -27,7 +27,7 @@ type claim struct {
 	Input    string `json:"input"`    // digest
 	Revision string `json:"revision"` // of the policy
 	Alone    bool   `json:"alone"`    // the transaction is of the call
-	Expires  int64  `json:"expires"`  // Unix seconds
+	Expires  int64  `json:"expires"`  // Unix milliseconds
 }
 
 const claimVersion = 1
@@ -40,7 +40,7 @@ func (q *question) claimOf(alone bool) claim {
 	_ = json.Unmarshal(q.call.Asked.Decision, &d) // the digest of the question holds the revision too
 	return claim{
 		V: claimVersion, Session: q.txn.Session, Txn: q.txn.ID, Call: q.call.Ref.Call, Question: q.call.Asked.Digest,
-		Tool: q.call.Asked.Tool.Digest, Input: q.call.Asked.InputDigest, Revision: d.Revision, Alone: alone, Expires: q.call.Asked.Expires.Unix(),
+		Tool: q.call.Asked.Tool.Digest, Input: q.call.Asked.InputDigest, Revision: d.Revision, Alone: alone, Expires: q.call.Asked.Expires.UnixMilli(),
 	}
 }
 
@@ -87,7 +87,7 @@ func (s sealer) open(text, session string, now time.Time) (c claim, err error) {
 	if err != nil || json.Unmarshal(plain, &c) != nil || c.V != claimVersion || c.Session != session {
 		return claim{}, errClaim
 	}
-	if now.Unix() > c.Expires {
+	if now.UnixMilli() > c.Expires {
 		return claim{}, errors.New("the time to answer is up; repeat the call without a request state to be asked again")
 	}
 	return c, nil

@@ -57,6 +57,8 @@ type Server struct {
 	own    []transactionTool
 	sealer sealer
 	seats  *lru.Cache[string, *seat] // by session, of clients that prove theirs
+
+	traffic traffic
 }
 
 // New makes a server of a runtime's tools. It opens nothing and starts nothing.

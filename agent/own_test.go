@@ -1,0 +1,43 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+)
+
+// TestOwn: a session finds its own open transactions and calls, and no others.
+func TestOwn(t *testing.T) {
+	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(allowAll()))
+	mine := newSession(t, rt)
+	theirs, err := rt.Session(t.Context(), perm.Principal{ID: "somebody else"})
+	require.NoError(t, err)
+	tx := begin(t, mine)
+	out, err := tx.Invoke(t.Context(), "file_write", tool.Args{"path": "a.txt", "content": "hi"})
+	require.NoError(t, err)
+
+	same, err := mine.Open(t.Context(), tx.ID())
+	require.NoError(t, err)
+	require.Same(t, tx, same)
+	_, err = theirs.Open(t.Context(), tx.ID())
+	require.ErrorIs(t, err, revert.ErrNotFound)
+	_, err = mine.Open(t.Context(), "t_none")
+	require.ErrorIs(t, err, revert.ErrNotFound)
+
+	told, err := mine.Outcome(t.Context(), out.Call)
+	require.NoError(t, err)
+	require.Equal(t, out.Status, told.Status)
+	require.Equal(t, out.Text, told.Text)
+	require.Equal(t, tx.ID(), told.Txn)
+	_, err = theirs.Outcome(t.Context(), out.Call)
+	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.NoError(t, tx.Commit(t.Context()))
+	_, err = mine.Open(t.Context(), tx.ID())
+	require.Error(t, err)
+}

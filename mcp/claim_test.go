@@ -1,0 +1,188 @@
+package mcp_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/tool"
+)
+
+// asks is a client that is asked, and leaves the rest to the test.
+func asks() *sdk.ClientOptions {
+	return &sdk.ClientOptions{
+		Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}},
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+	}
+}
+
+// retry repeats a call with what was carried, and an answer.
+func (o *office) retry(cs *sdk.ClientSession, name string, args any, state string, said *sdk.ElicitResult) *sdk.CallToolResult {
+	o.t.Helper()
+	p := &sdk.CallToolParams{Name: name, Arguments: args, RequestState: state}
+	if said != nil {
+		p.InputResponses = sdk.InputResponseMap{"approval": said}
+	}
+	r, err := cs.CallTool(o.t.Context(), p)
+	require.NoError(o.t, err)
+	return r
+}
+
+func (o *office) ask(cs *sdk.ClientSession) (state string) {
+	o.t.Helper()
+	r := o.call(cs, "send", letter)
+	require.True(o.t, r.NeedsInput())
+	require.Len(o.t, r.InputRequests, 1)
+	require.Empty(o.t, r.Content)
+	return r.RequestState
+}
+
+// TestRequestState: what a client carries counts once, for the call that it was given for, unchanged and in time.
+func TestRequestState(t *testing.T) {
+	const notThis = "is none that this server gave for this call, or it was changed"
+	flip := func(state string) string {
+		data, err := base64.RawURLEncoding.DecodeString(state)
+		require.NoError(t, err)
+		data[len(data)/2] ^= 1
+		return base64.RawURLEncoding.EncodeToString(data)
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult
+		text string
+		sent int64
+	}{
+		{"as it was given", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			return o.retry(cs, "send", letter, state, yes())
+		}, "", 1},
+		{"altered", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			return o.retry(cs, "send", letter, flip(state), yes())
+		}, notThis, 0},
+		{"made up", func(o *office, cs *sdk.ClientSession, _ string) *sdk.CallToolResult {
+			plain, err := json.Marshal(map[string]any{"v": 1, "call": "c_x"})
+			require.NoError(o.t, err)
+			return o.retry(cs, "send", letter, base64.RawURLEncoding.EncodeToString(plain), yes())
+		}, notThis, 0},
+		{"no base64", func(o *office, cs *sdk.ClientSession, _ string) *sdk.CallToolResult {
+			return o.retry(cs, "send", letter, "§§", yes())
+		}, notThis, 0},
+		{"with another input", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			return o.retry(cs, "send", tool.Args{"input": "Dear everybody"}, state, yes())
+		}, notThis, 0},
+		{"for another tool", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			return o.retry(cs, "upper", letter, state, yes())
+		}, notThis, 0},
+		{"of another session", func(o *office, _ *sdk.ClientSession, state string) *sdk.CallToolResult {
+			return o.retry(o.clientOf(modern, asks(), o.session("somebody else")), "send", letter, state, yes())
+		}, notThis, 0},
+		{"of another server", func(o *office, _ *sdk.ClientSession, _ string) *sdk.CallToolResult {
+			other := newOffice(o.t, mcp.Options{})
+			state := other.ask(other.client(modern, asks()))
+			return o.retry(o.client(modern, asks()), "send", letter, state, yes())
+		}, notThis, 0},
+		{"twice", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			require.False(o.t, o.retry(cs, "send", letter, state, yes()).IsError)
+			return o.retry(cs, "send", letter, state, yes())
+		}, "does not wait any more", 1},
+		{"after a refusal", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			require.Equal(o.t, "denied", o.retry(cs, "send", letter, state, &sdk.ElicitResult{Action: "decline"}).Meta["remit.dev/status"])
+			return o.retry(cs, "send", letter, state, yes())
+		}, "does not wait any more", 0},
+		{"of a tool that is another one by now", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			var others []tool.Tool
+			for _, name := range o.rt.Tools().Names() {
+				tl, _ := o.rt.Tools().Get(name)
+				if name == "send" {
+					var err error
+					tl, err = tl.With(func(s *tool.Spec) { s.Description = "Send all letters." })
+					require.NoError(o.t, err)
+				}
+				others = append(others, tl)
+			}
+			require.NoError(o.t, o.rt.SetTools(others...))
+			return o.retry(cs, "send", letter, state, yes())
+		}, notThis, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := newOffice(t, mcp.Options{})
+			cs := o.client(modern, asks())
+			r := tt.do(o, cs, o.ask(cs))
+			require.Equal(t, tt.text != "", r.IsError)
+			require.Contains(t, textOf(t, r), tt.text)
+			require.Equal(t, tt.sent, o.sent.Load())
+		})
+	}
+}
+
+// TestRequestStateWithoutAnswer: whoever brings nothing is asked again, about the same call.
+func TestRequestStateWithoutAnswer(t *testing.T) {
+	o := newOffice(t, mcp.Options{})
+	cs := o.client(modern, asks())
+	state := o.ask(cs)
+	r := o.retry(cs, "send", letter, state, nil)
+	require.True(t, r.NeedsInput())
+	require.Equal(t, "done", o.retry(cs, "send", letter, r.RequestState, yes()).Meta["remit.dev/status"])
+	require.EqualValues(t, 1, o.sent.Load())
+}
+
+// TestRequestStateLate: an answer after its time does nothing, and the call is denied for good.
+func TestRequestStateLate(t *testing.T) {
+	o := newOffice(t, mcp.Options{}, agent.Limits(tool.Limits{Asked: time.Millisecond}))
+	cs := o.client(modern, asks())
+	state := o.ask(cs)
+	for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); {
+	}
+	r := o.retry(cs, "send", letter, state, yes())
+	require.True(t, r.IsError)
+	require.Contains(t, textOf(t, r), "the time to answer is up")
+	require.Equal(t, "denied", o.call(cs, "send", letter).Meta["remit.dev/status"])
+	require.Zero(t, o.sent.Load())
+}
+
+// TestRequestStateAtOnce: of many who bring the same, one counts.
+func TestRequestStateAtOnce(t *testing.T) {
+	o := newOffice(t, mcp.Options{})
+	cs := o.client(modern, asks())
+	state := o.ask(cs)
+	const n = 8
+	done := make(chan bool, n)
+	for range n {
+		go func() {
+			r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "send", Arguments: letter, RequestState: state, InputResponses: sdk.InputResponseMap{"approval": yes()}})
+			done <- err == nil && !r.IsError
+		}()
+	}
+	good := 0
+	for range n {
+		if <-done {
+			good++
+		}
+	}
+	require.Equal(t, 1, good)
+	require.EqualValues(t, 1, o.sent.Load())
+}
+
+// TestKey: with the same key the answer to a question from before a restart counts; with another it does not.
+func TestKey(t *testing.T) {
+	key := []byte("0123456789abcdef0123456789abcdef")
+	o := newOffice(t, mcp.Options{Key: key})
+	in := o.session("coder")
+	state := o.ask(o.clientOf(modern, asks(), in))
+	for _, tt := range []struct {
+		key  []byte
+		good bool
+	}{{nil, false}, {[]byte("another one that is long enough!"), false}, {key, true}} {
+		var err error
+		o.srv, err = mcp.New(o.rt, mcp.Options{Key: tt.key})
+		require.NoError(t, err)
+		require.Equal(t, tt.good, !o.retry(o.clientOf(modern, asks(), in), "send", letter, state, yes()).IsError)
+	}
+	_, err := mcp.New(o.rt, mcp.Options{Key: []byte("short")})
+	require.ErrorContains(t, err, "at least 16")
+}
