@@ -41,7 +41,7 @@ func (c *call) result(o tool.Outcome) *object {
 		r.take(c.slot.Original(o.Result))
 	case o.Status == tool.StatusDone:
 		c.content(r, o)
-	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && saysError(c.slot.Left()):
+	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && !o.Veiled && saysError(c.slot.Left()):
 		r.take(c.slot.Left())
 	default:
 		r.set("content", []sdk.Content{&sdk.TextContent{Text: words(o)}})

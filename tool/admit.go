@@ -31,10 +31,10 @@ type admitted struct {
 	pass    *pass    // through the filters; nil: there are none
 	refusal *refusal // of the batch that the call is in
 
-	progress func(Progress) // of this call alone; nil: nobody listens
-	script  *perm.ScriptFacts  // what the call's script would run; nil: it has none
-	program []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
-	preview string             // the same for whoever is asked
+	progress func(Progress)     // of this call alone; nil: nobody listens
+	script   *perm.ScriptFacts  // what the call's script would run; nil: it has none
+	program  []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
+	preview  string             // the same for whoever is asked
 
 	released *revert.Held // the call was held, and its transaction commits now
 	doubt    bool         // it was released before, and nobody knows what became of that

@@ -79,6 +79,7 @@ type Outcome struct {
 	Text        string               `json:"text"`                 // for the model
 	Filter      string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
 	Ends        string               `json:"ends,omitempty"`       // set: why whoever runs calls for a model is to end its loop
+	Veiled      bool                 `json:"-"`                    // something of the call is hidden: what else is known of it is not to be shown
 }
 
 // Change is one change of a call as people and programs see it.

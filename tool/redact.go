@@ -245,8 +245,10 @@ func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
 func (v *veil) outcome(o Outcome) Outcome {
 	o.Input = v.shownInput()
 	if v.idle() {
+		o.Veiled = len(v.hides()) > 0
 		return o
 	}
+	o.Veiled = true
 	o.Text = v.text(o.Text)
 	if o.Error != nil {
 		o.Error = &Problem{What: v.text(o.Error.What), Why: v.text(o.Error.Why), Fix: v.text(o.Error.Fix)}

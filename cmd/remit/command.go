@@ -93,7 +93,7 @@ func (a *app) command() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			if cmd.Name() != "run" && !cmd.Hidden { // run says which line it is at; a shell that completes wants nothing else
+			if cmd.Name() != "run" && cmd.Name() != "serve" && !cmd.Hidden { // run says which line it is at, serve waits; a shell that completes wants nothing else
 				a.progress.now(cmd.CommandPath())
 			}
 		},
@@ -108,7 +108,7 @@ func (a *app) command() *cobra.Command {
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
-		a.connectCommand(), a.disconnectCommand(),
+		a.serveCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	complete(root, a)

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/perm"
+)
+
+// serveFlags is what remit serve is told, beside what a run is.
+type serveFlags struct {
+	runFlags
+	stdio          bool
+	http           string
+	hosts, origins []string
+	expose         bool
+	noTransactions bool
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use: "serve [--stdio | --http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
+		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is one by\n" +
+			"itself, and can be taken back by the id in its result, by the tool txn_revert, or by remit revert.\n\n" +
+			"--stdio, the default, is for one client, which starts the command. --http serves any number, each in the session that its\n" +
+			"token proves: one is made at the first start and kept in the state folder, which the command names; remit token\n" +
+			"makes others. It listens on loopback; another address needs --expose and --host.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.asGiven = cmd.Flags().Changed("as")
+			if err := f.checkServe(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), &f)
+		},
+	}
+	a.sessionFlags(cmd, &f.runFlags)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
+	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
+	flags.StringVar(&f.session, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
+	flags.StringVar(&f.onAsk, "on-ask", "elicit", "what happens when the policy asks: elicit asks the person at the client, where the client can, and else waits; wait for remit approve; deny")
+	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another `NAME` that requests may be addressed to, beside those of loopback")
+	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: the `ORIGIN` of a web page that may call, such as https://example.com")
+	flags.BoolVar(&f.expose, "expose", false, "listen beyond this machine: whoever reaches ADDR and has a token acts as its session, and reads along where nothing before it encrypts")
+	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
+	flags.BoolVar(&f.json, "json", false, "with --http: say where it listens as one JSON object")
+	return cmd
+}
+
+// sessionFlags are the flags of whatever opens a session for calls to come.
+func (a *app) sessionFlags(cmd *cobra.Command, f *runFlags) {
+	placeFlags(cmd, &f.place)
+	databaseFlag(cmd, &f.place)
+	serviceFlags(cmd, &f.services)
+	declaredFlags(cmd, &f.declared)
+	sandboxFlag(cmd, &f.place)
+	limitFlags(cmd, &f.limits)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
+	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
+	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
+	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	f.atEnd = "commit"
+}
+
+func (f *serveFlags) checkServe(changed func(string) bool) error {
+	switch {
+	case f.stdio && changed("http"):
+		return usage("--stdio and --http are two ways to be reached: use one of them")
+	case changed("http") && f.http == "":
+		return usage("--http names no address; is a variable not set?")
+	case f.http != "" && f.session != "":
+		return usage("--session is of --stdio: over HTTP each request proves its own session")
+	case f.session == "" && changed("session"):
+		return usage("--session names no file; is a variable not set?")
+	}
+	for _, name := range []string{"host", "origin", "expose", "json"} {
+		if f.http == "" && changed(name) {
+			return usage("--" + name + " is of --http")
+		}
+	}
+	switch f.onAsk {
+	case "elicit", "wait", "deny":
+	default:
+		return &problem{code: exitUsage, what: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.onAsk), fix: "valid are elicit, wait, deny"}
+	}
+	for _, origin := range f.origins {
+		if u, err := url.Parse(origin); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" {
+			return &problem{code: exitUsage, what: fmt.Sprintf("--origin %q is no origin", origin), fix: "write it as browsers do, such as https://example.com"}
+		}
+	}
+	if f.http != "" {
+		if err := f.checkAddress(); err != nil {
+			return err
+		}
+	}
+	return f.check()
+}
+
+// checkAddress keeps what listens beyond the machine from being a slip.
+func (f *serveFlags) checkAddress() error {
+	name, _, err := net.SplitHostPort(f.http)
+	if err != nil {
+		return &problem{code: exitUsage, what: fmt.Sprintf("--http %q is no address", f.http), why: plainError(err), fix: "write HOST:PORT, such as 127.0.0.1:8321"}
+	}
+	ip := net.ParseIP(name)
+	if name == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	switch {
+	case !f.expose:
+		return &problem{
+			code: exitUsage, what: fmt.Sprintf("--http %q can be reached from other machines", f.http),
+			why: "whoever reaches it and has a token acts as its session; nothing is encrypted here", fix: "listen on 127.0.0.1, or say --expose, behind something that encrypts",
+		}
+	case len(f.hosts) == 0:
+		return &problem{
+			code: exitUsage, what: "nobody could call: requests are answered by names that are given", why: "a web page could have a name of its own resolve to this machine",
+			fix: "name what clients call this server, with --host",
+		}
+	}
+	return nil
+}
+
+func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
+	how := mcp.AskClient
+	if f.onAsk == "wait" {
+		how = mcp.AskElsewhere
+	}
+	if f.onAsk == "elicit" {
+		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
+	}
+	rt, closeRuntime, err := a.runtime(ctx, &f.runFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRuntime()) }()
+	key, err := keptSecret(f.mcpFile("key"), newKey)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	srv, err := mcp.New(rt, mcp.Options{
+		Version: readVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
+	})
+	if err != nil {
+		return err
+	}
+	if f.http != "" {
+		err = a.serveHTTP(ctx, f, rt, srv)
+	} else {
+		err = a.serveOne(ctx, f, rt, srv)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // it was told to end
+	}
+	return err
+}
+
+// instructions tell a model what is different here.
+func (f *serveFlags) instructions() string {
+	text := "Calls of these tools are asked for by a policy, recorded, and can be taken back."
+	if f.noTransactions {
+		return text
+	}
+	return text + " To try something out, begin a transaction with txn_begin and current true, and end it with txn_commit or txn_revert." +
+		" txn_revert also takes back a single call, by its id, after it is done. A call that was denied is not allowed when it is repeated."
+}
+
+// mcpFile is a file beside the journal.
+func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.state, "mcp", name) }
+
+// serveOne serves the client that started the command.
+func (a *app) serveOne(ctx context.Context, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
+	s, err := a.mcpSession(ctx, rt, &f.runFlags, f.session)
+	if err != nil {
+		return err
+	}
+	return srv.RunIO(ctx, io.NopCloser(a.in), unclosed{a.out}, s)
+}
+
+// unclosed is a stream that whoever opened it closes.
+type unclosed struct{ io.Writer }
+
+// Close does nothing.
+func (unclosed) Close() error { return nil }
+
+// serveHTTP serves whoever has a token.
+func (a *app) serveHTTP(ctx context.Context, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
+	file := f.mcpFile("token")
+	if _, err := a.mcpSession(ctx, rt, &f.runFlags, file); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", f.http)
+	if err != nil {
+		return &problem{code: exitUsage, what: fmt.Sprintf("nothing can listen on %q", f.http), why: plainError(err), fix: "name another address, or port 0 for any that is free"}
+	}
+	where := listening{URL: "http://" + l.Addr().String() + "/mcp", TokenFile: file}
+	if f.json {
+		newJSON(a.out).write(where)
+	} else {
+		_, _ = fmt.Fprintf(a.out, "listening on %s\nclients send the token in %s as Authorization: Bearer; remit token makes one for another session\n", where.URL, quoted(where.TokenFile))
+	}
+	return srv.Serve(ctx, l, mcp.HTTPOptions{Hosts: f.hosts, Origins: f.origins})
+}
+
+// listening says where a server is.
+type listening struct {
+	URL       string `json:"url"`
+	TokenFile string `json:"token_file"`
+}
+
+// mcpSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
+// file ends with the process.
+func (a *app) mcpSession(ctx context.Context, rt *agent.Runtime, f *runFlags, file string) (*agent.Session, error) {
+	if file != "" {
+		if _, err := os.Lstat(file); err == nil {
+			again := *f
+			again.session, again.roles = file, nil
+			s, err := a.sessionOf(ctx, rt, &again)
+			if err == nil && len(f.roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
+				return nil, usage("--role is of a new session; one that goes on has the roles that it began with")
+			}
+			return s, err
+		}
+	}
+	s, err := newMCPSession(ctx, rt, f)
+	if err != nil || file == "" {
+		return s, err
+	}
+	if _, err := keptSecret(file, func() string { return s.Token() }); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newMCPSession(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
+	return rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, agent.Patience(f.claimWait), agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+}
+
+// keptSecret reads a file that only its owner can read, and makes it where it is not there.
+func keptSecret(file string, secret func() string) (string, error) {
+	text, err := readToken(file)
+	if errors.Is(err, os.ErrNotExist) {
+		text = secret()
+		if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+			err = writeToken(file, text)
+		}
+	}
+	if err != nil {
+		return "", &problem{code: exitUsage, what: fmt.Sprintf("the file %q cannot be used", file), why: strings.TrimPrefix(plainError(err), "open ")}
+	}
+	return text, nil
+}
+
+func newKey() string { return fmt.Sprintf("%x", randomBytes(32)) }

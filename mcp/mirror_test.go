@@ -1,0 +1,90 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// mirror has one tool of another server.
+type mirror struct{ object string }
+
+func (m mirror) Listed(t tool.Tool) (json.RawMessage, bool) {
+	return json.RawMessage(m.object), t.Name() == "far_echo"
+}
+
+func (m mirror) Called(name string) (string, bool) { return "far_echo", name == "Far__Echo.It" }
+
+// echo answers with the result object that is its input, as another server wrote it.
+func echo(t *testing.T) tool.Tool {
+	far, err := tool.FromSpec(tool.Spec{
+		Name: "far_echo", Input: json.RawMessage(`{"type":"object"}`), EffectClass: revert.Pure,
+		Execute: func(ctx context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+			var args struct {
+				Result string `json:"result"`
+			}
+			if err := json.Unmarshal(in, &args); err != nil {
+				return tool.Result{}, err
+			}
+			raw.Leave(ctx, json.RawMessage(args.Result))
+			return raw.Result(json.RawMessage(args.Result), "what it said", nil), nil
+		},
+	})
+	require.NoError(t, err)
+	return far
+}
+
+// TestMirror: a tool of another server is listed, called and answered as there, but for its name.
+func TestMirror(t *testing.T) {
+	eras(t, func(t *testing.T, revision string) {
+		m := mirror{`{"name":"Far__Echo.It","title":"Echo","inputSchema":{"type":"object","x-own":1},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}`}
+		h := newHouse(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
+		cs := h.client(revision, nil)
+		list, err := cs.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, "Far__Echo.It", list.Tools[0].Name)
+		require.Equal(t, map[string]any{"type": "object", "x-own": 1.0}, list.Tools[0].InputSchema)
+		require.Equal(t, sdk.Meta{"a": 1.0}, list.Tools[0].Meta)
+
+		for _, result := range []string{
+			`{"content":[{"type":"text","text":"a<b"},{"type":"resource_link","uri":"file:///x","name":"x"}],"structuredContent":[1,2.50],"_meta":{"own":true},"resultType":"complete"}`,
+			`{"content":[{"type":"text","text":"it failed"}],"structuredContent":{"code":7},"isError":true}`,
+		} {
+			r := h.call(cs, "Far__Echo.It", tool.Args{"result": result})
+			var want sdk.CallToolResult
+			require.NoError(t, json.Unmarshal([]byte(result), &want))
+			require.Equal(t, want.Content, r.Content)
+			require.Equal(t, want.StructuredContent, r.StructuredContent)
+			require.Equal(t, want.IsError, r.IsError)
+			require.Equal(t, want.Meta["own"], r.Meta["own"])
+			require.NotEmpty(t, r.Meta["remit.dev/call"])
+		}
+		_, err = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "far_echo", Arguments: tool.Args{"result": "{}"}})
+		var fault *jsonrpc.Error
+		require.ErrorAs(t, err, &fault, "it has one name here")
+	})
+}
+
+// TestMirrorHidden: what the policy hides of a call is in no error of another server either.
+func TestMirrorHidden(t *testing.T) {
+	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": "package remit\nallow contains \"all\"\nredact contains \"/output/structuredContent\"\n"}})
+	require.NoError(t, err)
+	h := newHouse(t, mcp.Options{Mirror: mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}}, agent.Tools(echo(t)), agent.Policy(engine))
+	r := h.call(h.client(modern, nil), "Far__Echo.It", tool.Args{"result": `{"content":[],"structuredContent":{"pin":"1234567"},"isError":true}`})
+	require.True(t, r.IsError)
+	require.Nil(t, r.StructuredContent)
+	require.NotContains(t, textOf(t, r), "1234567")
+}
