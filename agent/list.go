@@ -13,3 +13,7 @@ import (
 func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Listed(ctx)
 }
+
+// Tool finds the tool that a call by this name, or name@version, asks for in the session, as it is made for that; also one that is
+// not shown.
+func (s *Session) Tool(name string) (tool.Tool, bool) { return s.tools().Get(name) }

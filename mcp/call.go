@@ -53,7 +53,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if t, ok := s.transactionTool(req.Params.Name); ok {
 		return t.run(ctx, c)
 	}
-	if c.tool, err = s.called(req.Params.Name); err != nil {
+	if c.tool, err = s.called(st.in, req.Params.Name); err != nil {
 		return nil, err
 	}
 	if err := c.read(); err != nil {
@@ -188,15 +188,15 @@ func (c *call) hidden(ctx context.Context) bool {
 	return !slices.ContainsFunc(shown, func(t tool.Tool) bool { return t.Name() == c.tool.Name() })
 }
 
-// called finds the tool that a client asks for.
-func (s *Server) called(name string) (tool.Tool, error) {
+// called finds the tool that a client asks for, as it is made for its session.
+func (s *Server) called(in *agent.Session, name string) (tool.Tool, error) {
 	asked, known := name, false
 	if s.opts.Mirror != nil {
 		if other, ok := s.opts.Mirror.Called(name); ok {
 			asked, known = other, true
 		}
 	}
-	t, ok := s.rt.Tools().Get(asked)
+	t, ok := in.Tool(asked)
 	if ok && !known && s.opts.Mirror != nil {
 		_, mirrored := s.opts.Mirror.Listed(t)
 		ok = !mirrored // it has one name here, and that is another one

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -185,4 +187,18 @@ func TestKey(t *testing.T) {
 	}
 	_, err := mcp.New(o.rt, mcp.Options{Key: []byte("short")})
 	require.ErrorContains(t, err, "at least 16")
+}
+
+// TestTailored: a tool that is made for the session is listed, asked about and run as it is made.
+func TestTailored(t *testing.T) {
+	o := newOffice(t, mcp.Options{}, agent.Tailor("send", func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
+		of.Description = "Send a letter in the name of " + who.ID + "."
+		return of, nil
+	}))
+	cs := o.client(modern, asks())
+	list, err := cs.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	i := slices.IndexFunc(list.Tools, func(l *sdk.Tool) bool { return l.Name == "send" })
+	require.Equal(t, "Send a letter in the name of coder.", list.Tools[i].Description)
+	require.Equal(t, "done", o.retry(cs, "send", letter, o.ask(cs), yes()).Meta["remit.dev/status"])
 }

@@ -112,7 +112,7 @@ func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
 		describeTask(r, q, "cancelled")
 	default:
 		describeTask(r, q, "completed")
-		if t, ok := c.s.rt.Tools().Get(q.call.Tool.Name); ok {
+		if t, ok := c.st.in.Tool(q.call.Tool.Name); ok {
 			c.tool = t
 		}
 		r.set("result", c.result(out))
