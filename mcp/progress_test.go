@@ -110,8 +110,10 @@ func TestContent(t *testing.T) {
 			Name: "parts", EffectClass: revert.Pure,
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 				return tool.Result{Text: "see", Parts: []tool.Part{
-					{MediaType: "image/png", Data: []byte("png")}, {MediaType: "audio/wav", Data: []byte("wav")},
-					{MediaType: "text/plain; charset=utf-8", Data: []byte("plain")}, {MediaType: "application/zip", Data: []byte("zip")},
+					{MediaType: "image/png", Data: []byte("png")},
+					{MediaType: "audio/wav", Data: []byte("wav")},
+					{MediaType: "text/plain; charset=utf-8", Data: []byte("plain")},
+					{MediaType: "application/zip", Data: []byte("zip")},
 				}}, nil
 			},
 		})

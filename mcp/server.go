@@ -160,7 +160,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 
 // RunIO is Run over a pair of streams, one message a line, such as the standard ones of a process.
 func (s *Server) RunIO(ctx context.Context, in io.ReadCloser, out io.WriteCloser, who *agent.Session) error {
-	err := s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out}, who)
+	err := s.Run(ctx, lingering{&sdk.IOTransport{Reader: in, Writer: out}}, who)
 	if errors.Is(err, io.EOF) {
 		return nil // it went away
 	}

@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// lingering is a transport whose client may stop writing before it has its answers, as in a pipe: what it asked is answered
+// before its connection counts as ended.
+type lingering struct{ sdk.Transport }
+
+// Connect connects.
+func (t lingering) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &lingeringConn{Connection: c, asked: map[jsonrpc.ID]bool{}, none: make(chan struct{}, 1)}, nil
+}
+
+type lingeringConn struct {
+	sdk.Connection
+	mu    sync.Mutex // never held across a wait
+	asked map[jsonrpc.ID]bool
+	none  chan struct{} // told when nothing is asked any more
+}
+
+// Read reads the next message, and the end when what was asked is answered, or after a while.
+func (c *lingeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() && r.Method != "subscriptions/listen" {
+		c.mu.Lock()
+		c.asked[r.ID] = true
+		c.mu.Unlock()
+	}
+	if err == nil {
+		return m, nil
+	}
+	late := time.NewTimer(ending)
+	defer late.Stop()
+	for c.open() {
+		select {
+		case <-c.none:
+		case <-ctx.Done():
+			return nil, err
+		case <-late.C:
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+func (c *lingeringConn) open() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.asked) > 0
+}
+
+// Write writes a message; an answer is one when it is written.
+func (c *lingeringConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, m)
+	if r, ok := m.(*jsonrpc.Response); ok {
+		c.mu.Lock()
+		delete(c.asked, r.ID)
+		c.mu.Unlock()
+		select {
+		case c.none <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
