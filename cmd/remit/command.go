@@ -49,6 +49,7 @@ type app struct {
 	configured []tool.Tool // the tools, as flags have declared them; nil: nobody has
 	progress   *progress
 	code       exitCode
+	gateway    *mirrored      // nil: there is none
 	closers    []func() error // of what is open until the command ends
 }
 
@@ -108,7 +109,7 @@ func (a *app) command() *cobra.Command {
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
 		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
-		a.serveCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
+		a.serveCommand(), a.gatewayCommand(), a.initCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	complete(root, a)

@@ -81,7 +81,11 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, append(append(opts, databases...), agent.Driver(programs), agent.Policy(engine), agent.Wait(), agent.Filters(f.limits.filters()...))...)
+	mirrored, err := a.gatewayAgain(ctx, &f.place, programs)
+	if err != nil {
+		return err
+	}
+	rt, err := a.newRuntime(j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(engine), agent.Wait(), agent.Filters(f.limits.filters()...))...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}

@@ -171,7 +171,11 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, append(opts, databases...)...)
+	mirrored, err := a.gatewayAgain(ctx, p, nil)
+	if err != nil {
+		return err
+	}
+	rt, err := a.newRuntime(j, slices.Concat(opts, databases, mirrored)...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}

@@ -221,6 +221,12 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, errors.Join(err, journal.Close())
 	}
+	if f.upstreams.config != "" {
+		if err := a.openGateway(ctx, &f.place, append([]string{"workspace=" + f.folder()}, f.roots...), programs); err != nil {
+			return nil, nil, errors.Join(err, journal.Close())
+		}
+		roots = append(roots, agent.Tools(a.gateway.Tools()...))
+	}
 	opts := append(slices.Concat(roots, databases, reach), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
 	if f.onAsk == "wait" {
 		opts = append(opts, agent.Wait())
@@ -229,6 +235,10 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		err = &problem{code: exitUsage, what: "remit cannot start", why: strings.TrimPrefix(err.Error(), "agent: ")}
 		return nil, nil, errors.Join(err, journal.Close())
+	}
+	if a.gateway != nil {
+		a.gateway.rt = rt
+		a.gateway.changed(nil) // what came meanwhile
 	}
 	return rt, func() error { return errors.Join(rt.Close(), journal.Close()) }, nil
 }

@@ -50,6 +50,7 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	a.sessionFlags(cmd, &f.runFlags)
 	flags := cmd.Flags()
+	flags.BoolVar(&f.upstreams.strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
 	flags.StringVar(&f.session, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
@@ -70,6 +71,7 @@ func (a *app) sessionFlags(cmd *cobra.Command, f *runFlags) {
 	declaredFlags(cmd, &f.declared)
 	sandboxFlag(cmd, &f.place)
 	limitFlags(cmd, &f.limits)
+	gatewayFlag(cmd, &f.upstreams)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
@@ -156,11 +158,18 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	srv, err := mcp.New(rt, mcp.Options{
+	o := mcp.Options{
 		Version: readVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
-	})
+	}
+	if a.gateway != nil {
+		o.Mirror = a.gateway
+	}
+	srv, err := mcp.New(rt, o)
 	if err != nil {
 		return err
+	}
+	if a.gateway != nil {
+		a.gateway.told = srv.ToolsChanged
 	}
 	if f.http != "" {
 		err = a.serveHTTP(ctx, f, rt, srv)

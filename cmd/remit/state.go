@@ -26,6 +26,7 @@ type place struct {
 	databases        []string // NAME=LOCATION each
 	services         services
 	declared         declared
+	upstreams        upstreams
 	sandbox          string   // the least level, of commands that run programs
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/tool"
+)
+
+// upstreams are the servers of others whose tools are served too.
+type upstreams struct {
+	config string // file
+	strict bool   // what is there at the first start is not accepted by itself
+	lazy   bool   // no server is started before it is needed
+}
+
+func gatewayFlag(cmd *cobra.Command, u *upstreams) {
+	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/guides/gateway.md says")
+}
+
+// mirrored is an open gateway and the runtime of its tools.
+type mirrored struct {
+	*gateway.Gateway
+
+	rt   *agent.Runtime
+	told func() // that the tools are others
+}
+
+// openGateway opens the gateway that a command line names. Roots are NAME=DIR each.
+func (a *app) openGateway(ctx context.Context, p *place, roots []string, programs *process.Driver) error {
+	config, err := filepath.Abs(p.upstreams.config)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return &problem{code: exitUsage, what: fmt.Sprintf("--config %q cannot be read", p.upstreams.config), why: plainError(err)}
+	}
+	c, err := gateway.Read(p.upstreams.config, text, func(name string) (string, bool) {
+		value := a.env(name)
+		return value, value != ""
+	})
+	if err != nil {
+		return &problem{code: exitUsage, what: "the configuration of the gateway is not valid", why: err.Error()}
+	}
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for _, w := range c.Warnings {
+		log.Warn("the configuration of the gateway", "note", w)
+	}
+	m := &mirrored{}
+	o := gateway.Options{
+		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), Strict: p.upstreams.strict, Lazy: p.upstreams.lazy, Loose: true, Log: log,
+		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed,
+	}
+	for _, r := range roots {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return err
+		}
+		o.Roots[name] = dir
+	}
+	if m.Gateway, err = gateway.Open(ctx, c, o); err != nil {
+		return &problem{code: exitUsage, what: "the gateway cannot be opened", why: strings.TrimPrefix(err.Error(), "gateway: ")}
+	}
+	a.gateway, a.closers = m, append(a.closers, m.Close)
+	for _, q := range m.Quarantined() {
+		log.Warn("a tool is in quarantine", "tool", q.Server+"/"+q.Tool, "why", q.Why)
+	}
+	if p.upstreams.lazy {
+		return nil
+	}
+	return os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
+}
+
+// gatewayNote is where the configuration is noted that a state was served with last, so that what was done by its servers
+// can be taken back without naming it.
+func (p *place) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
+
+// gatewayAgain are the tools of the gateway that a state was served with, for a command that takes calls back.
+func (a *app) gatewayAgain(ctx context.Context, p *place, programs *process.Driver) ([]agent.Option, error) {
+	if p.upstreams.config == "" {
+		noted, err := os.ReadFile(p.gatewayNote())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.upstreams.config = string(noted)
+	}
+	p.upstreams.lazy = true
+	roots := p.named()
+	if programs != nil && !slices.ContainsFunc(roots, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
+		roots = append(slices.Clone(roots), "workspace="+p.folder())
+	}
+	if err := a.openGateway(ctx, p, roots, programs); err != nil {
+		_, _ = fmt.Fprintf(a.err, "remit: what servers did can only be taken back from files: %v\n", err)
+		return nil, nil
+	}
+	return []agent.Option{agent.Tools(a.gateway.Tools()...)}, nil
+}
+
+// changed gives the runtime the tools as they are by now.
+func (m *mirrored) changed([]tool.Tool) {
+	if m.rt == nil {
+		return
+	}
+	others := slices.DeleteFunc(m.rt.Tools().All(), func(t tool.Tool) bool { return t.Spec().Provenance.Kind == provenance.MCP })
+	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.told != nil {
+		m.told()
+	}
+}
+
+func (a *app) gatewayCommand() *cobra.Command {
+	cmd := a.serveCommand()
+	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"
+	cmd.Long = "Serves the tools of other MCP servers beside remit's own, as remit serve does. The file lists the servers as clients have\n" +
+		"them, and says what is known of their tools; remit init drafts that. Each tool is pinned when it is first seen; one\n" +
+		"that is new or has changed is in quarantine until remit gateway accept has shown and accepted it."
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("config") {
+			return usage("--config names the file that lists the servers")
+		}
+		return nil
+	}
+	cmd.AddCommand(a.acceptCommand())
+	return cmd
+}
+
+// knownServers opens a gateway to look at its servers, and nothing else.
+func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
+	if p.upstreams.config == "" {
+		return nil, usage("--config names the file that lists the servers")
+	}
+	if err := p.find(a); err != nil {
+		return nil, err
+	}
+	j, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, j.Close)
+	programs, err := p.programs(j)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.openGateway(ctx, p, append([]string{"workspace=" + p.folder()}, p.moved...), programs); err != nil {
+		return nil, err
+	}
+	for _, s := range a.gateway.States() {
+		if !s.Up {
+			_, _ = fmt.Fprintf(a.err, "remit: server %s: %s\n", s.Server, printable(s.Why))
+			a.code = worst(a.code, exitInternal)
+		}
+	}
+	return a.gateway, nil
+}
+
+func (a *app) acceptCommand() *cobra.Command {
+	p := place{sandbox: "strict"}
+	p.upstreams.strict = true
+	cmd := &cobra.Command{
+		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
+		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
+			"server, or of one tool of it, that is accepted; a gateway that runs takes it over.",
+		Args: wantArgs(0, 1, "one server or tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := a.knownServers(cmd.Context(), &p)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.showQuarantine(g.Quarantined(), "")
+			}
+			server, name, _ := strings.Cut(args[0], "/")
+			accepted, err := g.Accept(cmd.Context(), server, name)
+			if err != nil {
+				return &problem{code: exitUsage, what: "nothing was accepted", why: err.Error()}
+			}
+			return a.showQuarantine(accepted, "accepted ")
+		},
+	}
+	placeFlags(cmd, &p)
+	gatewayFlag(cmd, &p.upstreams)
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	return cmd
+}
+
+func (a *app) showQuarantine(all []gateway.Quarantined, did string) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.out, "nothing is in quarantine")
+		return err
+	}
+	for _, q := range all {
+		name := q.Server
+		if q.Tool != "" {
+			name += "/" + q.Tool
+		}
+		_, _ = fmt.Fprintf(a.out, "%s%s: %s\n", did, printable(name), printable(q.Why))
+		before, after := pretty(q.Before), pretty(q.After)
+		for _, line := range before {
+			if !slices.Contains(after, line) {
+				_, _ = fmt.Fprintf(a.out, "  - %s\n", printable(line))
+			}
+		}
+		for _, line := range after {
+			if !slices.Contains(before, line) {
+				_, _ = fmt.Fprintf(a.out, "  + %s\n", printable(line))
+			}
+		}
+	}
+	return nil
+}
+
+func pretty(raw json.RawMessage) []string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
+		return nil
+	}
+	return strings.Split(b.String(), "\n")
+}
+
+func (a *app) initCommand() *cobra.Command {
+	p := place{sandbox: "strict"}
+	write := false
+	cmd := &cobra.Command{
+		Use: "init --config FILE", Short: "Draft what is known of the tools of MCP servers",
+		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none, from what the server says of\n" +
+			"it: what says that it only reads may run, what says that it writes is asked about, and what says nothing is denied. A draft\n" +
+			"is the server's own word; look at it, say how calls are taken back, and take \"draft\" away. With --write the entries come\n" +
+			"into the file, whose comments stay.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g, err := a.knownServers(cmd.Context(), &p)
+			if err != nil {
+				return err
+			}
+			drafts := g.Drafts()
+			if !write {
+				for _, d := range drafts {
+					_, _ = fmt.Fprintf(a.out, "%s/%s %s\n", printable(d.Server), printable(d.Tool), d.Entry)
+				}
+				return nil
+			}
+			text, err := os.ReadFile(p.upstreams.config)
+			if err == nil {
+				text, err = gateway.Write(text, drafts)
+			}
+			if err == nil {
+				err = os.WriteFile(p.upstreams.config, text, 0o600)
+			}
+			if err != nil {
+				return &problem{code: exitUsage, what: "the entries could not be written", why: plainError(err)}
+			}
+			_, err = fmt.Fprintf(a.out, "drafted %d entries in %s\n", len(drafts), quoted(p.upstreams.config))
+			return err
+		},
+	}
+	placeFlags(cmd, &p)
+	gatewayFlag(cmd, &p.upstreams)
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
+	return cmd
+}
