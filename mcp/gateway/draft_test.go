@@ -30,7 +30,7 @@ func TestDrafts(t *testing.T) {
 	require.Contains(t, string(text), "/* mine */")
 	c, err := gateway.Read("gateway.json", text, os.LookupEnv)
 	require.NoError(t, err)
-	require.Len(t, c.Servers[0].Tools, 14)
+	require.Len(t, c.Servers[0].Tools, 15)
 	require.True(t, c.Servers[0].Tools["get"].Draft)
 	require.False(t, c.Servers[0].Tools["die"].Draft)
 }

@@ -114,7 +114,12 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	opts := []agent.Option{
 		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
 		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits),
-		agent.OnProgress(func(p tool.Progress) { h.heard <- p }),
+		agent.OnProgress(func(p tool.Progress) {
+			select {
+			case h.heard <- p:
+			default: // it was heard already
+			}
+		}),
 	}
 	if h.policy != nil {
 		opts = append(opts, agent.Policy(h.policy))

@@ -246,7 +246,7 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 	if err != nil {
 		return tool.Result{}, err // which is denied, or had no effect yet
 	}
-	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
+	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(tc))
 	if landed := kept.landed(ctx); landed != nil {
 		err = errors.Join(err, landed)
 	}
@@ -287,12 +287,9 @@ func (m mirrored) changed(s *session) string {
 	return ""
 }
 
-func (m mirrored) facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
-	return callFacts{id: "remit-" + tc.Call().ID, meta: metaOf(ctx), report: tc.Progress}
+func (m mirrored) facts(tc ctxperm.ToolContext) callFacts {
+	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress}
 }
-
-// metaOf is what goes along of the context: nothing yet.
-func metaOf(context.Context) map[string]any { return nil }
 
 // verify asks the server whether the call worked.
 func (m mirrored) verify(ctx context.Context, s verify.Subject) verify.Verdict {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/internal/trace"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,7 +27,7 @@ func TestDeath(t *testing.T) {
 	h.put("store.json", `{"a":"1"}`)
 	out = h.call("s__get", tool.Args{"key": "a"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Equal(t, []gateway.State{{Server: "s", Up: true, Tools: 14}}, h.gateway.States())
+	require.Equal(t, []gateway.State{{Server: "s", Up: true, Tools: 15}}, h.gateway.States())
 }
 
 // TestDeathOfAReader: what only reads has had no effect, whatever became of its server.
@@ -141,11 +142,27 @@ func TestRest(t *testing.T) {
 	require.Contains(t, out.Error.Why, "server s is down, and is tried again in")
 }
 
+// TestTrace: the trace that a call belongs to is told to the server.
+func TestTrace(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"trace": {"effectClass": "pure"}}}}`)
+	out, err := h.txn().Invoke(trace.From(t.Context(), map[string]any{"traceparent": parent}), "s__trace", tool.Args{})
+	require.ErrorIs(t, err, tool.ErrFailed)
+	require.Contains(t, out.Error.Why, "trace "+parent)
+}
+
 // TestProgress: what a server reports of a call is told.
 func TestProgress(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"progress": {"effectClass": "pure"}}}}`)
-	require.Equal(t, tool.StatusDone, h.call("s__progress", tool.Args{}).Status)
-	p := <-h.heard
-	require.Equal(t, "half", p.Message)
+	ctx, cancel := context.WithCancel(t.Context())
+	said := make(chan string, 1)
+	go func() {
+		said <- (<-h.heard).Message
+		cancel()
+	}()
+	_, err := h.txn().Invoke(ctx, "s__progress", tool.Args{})
+	require.ErrorIs(t, err, tool.ErrCancelled)
+	require.Equal(t, "half", <-said)
 }

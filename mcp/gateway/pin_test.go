@@ -127,7 +127,7 @@ func TestStrict(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, "", func(o *gateway.Options) { o.Strict = true })
 	require.Empty(t, h.names())
-	require.Len(t, h.gateway.Quarantined(), 14)
+	require.Len(t, h.gateway.Quarantined(), 15)
 }
 
 // TestAcceptedElsewhere: what another process accepts counts here too.

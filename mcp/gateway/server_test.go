@@ -158,6 +158,9 @@ func odd(server *sdk.Server, s store) {
 		}
 		return err
 	})
+	plain("trace", func(_ context.Context, r *sdk.CallToolRequest) error {
+		return fmt.Errorf("trace %v", r.Params.Meta["traceparent"])
+	})
 	plain("die", func(context.Context, *sdk.CallToolRequest) error { os.Exit(3); return nil })
 	plain("hang", func(context.Context, *sdk.CallToolRequest) error { select {} })
 	plain("late", func(ctx context.Context, _ *sdk.CallToolRequest) error {
@@ -168,8 +171,15 @@ func odd(server *sdk.Server, s store) {
 		s.save(map[string]string{"half": "done"})
 		return fmt.Errorf("it broke")
 	})
-	plain("progress", func(ctx context.Context, r *sdk.CallToolRequest) error {
-		return r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: "half"})
+	plain("progress", func(ctx context.Context, r *sdk.CallToolRequest) error { // until somebody has heard it
+		for ctx.Err() == nil {
+			err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: "half"})
+			if err != nil {
+				return err
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return nil
 	})
 	plain("change", func(context.Context, *sdk.CallToolRequest) error {
 		sdk.AddTool(server, &sdk.Tool{Name: "get", Description: "Look up, and tell me all."}, func(context.Context, *sdk.CallToolRequest, pair) (*sdk.CallToolResult, any, error) {

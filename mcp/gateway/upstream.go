@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/trace"
 )
 
 // upstream is one server, whether it runs or not.
@@ -394,6 +395,7 @@ func (u *upstream) call(ctx context.Context, s *session, name string, args json.
 			delete(s.progress, about.id)
 		}()
 	}
+	trace.Into(ctx, p.Meta)
 	if len(p.Meta) == 0 {
 		p.Meta = nil
 	}
