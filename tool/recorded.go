@@ -40,6 +40,7 @@ func (l *Line) Outcome(c *revert.Call) Outcome {
 	out.recall(c, l.needsVerdict(t, c))
 	out.filtered(c)
 	out.Input = recordedInput(c)
+	out.Veiled = veiled(c)
 	told := out.withText()
 	if out.quotes(c) {
 		told = told.without(out.Input)
@@ -109,6 +110,18 @@ func givenDigest(c *revert.Call) string {
 		return replaced[0].Given
 	}
 	return digest
+}
+
+// veiled reports whether the records of a call hide something of it.
+func veiled(c *revert.Call) bool {
+	switch {
+	case c.Started != nil:
+		return len(c.Started.Redacted) > 0
+	case c.Held != nil:
+		return len(c.Held.Redacted) > 0
+	}
+	in := recordedInput(c)
+	return in != nil && string(canon.Sum("remit/input/v1", in)) != givenDigest(c)
 }
 
 func recordedInput(c *revert.Call) []byte {
