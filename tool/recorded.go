@@ -120,8 +120,14 @@ func veiled(c *revert.Call) bool {
 	case c.Held != nil:
 		return len(c.Held.Redacted) > 0
 	}
-	in := recordedInput(c)
-	return in != nil && string(canon.Sum("remit/input/v1", in)) != givenDigest(c)
+	in, digest := recordedInput(c), ""
+	switch {
+	case c.Denied != nil:
+		digest = c.Denied.InputDigest
+	case c.Asked != nil:
+		digest = c.Asked.InputDigest
+	}
+	return in != nil && string(canon.Sum("remit/input/v1", in)) != digest
 }
 
 func recordedInput(c *revert.Call) []byte {
