@@ -174,6 +174,7 @@ func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
 func (a *app) acceptCommand() *cobra.Command {
 	p := place{sandbox: "strict"}
 	p.upstreams.strict = true
+	asJSON := false
 	cmd := &cobra.Command{
 		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
 		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
@@ -185,26 +186,47 @@ func (a *app) acceptCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return a.showQuarantine(g.Quarantined(), "")
+				return a.showQuarantine(g.Quarantined(), false, asJSON)
 			}
 			server, name, _ := strings.Cut(args[0], "/")
 			accepted, err := g.Accept(cmd.Context(), server, name)
 			if err != nil {
 				return &problem{code: exitUsage, what: "nothing was accepted", why: err.Error()}
 			}
-			return a.showQuarantine(accepted, "accepted ")
+			return a.showQuarantine(accepted, true, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	gatewayFlag(cmd, &p.upstreams)
 	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
 	return cmd
 }
 
-func (a *app) showQuarantine(all []gateway.Quarantined, did string) error {
+// quarantined is a definition in quarantine, or one that was accepted, for programs.
+type quarantined struct {
+	Server string          `json:"server"`
+	Tool   string          `json:"tool,omitempty"` // none: of the server itself
+	Why    string          `json:"why"`
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+}
+
+func (a *app) showQuarantine(all []gateway.Quarantined, accepted, asJSON bool) error {
+	if asJSON {
+		list := make([]quarantined, 0, len(all))
+		for _, q := range all {
+			list = append(list, quarantined(q))
+		}
+		return json.NewEncoder(a.out).Encode(map[string][]quarantined{map[bool]string{false: "quarantined", true: "accepted"}[accepted]: list})
+	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "nothing is in quarantine")
 		return err
+	}
+	did := ""
+	if accepted {
+		did = "accepted "
 	}
 	for _, q := range all {
 		name := q.Server
@@ -237,7 +259,7 @@ func pretty(raw json.RawMessage) []string {
 
 func (a *app) initCommand() *cobra.Command {
 	p := place{sandbox: "strict"}
-	write := false
+	write, asJSON := false, false
 	cmd := &cobra.Command{
 		Use: "init --config FILE", Short: "Draft what is known of the tools of MCP servers",
 		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none, from what the server says of\n" +
@@ -250,30 +272,54 @@ func (a *app) initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			drafts := g.Drafts()
-			if !write {
-				for _, d := range drafts {
-					_, _ = fmt.Fprintf(a.out, "%s/%s %s\n", printable(d.Server), printable(d.Tool), d.Entry)
-				}
-				return nil
-			}
-			text, err := os.ReadFile(p.upstreams.config)
-			if err == nil {
-				text, err = gateway.Write(text, drafts)
-			}
-			if err == nil {
-				err = os.WriteFile(p.upstreams.config, text, 0o600)
-			}
-			if err != nil {
-				return &problem{code: exitUsage, what: "the entries could not be written", why: plainError(err)}
-			}
-			_, err = fmt.Fprintf(a.out, "drafted %d entries in %s\n", len(drafts), quoted(p.upstreams.config))
-			return err
+			return a.draft(g.Drafts(), p.upstreams.config, write, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
 	gatewayFlag(cmd, &p.upstreams)
 	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
 	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// drafted is an entry for a tool, for programs.
+type drafted struct {
+	Server string          `json:"server"`
+	Tool   string          `json:"tool"`
+	Entry  json.RawMessage `json:"entry"`
+}
+
+// draft shows drafted entries, or writes them into the file of the configuration.
+func (a *app) draft(drafts []gateway.Draft, config string, write, asJSON bool) error {
+	if write {
+		text, err := os.ReadFile(config)
+		if err == nil {
+			text, err = gateway.Write(text, drafts)
+		}
+		if err == nil {
+			err = os.WriteFile(config, text, 0o600)
+		}
+		if err != nil {
+			return &problem{code: exitUsage, what: "the entries could not be written", why: plainError(err)}
+		}
+	}
+	if asJSON {
+		list := make([]drafted, 0, len(drafts))
+		for _, d := range drafts {
+			list = append(list, drafted{d.Server, d.Tool, d.Entry})
+		}
+		return json.NewEncoder(a.out).Encode(struct {
+			Drafted []drafted `json:"drafted"`
+			Written bool      `json:"written"`
+		}{list, write})
+	}
+	if write {
+		_, err := fmt.Fprintf(a.out, "drafted %d entries in %s\n", len(drafts), quoted(config))
+		return err
+	}
+	for _, d := range drafts {
+		_, _ = fmt.Fprintf(a.out, "%s/%s %s\n", printable(d.Server), printable(d.Tool), d.Entry)
+	}
+	return nil
 }

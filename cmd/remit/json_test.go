@@ -120,6 +120,14 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{p.done, "good"}}
 	case "remit tools adjust":
 		return [][]string{{"file_write", "--patch", p.patch}}
+	case "remit gateway accept", "remit init":
+		file := p.script + ".gateway.json"
+		if err := os.WriteFile(file, []byte(`{"mcpServers":{"gone":{"command":"nosuchserver"}}}`), 0o600); err != nil {
+			panic(err)
+		}
+		return [][]string{{"--config", file}}
+	case "remit token":
+		return [][]string{{"--as", "kim"}}
 	case "remit connect":
 		return [][]string{nil, {"cursor", "--preview"}, {"cursor"}}
 	case "remit disconnect":
@@ -161,6 +169,9 @@ func TestJSONEverywhere(t *testing.T) {
 			return // only help
 		}
 		require.NotNil(t, cmd.Flags().Lookup("json"), "%s has no --json", cmd.CommandPath())
+		if cmd.Name() == "serve" {
+			return // it runs until it is ended: TestServeHTTP reads what it writes
+		}
 		p := shared
 		if !slices.Contains([]string{"log", "show", "tools", "check", "eval", "schema", "doctor", "version", "fsck", "diff"}, cmd.Name()) {
 			p = newJSONPlace(t) // it changes something

@@ -57,7 +57,11 @@ func TestServeHTTP(t *testing.T) {
 		cmd.Stderr = &errs
 		require.NoError(t, cmd.Start())
 		line, err := bufio.NewReader(out).ReadBytes('\n')
-		require.NoError(t, err, "%s", errs.String())
+		if err != nil { // its standard error is all here once it has ended
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		require.NoError(t, err, "%s", &errs)
 		var where listening
 		require.NoError(t, json.Unmarshal(line, &where))
 		info, err := os.Stat(where.TokenFile)

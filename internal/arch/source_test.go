@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -142,19 +143,32 @@ func long(name, text string) (broken []string) {
 	return broken
 }
 
-// foreign are words of one machine or one network, which mean nothing to anybody who cloned the project.
-var foreign = []*regexp.Regexp{
-	regexp.MustCompile(`(^|[^A-Za-z0-9_./])/(work|root)/`),
-	regexp.MustCompile(`\b(proxy|sum)\.golang\.org\b|\bgoproxy\.[a-z]+\b`),
-	regexp.MustCompile(`\bregistry\.(npmjs\.org|yarnpkg\.com|terraform\.io)\b|\b(files\.)?pypi(hosted)?\.org\b`),
-	regexp.MustCompile(`\b(index\.|static\.)?crates\.io\b|\brubygems\.org\b`),
-	regexp.MustCompile(`\b(ghcr|gcr|quay|docker)\.io\b|\bhub\.docker\.com\b`),
+// foreign are words of one machine or one network, which mean nothing to anybody who cloned the project. A text without any of
+// the parts has none: to look for those is a hundred times faster.
+var foreign = []struct {
+	parts []string
+	is    *regexp.Regexp
+}{
+	{[]string{"work/", "root/"}, regexp.MustCompile(`(^|[^A-Za-z0-9_./])/(work|root)/`)},
+	{[]string{"proxy.golang.", "sum.golang.", "goproxy."}, regexp.MustCompile(`\b(proxy|sum)\.golang\.org\b|\bgoproxy\.[a-z]+\b`)},
+	{
+		[]string{"registry.", "pypi"},
+		regexp.MustCompile(`\bregistry\.(npmjs\.org|yarnpkg\.com|terraform\.io)\b|\b(files\.)?pypi(hosted)?\.org\b`),
+	},
+	{[]string{"crates.", "rubygems."}, regexp.MustCompile(`\b(index\.|static\.)?crates\.io\b|\brubygems\.org\b`)},
+	{
+		[]string{"ghcr.", "gcr.", "quay.", "docker."},
+		regexp.MustCompile(`\b(ghcr|gcr|quay|docker)\.io\b|\bhub\.docker\.com\b`),
+	},
 }
 
 // words: the tree speaks of the project alone.
 func words(name, text string) (broken []string) {
 	for _, word := range foreign {
-		for _, at := range word.FindAllStringIndex(text, -1) {
+		if !slices.ContainsFunc(word.parts, func(part string) bool { return strings.Contains(text, part) }) {
+			continue
+		}
+		for _, at := range word.is.FindAllStringIndex(text, -1) {
 			line := 1 + strings.Count(text[:at[1]], "\n")
 			found := strings.TrimSpace(text[at[0]:at[1]])
 			broken = append(broken, fmt.Sprintf("%s:%d: %q belongs to one machine or network", name, line, found))

@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/internal/sample"
 )
 
 // probeEnv names the probe that a test binary is, when it runs as the program of
@@ -237,7 +239,7 @@ func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // this is an ordinary user already
 	}
-	exe, err := os.Executable()
+	exe, err := sample.Program(t.TempDir())
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "user")
 	require.NoError(t, err)

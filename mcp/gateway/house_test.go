@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,7 @@ type house struct {
 	gateway *gateway.Gateway
 	rt      *agent.Runtime
 	log     *strings.Builder
+	asking  sync.Mutex
 	asked   []string
 	journal revert.Journal
 	policy  perm.Engine
@@ -130,6 +132,8 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 }
 
 func (h *house) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+	h.asking.Lock()
+	defer h.asking.Unlock()
 	h.asked = append(h.asked, fmt.Sprintf("%s %s %s", r.Purpose, r.Access.Action, uri(r.Access.Resource)))
 	return perm.NewDecision(perm.Allow, perm.Details{}), nil
 }

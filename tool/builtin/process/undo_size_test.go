@@ -30,11 +30,11 @@ func allocated(t *testing.T, path string) int64 {
 func TestSparseFiles(t *testing.T) {
 	const margin = 64 << 10
 	for name, script := range map[string]string{
-		"made":            "truncate -s 16M new; printf x | dd of=new bs=1 seek=9M conv=notrunc",
-		"edited in place": "printf x | dd of=big bs=1 seek=9M conv=notrunc",
+		"made":            "truncate -s 4M new; printf x | dd of=new bs=1 seek=2304k conv=notrunc",
+		"edited in place": "printf x | dd of=big bs=1 seek=2304k conv=notrunc",
 		"copied":          "cp --sparse=always big new",
 		"replaced":        "cp --sparse=always big new; printf x >> new; mv new big",
-		"made shorter":    "truncate -s 5M big",
+		"made shorter":    "truncate -s 1280k big",
 		"moved":           "mv big new",
 		"deleted":         "rm big",
 	} {
@@ -42,7 +42,7 @@ func TestSparseFiles(t *testing.T) {
 			t.Run(name+way.name, func(t *testing.T) {
 				w := newWorld(t, allowAll(), agent.Driver(way.driver))
 				big := filepath.Join(w.dir, "big")
-				plainly(t, w.dir, "truncate -s 16M big; printf begin | dd of=big conv=notrunc; printf middle | dd of=big bs=1 seek=7M conv=notrunc; touch -d 2001-01-01 big")
+				plainly(t, w.dir, "truncate -s 4M big; printf begin | dd of=big conv=notrunc; printf middle | dd of=big bs=1 seek=1792k conv=notrunc; touch -d 2001-01-01 big")
 				other := w.dir + "-plain"
 				require.NoError(t, exec.Command("cp", "-a", "--sparse=always", w.dir, other).Run())
 				before, took := listing(t, w.dir, true), allocated(t, big)
