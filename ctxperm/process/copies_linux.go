@@ -92,19 +92,29 @@ func (h *handle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandb
 
 // borrow takes a copy of a root that no other run uses, or begins one.
 func (d *Driver) borrow(root string) (*snapshot, error) {
-	d.mu.Lock()
-	if free := d.copies[root]; len(free) > 0 {
-		d.copies[root] = free[:len(free)-1]
-		d.mu.Unlock()
-		return free[len(free)-1], nil
+	if last := d.free(root); last != nil {
+		return last, nil
 	}
-	d.mu.Unlock()
 	s, err := d.newScratch()
 	if err != nil {
 		return nil, err
 	}
 	dir, err := s.part(0)
 	return &snapshot{root: root, dir: dir, scratch: s, seen: map[string]twin{}}, err
+}
+
+// free takes a copy of a root out of those that are kept, or is nil. All of it under the lock: the place that it had among them is
+// the next one's that is given back.
+func (d *Driver) free(root string) *snapshot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	free := d.copies[root]
+	if len(free) == 0 {
+		return nil
+	}
+	last := free[len(free)-1]
+	d.copies[root] = free[:len(free)-1]
+	return last
 }
 
 // place is where the copy is.

@@ -3,8 +3,10 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/sandbox"
@@ -116,4 +118,29 @@ func TestWhatCannotBeToldIsDropped(t *testing.T) {
 	require.Nil(t, h.wrote)
 	require.NoError(t, h.Prepare(t.Context()), "there is nothing to prepare")
 	require.Nil(t, h.batch)
+}
+
+// TestCopiesAreNobodyElses: while some runs give copies back, others take some; nobody ever has one that somebody else has.
+func TestCopiesAreNobodyElses(t *testing.T) {
+	root := folder(t, "root")
+	d, err := New(Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
+	require.NoError(t, err)
+	var taken sync.Map
+	var runs sync.WaitGroup
+	for range 4 {
+		runs.Go(func() {
+			for range 5000 {
+				s, err := d.borrow(root)
+				if !assert.NoError(t, err) {
+					return
+				}
+				_, twice := taken.LoadOrStore(s, true)
+				assert.False(t, twice)
+				taken.Delete(s)
+				d.giveBack(s)
+			}
+		})
+	}
+	runs.Wait()
+	require.NoError(t, d.Close())
 }
