@@ -166,6 +166,9 @@ func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.O
 	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid) && c.hidden(ctx) {
 		return nil, unknownTool(c.req.Params.Name)
 	}
+	if err := c.refusal(out); err != nil {
+		return nil, err
+	}
 	return c.result(out), nil
 }
 

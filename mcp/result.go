@@ -62,6 +62,16 @@ func (c *call) result(o tool.Outcome) *object {
 	return r
 }
 
+// refusal is the error of the protocol that a call of another server's tool ended with, nil where it ended otherwise. The
+// outcome is on the journal all the same.
+func (c *call) refusal(o tool.Outcome) error {
+	said := c.slot.Refusal()
+	if said == nil || o.Veiled || (o.Status != tool.StatusFailed && o.Status != tool.StatusUnknown) {
+		return nil
+	}
+	return said
+}
+
 // words are what a model is told of a call that did not end done.
 func words(o tool.Outcome) string {
 	if text := strings.ToValidUTF8(o.Text, "\uFFFD"); text != "" {

@@ -136,6 +136,7 @@ func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session,
 			s.ending.Store(true)
 			go s.close() // which waits for this call to have ended
 		}
+		refuse(ctx, err)
 		return tool.Result{}, err
 	}
 	raw.Leave(ctx, a.object)

@@ -17,8 +17,9 @@ import (
 // catch is where the result of one request is left as the server wrote it: the SDK's types would put its members into
 // another order, and lose those that it does not know.
 type catch struct {
-	mu     sync.Mutex // never held across a wait
-	result json.RawMessage
+	mu      sync.Mutex // never held across a wait
+	result  json.RawMessage
+	refusal *jsonrpc.Error // the server answered with
 }
 
 type catchKey struct{}
@@ -39,10 +40,16 @@ func (c *catch) leave(result json.RawMessage) {
 	c.result = bytes.Clone(result)
 }
 
-func (c *catch) caught() json.RawMessage {
+func (c *catch) refuse(e *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.result
+	c.refusal = e
+}
+
+func (c *catch) caught() (json.RawMessage, *jsonrpc.Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.result, c.refusal
 }
 
 // Bounds on what a server sends.
@@ -105,7 +112,14 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		return m, nil
 	}
 	t.idle = 0
-	if c := t.forget(resp.ID.Raw()); c != nil {
+	c := t.forget(resp.ID.Raw())
+	if c == nil {
+		return m, nil
+	}
+	var said *jsonrpc.Error
+	if errors.As(resp.Error, &said) {
+		c.refuse(said)
+	} else {
 		c.leave(resp.Result)
 	}
 	return m, nil
@@ -191,7 +205,7 @@ func (b *body) stream() {
 	}
 }
 
-// message leaves the result that a message has. Requests and notifications have none.
+// message leaves the result or the error that a message has. Requests and notifications have none.
 func (b *body) message(data []byte) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || data[len(data)-1] != '}' {
@@ -199,8 +213,13 @@ func (b *body) message(data []byte) {
 	}
 	var m struct {
 		Result json.RawMessage `json:"result"`
+		Error  *jsonrpc.Error  `json:"error"`
 	}
-	if json.Unmarshal(data, &m) == nil && m.Result != nil {
+	switch {
+	case json.Unmarshal(data, &m) != nil:
+	case m.Error != nil:
+		b.catch.refuse(m.Error)
+	case m.Result != nil:
 		b.catch.leave(m.Result)
 	}
 }

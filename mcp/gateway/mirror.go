@@ -251,6 +251,7 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 		err = errors.Join(err, landed)
 	}
 	if err != nil {
+		refuse(ctx, err)
 		return tool.Result{}, err
 	}
 	raw.Leave(ctx, a.object)

@@ -232,7 +232,8 @@ func TestRealServersAreAsTheyWere(t *testing.T) {
 				for i, r := range tt.calls(h.dir) {
 					got := there.call("s__"+r.tool, r.args)
 					if before[i].Error != nil {
-						require.Contains(t, string(got.Result), `"isError":true`, "%s %v", r.tool, r.args)
+						require.NotNil(t, got.Error, "%s %v: %s", r.tool, r.args, got.Result)
+						require.Equal(t, compacted(t, before[i].Error), compacted(t, got.Error), "%s %v", r.tool, r.args)
 						continue
 					}
 					require.Equal(t, undated(before[i].members(t)), undated(got.members(t)), "%s %v", r.tool, r.args)

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/mcp/internal/trace"
 )
 
@@ -269,8 +270,8 @@ func (u *upstream) list(ctx context.Context, s *session) error {
 		if err != nil {
 			return fmt.Errorf("its tools: %w", err)
 		}
-		for _, raw := range page.Tools {
-			d, err := define(raw)
+		for _, one := range page.Tools {
+			d, err := define(one)
 			if err != nil {
 				u.g.log.Warn("a tool is left out: its definition is not valid", "server", u.cfg.Name, "tool", canon.Printable(d.name, 128), "error", err)
 				continue
@@ -311,17 +312,17 @@ type page struct {
 func (s *session) page(ctx context.Context, cursor string) (p page, err error) {
 	ctx, c := catching(ctx)
 	_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
-	raw := c.caught()
-	if raw == nil && err != nil {
+	list, _ := c.caught()
+	if list == nil && err != nil {
 		return p, err
 	}
 	s.mu.Lock()
-	if raw == nil { // the SDK still had it
-		raw = s.lists[cursor]
+	if list == nil { // the SDK still had it
+		list = s.lists[cursor]
 	}
-	s.lists[cursor] = raw
+	s.lists[cursor] = list
 	s.mu.Unlock()
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := json.Unmarshal(list, &p); err != nil {
 		return p, errors.New("the list is none")
 	}
 	return p, nil
@@ -400,23 +401,37 @@ func (u *upstream) call(ctx context.Context, s *session, name string, args json.
 		p.Meta = nil
 	}
 	_, err := s.cs.CallTool(ctx, p)
-	object := c.caught()
-	if object == nil { // else it answered, though the SDK may not know all of it
-		switch {
-		case err == nil:
-			err = errors.New("the answer is lost")
-		case ctx.Err() != nil:
-			err = context.Cause(ctx)
-		default:
-			var said *jsonrpc.Error
-			if errors.As(err, &said) {
-				return answer{}, fmt.Errorf("server %s answers with an error of the protocol: %w", u.cfg.Name, said)
-			}
-			err = fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
-		}
-		return answer{}, err
+	object, refusal := c.caught()
+	switch { // if it answered, it did, though the SDK may not know all of the answer
+	case refusal != nil:
+		return answer{}, &refusedError{u.cfg.Name, refusal}
+	case object != nil:
+		return read(object)
+	case err == nil:
+		return answer{}, errors.New("the answer is lost")
+	case ctx.Err() != nil:
+		return answer{}, context.Cause(ctx)
 	}
-	return read(object)
+	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
+}
+
+// refusedError is an error of the protocol that a server answered with.
+type refusedError struct {
+	server string
+	said   *jsonrpc.Error
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("server %s answers with an error of the protocol: %s", e.server, canon.Printable(e.said.Message, 4<<10))
+}
+
+// refuse leaves the error of the protocol that a call ended with for its client. What it says of the revision or the headers
+// is about the gateway's own connection, which is none of the client's.
+func refuse(ctx context.Context, err error) {
+	var refused *refusedError
+	if errors.As(err, &refused) && refused.said.Code != sdk.CodeHeaderMismatch && refused.said.Code != sdk.CodeUnsupportedProtocolVersion {
+		raw.Refuse(ctx, refused.said)
+	}
 }
 
 func (s *session) lastWords() string {

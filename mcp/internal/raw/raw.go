@@ -3,7 +3,7 @@
 //
 // A tool that stands for one of another server returns Result, with the whole result object as its structured
 // output: policies, filters, Verify and undo see that. Where such a call fails, an outcome has no result; the
-// object is then found in a slot of the call's context.
+// object, or the error of the protocol that the server answered with, is then found in a slot of the call's context.
 package raw
 
 import (
@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"maps"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/tool"
@@ -36,10 +38,11 @@ func Result(object json.RawMessage, text string, meta map[string]string) tool.Re
 // Is reports whether a result is one that Result made.
 func Is(r tool.Result) bool { return r.Meta[metaKey] == metaValue && len(r.JSON) > 0 }
 
-// Slot is where one call leaves the object that it got.
+// Slot is where one call leaves what it got.
 type Slot struct {
-	mu     sync.Mutex // never held across a wait
-	object json.RawMessage
+	mu      sync.Mutex // never held across a wait
+	object  json.RawMessage
+	refusal *jsonrpc.Error
 }
 
 type slotKey struct{}
@@ -57,6 +60,22 @@ func Leave(ctx context.Context, object json.RawMessage) {
 		defer s.mu.Unlock()
 		s.object = object
 	}
+}
+
+// Refuse puts the error that a server answered with into the slot of the context; nothing happens without a slot.
+func Refuse(ctx context.Context, refusal *jsonrpc.Error) {
+	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refusal = refusal
+	}
+}
+
+// Refusal returns the error that a server answered with, nil where it answered with none.
+func (s *Slot) Refusal() *jsonrpc.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal
 }
 
 // Left returns the object that was left, nil where none was.
