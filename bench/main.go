@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,7 @@ func suites() []suite {
 		{"spawn", spawns},
 		{"rows", changedRows},
 		{"trees", trees},
+		{"gateway", gateways},
 	}
 }
 
@@ -43,7 +45,14 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn, trees")
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "gateway-") {
+		if err := gatewayPart(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn, rows, trees, gateway")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")

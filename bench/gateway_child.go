@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// What this program is when it is started as a part of the gateway suite. Each part is a process of its own, as in life, so that
+// none of them pays for another one's garbage.
+const (
+	asUpstream = "gateway-upstream" // a server of tools, over its standard files
+	asBare     = "gateway-bare"     // passes calls on
+	asRemit    = "gateway-remit"    // remit's gateway; its state folder is the argument after it
+)
+
+// gatewayPart is this program as one of them.
+func gatewayPart(args []string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	switch args[0] {
+	case asUpstream:
+		return upstreamServer().Run(ctx, &sdk.StdioTransport{})
+	case asBare:
+		h, err := bareGateway(ctx)
+		if err != nil {
+			return err
+		}
+		return served(h, "")
+	case asRemit:
+		return remitGateway(ctx, args[1])
+	}
+	return fmt.Errorf("there is no part %q", args[0])
+}
+
+// look is what the upstream's tool that only reads is asked and answers.
+type look struct {
+	Path  string `json:"path" jsonschema:"what to look at"`
+	Limit int    `json:"limit,omitempty" jsonschema:"how much of it"`
+	Raw   bool   `json:"raw,omitempty"`
+}
+
+type seen struct {
+	Path    string   `json:"path"`
+	Size    int      `json:"size"`
+	Kind    string   `json:"kind"`
+	Content []string `json:"content"`
+}
+
+// put is what the one that writes is asked.
+type put struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
+}
+
+// upstreamServer is a server as the SDK makes it of two functions, which do next to nothing: what a gateway adds shows most.
+func upstreamServer() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "shelf", Version: "1"}, nil)
+	sdk.AddTool(s, &sdk.Tool{Name: "look", Description: "Looks at something.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, _ *sdk.CallToolRequest, in look) (*sdk.CallToolResult, seen, error) {
+			lines := []string{"The first line of what is there.", "A second one, with \"quotes\" and a \u2192.", "And a third."}
+			return nil, seen{Path: in.Path, Size: in.Limit, Kind: "file", Content: lines}, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "put", Description: "Keeps a text."},
+		func(_ context.Context, _ *sdk.CallToolRequest, in put) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "kept " + in.Key}}}, nil, nil
+		})
+	return s
+}
+
+// bareGateway is what a gateway is at least: the tools of another server, each call of which goes to that server and its answer back.
+func bareGateway(ctx context.Context) (http.Handler, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "bare", Version: "1"}, nil)
+	up, err := client.Connect(ctx, &sdk.CommandTransport{Command: exec.Command(self, asUpstream)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := up.ListTools(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := sdk.NewServer(&sdk.Implementation{Name: "bare", Version: "1"}, nil)
+	for _, t := range tools.Tools {
+		name, mirrored := t.Name, *t
+		mirrored.Name = "shelf__" + name
+		s.AddTool(&mirrored, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return up.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: req.Params.Arguments})
+		})
+	}
+	// As remit serves the newest revision.
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}), nil
+}
+
+// shelfRules are beside the policy that holds when none is given: what the upstream's tools do is known.
+const shelfRules = `package remit
+
+allow contains "what is on the shelf may be looked at, and put there" if {
+	input.access.action == "call"
+	input.access.resource.kind == "mcp"
+	input.access.resource.server == "shelf"
+	input.call.effect_class in {"pure", "reversible"}
+}
+`
+
+const shelfEntries = `{"look": {"effectClass": "pure"}, "put": {"effectClass": "reversible", "undo": {"compensate": {"tool": "put", "args": {"key": {"$": "/input/key"}, "text": ""}}}}}`
+
+// remitGateway is remit's, wired as remit gateway does it: a policy, a journal on disk, one session.
+func remitGateway(ctx context.Context, dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal(map[string]any{
+		"mcpServers": map[string]any{"shelf": map[string]any{"command": self, "args": []string{asUpstream}}},
+		"remit":      map[string]any{"servers": map[string]any{"shelf": map[string]any{"tools": json.RawMessage(shelfEntries)}}},
+	})
+	if err != nil {
+		return err
+	}
+	c, err := gateway.Read("gateway.json", config, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	g, err := gateway.Open(ctx, c, gateway.Options{State: filepath.Join(dir, "mcp"), Loose: true})
+	if err != nil {
+		return err
+	}
+	j, err := sqlite.Open(ctx, filepath.Join(dir, "state"))
+	if err != nil {
+		return err
+	}
+	e, err := rego.New(rego.Options{
+		Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix, NoTests: true}}, Modules: map[string]string{"shelf.rego": shelfRules},
+		Deadline: time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Policy(e), agent.Journal(j), agent.Wait())
+	if err != nil {
+		return err
+	}
+	s, err := rt.Session(ctx, perm.Principal{ID: "agent"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	if err != nil {
+		return err
+	}
+	srv, err := mcp.New(rt, mcp.Options{Mirror: g})
+	if err != nil {
+		return err
+	}
+	h, err := srv.Handler(mcp.HTTPOptions{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(served(h, s.Token()), rt.Close(), g.Close(), j.Close())
+}
+
+// where says where a gateway is, and what proves a session.
+type where struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+}
+
+// served serves until nobody wants it any more: until standard input ends.
+func served(h http.Handler, token string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(where{"http://" + l.Addr().String() + "/mcp", token}); err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, srv.Close(), closed(<-failed))
+}
+
+func closed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
