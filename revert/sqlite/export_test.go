@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 
 	"github.com/remit-dev/remit/revert"
 )
@@ -11,6 +12,26 @@ import (
 func (j *Journal) SyncLevel() (level int, err error) {
 	err = j.writer.conn.QueryRowContext(context.Background(), "PRAGMA synchronous").Scan(&level)
 	return level, err
+}
+
+// Plan returns how SQLite would go about a query, a line for each step.
+func (j *Journal) Plan(q revert.Query) (string, error) {
+	query, args := selectEntries(q, span{upTo: 1000}, pageEntries, j.erasedColumn())
+	rows, err := j.reader.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }() // Err below tells what went wrong
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			return "", err
+		}
+		plan = append(plan, step)
+	}
+	return strings.Join(plan, "\n"), rows.Err()
 }
 
 // LeadIsInherited makes three wait: the first leads and gives up, the second is

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/revert"
@@ -112,27 +113,24 @@ func (s *span) shorten(page []row, newest, atEnd bool) {
 
 // selectEntries writes the query for a page. SQLite has no statistics to choose
 // an index by, so it is given no choice: the plus signs hide all but the index
-// that selects least. Each index gives its rows in the order of positions.
+// that selects least. Each index gives its rows in the order of positions. That of
+// kinds does so for one kind; several are merged, each from its own place, so that
+// whoever looks for what is rare reads nothing else.
 func selectEntries(q revert.Query, s span, limit int, erased string) (query string, args []any) {
 	var b strings.Builder
-	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf, " + erased + " FROM entries WHERE pos > ? AND pos <= ?")
-	args = append(args, s.after, s.upTo)
-	hide := ""
-	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
-		if c.value != "" {
-			fmt.Fprintf(&b, " AND %s%s = ? AND %s%s <> ''", hide, c.column, hide, c.column)
-			args = append(args, c.value)
-			hide = "+"
-		}
+	kinds, each := q.Kinds, q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 1
+	if each {
+		kinds = slices.Compact(slices.Sorted(slices.Values(q.Kinds)))
 	}
-	if len(q.Kinds) > 1 {
-		hide = "+" // the index would give one kind after the other
-	}
-	if len(q.Kinds) > 0 {
-		fmt.Fprintf(&b, " AND %skind IN (?%s)", hide, strings.Repeat(", ?", len(q.Kinds)-1))
-		for _, kind := range q.Kinds {
-			args = append(args, string(kind))
+	for i := 0; i == 0 || each && i < len(kinds); i++ {
+		if i > 0 {
+			b.WriteString(" UNION ALL ")
 		}
+		of := kinds
+		if each {
+			of = kinds[i : i+1]
+		}
+		args = append(args, selectSome(&b, q, s, of, erased)...)
 	}
 	b.WriteString(" ORDER BY pos")
 	if q.Newest {
@@ -140,6 +138,27 @@ func selectEntries(q revert.Query, s span, limit int, erased string) (query stri
 	}
 	b.WriteString(" LIMIT ?")
 	return b.String(), append(args, limit)
+}
+
+// selectSome writes the part of a query that goes through one index.
+func selectSome(b *strings.Builder, q revert.Query, s span, kinds []revert.Kind, erased string) []any {
+	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf, " + erased + " FROM entries WHERE pos > ? AND pos <= ?")
+	args := []any{s.after, s.upTo}
+	hide := ""
+	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
+		if c.value != "" {
+			fmt.Fprintf(b, " AND %s%s = ? AND %s%s <> ''", hide, c.column, hide, c.column)
+			args = append(args, c.value)
+			hide = "+"
+		}
+	}
+	if len(kinds) > 0 {
+		fmt.Fprintf(b, " AND %skind IN (?%s)", hide, strings.Repeat(", ?", len(kinds)-1))
+		for _, kind := range kinds {
+			args = append(args, string(kind))
+		}
+	}
+	return args
 }
 
 // erasedColumn is the column that a file of the older format has not, which only

@@ -1,0 +1,41 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// TestPlan: whoever looks for entries of some kinds, of a session, a transaction or a call is led to them by an index, in the
+// order of the journal, and reads no others on the way: it may be asked before every call.
+func TestPlan(t *testing.T) {
+	j := open(t, t.TempDir())
+	defer func() { require.NoError(t, j.Close()) }()
+	one, two := []revert.Kind{revert.KindRevoked}, []revert.Kind{revert.KindRevoked, revert.KindRemembered, revert.KindRevoked}
+	for _, tt := range []struct {
+		q     revert.Query
+		index string
+		times int
+	}{
+		{revert.Query{Kinds: one}, "entries_kind", 1},
+		{revert.Query{Kinds: two}, "entries_kind", 2},
+		{revert.Query{Kinds: two, Session: "s"}, "entries_session", 1},
+		{revert.Query{Kinds: two, Session: "s", Txn: "t"}, "entries_txn", 1},
+		{revert.Query{Kinds: one, Session: "s", Txn: "t", Call: "c"}, "entries_call", 1},
+	} {
+		for _, newest := range []bool{false, true} {
+			tt.q.Newest = newest
+			t.Run(fmt.Sprintf("%+v", tt.q), func(t *testing.T) {
+				plan, err := j.Plan(tt.q)
+				require.NoError(t, err)
+				require.Equal(t, tt.times, strings.Count(plan, "SEARCH entries USING INDEX "+tt.index), plan)
+				require.NotContains(t, plan, "SCAN", plan)
+				require.NotContains(t, plan, "TEMP B-TREE", plan)
+			})
+		}
+	}
+}
