@@ -14,13 +14,14 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
 // computing is a tool that computes its accesses.
 func computing(t *testing.T, access func() []perm.ResourceAccess) tool.Tool {
 	tl, err := tool.FromSpec(tool.Spec{
-		Name: "compute", EffectClass: revert.Pure, Needs: anyWrite(),
+		Name: "compute", EffectClass: effect.Pure, Needs: anyWrite(),
 		Access: func(json.RawMessage) ([]perm.ResourceAccess, error) { return access(), nil },
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("ok"), nil

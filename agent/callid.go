@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -70,12 +71,12 @@ func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.O
 	case err == nil:
 		// Whoever wrote its end may have died before his barrier, and now somebody is
 		// told of it.
-		if err := tx.s.rt.journal.Append(ctx, revert.Batch{Durable: true}); err != nil {
+		if err := tx.s.rt.journal.Append(ctx, journal.Batch{Durable: true}); err != nil {
 			return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be written: %w", tool.ErrUnknown, err)
 		}
 		out := tx.line.Recorded(c, req)
 		return out, out.Err()
-	case !errors.Is(err, revert.ErrNotFound):
+	case !errors.Is(err, journal.ErrNotFound):
 		// Whether it ran cannot be told, so it does not run.
 		return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be read: %w", tool.ErrUnknown, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -36,9 +36,9 @@ func oddities(t *testing.T, ran *atomic.Int32) []tool.Tool {
 		made(tool.Create("blind", "Fails after nobody knows what.", func(context.Context, string) (string, error) {
 			ran.Add(1)
 			return "", errors.New("the pipe broke")
-		}, tool.Effect(revert.Pivot))),
+		}, tool.Effect(effect.Pivot))),
 		made(tool.FromSpec(tool.Spec{
-			Name: "wrong", Description: "Does not verify.", EffectClass: revert.Pure, Verify: wrong,
+			Name: "wrong", Description: "Does not verify.", EffectClass: effect.Pure, Verify: wrong,
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 				ran.Add(1)
 				return tool.Text("done"), nil
@@ -157,7 +157,7 @@ func TestBadCallID(t *testing.T) {
 func TestCallIDOfADocument(t *testing.T) {
 	ctx, ran := context.Background(), 0
 	tl, err := tool.FromSpec(tool.Spec{
-		Name: "full", EffectClass: revert.Pure, Output: json.RawMessage(`{"type":"object"}`),
+		Name: "full", EffectClass: effect.Pure, Output: json.RawMessage(`{"type":"object"}`),
 		Input: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","default":"x"}},"additionalProperties":false}`),
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			ran++

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -29,7 +30,7 @@ func shelf(t *testing.T, ran *[]string) []tool.Tool {
 		"trusting":  {Confidence: 700},
 		"demanding": {Confidence: 1000, Tags: []string{"office"}},
 	} {
-		s.Name, s.EffectClass = name, revert.Pure
+		s.Name, s.EffectClass = name, effect.Pure
 		s.Execute = func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			*ran = append(*ran, name)
 			return tool.Text("ok"), nil
@@ -201,7 +202,7 @@ func TestACallThatWaitsIsNotReleasedPastItsSession(t *testing.T) {
 	sent := 0
 	letter := func(surfaces ...string) tool.Tool {
 		tl, err := tool.FromSpec(tool.Spec{
-			Name: "letter", EffectClass: revert.Deferrable, Display: tool.Display{Surfaces: surfaces},
+			Name: "letter", EffectClass: effect.Deferrable, Display: tool.Display{Surfaces: surfaces},
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 				sent++
 				return tool.Text("sent"), nil
@@ -232,7 +233,7 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 		return "never", nil
 	}
 	pure, err := tool.Create("pure", "Leaves.", leaves, tool.Pure())
-	fires, failed := tool.Create("fires", "Leaves.", leaves, tool.Effect(revert.Pivot))
+	fires, failed := tool.Create("fires", "Leaves.", leaves, tool.Effect(effect.Pivot))
 	rt := newRuntime(t, agent.Tools(mustTool(t, pure, err), mustTool(t, fires, failed)), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
 	_, err = tx.Invoke(t.Context(), "pure", "x")

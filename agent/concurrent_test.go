@@ -19,6 +19,9 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -87,7 +90,7 @@ func TestRevertWaitsForCallsInFlight(t *testing.T) {
 func TestSecondReverterIsTurnedAway(t *testing.T) {
 	returned := atomic.Int32{}
 	there, release := make(chan struct{}, 1), make(chan struct{})
-	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(revert.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
+	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
 		returned.Add(1)
 		there <- struct{}{}
 		<-release
@@ -119,12 +122,12 @@ func TestSecondReverterIsTurnedAway(t *testing.T) {
 // together is a journal that lets several openings come to the point where they
 // begin to take a transaction back before one of them does.
 type together struct {
-	revert.Journal
+	journal.Journal
 	all *sync.WaitGroup
 }
 
-func (j together) Append(ctx context.Context, b revert.Batch) error {
-	if len(b.Entries) == 2 && b.Entries[1].Header.Kind == revert.KindUndoneBy {
+func (j together) Append(ctx context.Context, b journal.Batch) error {
+	if len(b.Entries) == 2 && b.Entries[1].Header.Kind == kind.UndoneBy {
 		j.all.Done()
 		j.all.Wait()
 	}
@@ -136,7 +139,7 @@ func (j together) Append(ctx context.Context, b revert.Batch) error {
 func TestSecondProcessIsTurnedAway(t *testing.T) {
 	returned := atomic.Int32{}
 	release := make(chan struct{})
-	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(revert.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
+	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
 		returned.Add(1)
 		<-release
 		return nil
@@ -191,7 +194,7 @@ func TestChangeIsRecordedBeforeItsCallEnds(t *testing.T) {
 			p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, "file://workspace/a.txt"))
 			require.NoError(t, err)
 			go func() {
-				_, err := p.Intend(ctx, []revert.Change{{Scheme: "x", Resource: "file://workspace/a.txt", Kind: "write", Pre: "a", Post: "b"}})
+				_, err := p.Intend(ctx, []effect.Change{{Scheme: "x", Resource: "file://workspace/a.txt", Kind: "write", Pre: "a", Post: "b"}})
 				intended <- err
 			}()
 			<-there

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestDefaults(t *testing.T) {
 	var got string
 	forecast, err := tool.FromSpec(tool.Spec{
-		Name: "forecast", EffectClass: revert.Pure, Params: tool.Params{
+		Name: "forecast", EffectClass: effect.Pure, Params: tool.Params{
 			{Name: "city", Type: "string", Required: true},
 			{Name: "days", Type: "integer", Default: 3},
 		},

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -128,10 +128,10 @@ func TestDiffIsOfTheSession(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, d.Deltas, 1)
 		_, err = other.Diff(ctx, id)
-		require.ErrorIs(t, err, revert.ErrNotFound)
+		require.ErrorIs(t, err, journal.ErrNotFound)
 	}
 	_, err := rt.Diff(ctx, "t_none")
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 }
 
 // TestDiffTellsForeignWorkApart: what somebody else wrote between two calls is in

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,7 +27,7 @@ func (another) Schemes() []revert.Scheme { return nil }
 func TestDriver(t *testing.T) {
 	var kept ctxperm.ToolContext
 	driven, err := tool.FromSpec(tool.Spec{
-		Name: "driven", Description: "Looks for its driver.", EffectClass: revert.Pure,
+		Name: "driven", Description: "Looks for its driver.", EffectClass: effect.Pure,
 		Execute: func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 			kept = tc
 			d, err := ctxperm.DriverOf[*numbered](ctx, tc)

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -62,7 +62,7 @@ func ExampleSession_Revert_state() {
 		func(_ context.Context, _ ctxperm.ToolContext, in string, was list) ([]string, list, error) {
 			was.Items = append(was.Items, in)
 			return was.Items, was, nil
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	if err != nil {
 		panic(err)
 	}
@@ -112,7 +112,7 @@ func ExampleSession_Hand() {
 		func(_ context.Context, _ ctxperm.ToolContext, in, was string) (string, string, error) {
 			return was, in, nil
 		},
-		tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -30,7 +32,7 @@ func (rt *Runtime) Feedback(ctx context.Context, f provenance.Feedback) (provena
 func (s *Session) Feedback(ctx context.Context, call string, verdict provenance.Rating, note string) (provenance.Feedback, error) {
 	_, c, err := revert.LoadCall(ctx, s.rt.journal, call)
 	if err == nil && c.Session != s.id {
-		err = fmt.Errorf("call %s of this session: %w", call, revert.ErrNotFound)
+		err = fmt.Errorf("call %s of this session: %w", call, journal.ErrNotFound)
 	}
 	if err != nil {
 		return provenance.Feedback{}, err
@@ -47,7 +49,7 @@ func (rt *Runtime) feedback(ctx context.Context, c *revert.Call, f provenance.Fe
 	case len(f.Note) > maxNote:
 		return provenance.Feedback{}, fmt.Errorf("the note has %d bytes; a note has at most %d: %w", len(f.Note), maxNote, tool.ErrInvalid)
 	case c.Phase == revert.PhaseErased:
-		return provenance.Feedback{}, fmt.Errorf("call %s: %w, and nothing is left to judge", c.Ref.Call, revert.ErrErased)
+		return provenance.Feedback{}, fmt.Errorf("call %s: %w, and nothing is left to judge", c.Ref.Call, record.ErrErased)
 	case f.Tool != "" && f.Tool != c.Tool.Name, f.Digest != "" && f.Digest != c.Tool.Digest:
 		return provenance.Feedback{}, fmt.Errorf("call %s is one of another tool, or of another declaration of it: %w", c.Ref.Call, tool.ErrInvalid)
 	}
@@ -56,7 +58,7 @@ func (rt *Runtime) feedback(ctx context.Context, c *revert.Call, f provenance.Fe
 		return provenance.Feedback{}, err
 	}
 	f.Tool, f.Digest, f.Call, f.Own = c.Tool.Name, c.Tool.Digest, c.Ref.Call, f.By == who.ID
-	body := &revert.Feedback{Feedback: f}
+	body := &record.Feedback{Feedback: f}
 	if err := rt.answer(ctx, c.Session, revert.Line{Txn: c.Ref.Txn, Call: c.Ref.Call, Body: body}); err != nil {
 		return provenance.Feedback{}, err
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -60,9 +63,9 @@ func TestFeedbackThatIsRefused(t *testing.T) {
 		is     error
 		says   string
 	}{
-		"a call that there is not": {func(f *provenance.Feedback) { f.Call = "c_none" }, revert.ErrNotFound, "c_none"},
-		"no call":                  {func(f *provenance.Feedback) { f.Call = "" }, revert.ErrNotFound, "empty call id"},
-		"a transaction":            {func(f *provenance.Feedback) { f.Call = out.Txn }, revert.ErrNotFound, out.Txn},
+		"a call that there is not": {func(f *provenance.Feedback) { f.Call = "c_none" }, journal.ErrNotFound, "c_none"},
+		"no call":                  {func(f *provenance.Feedback) { f.Call = "" }, journal.ErrNotFound, "empty call id"},
+		"a transaction":            {func(f *provenance.Feedback) { f.Call = out.Txn }, journal.ErrNotFound, out.Txn},
 		"no verdict":               {func(f *provenance.Feedback) { f.Verdict = "" }, tool.ErrInvalid, `"" is no rating; valid are good, bad, wrong, unsafe`},
 		"another verdict":          {func(f *provenance.Feedback) { f.Verdict = "Good" }, tool.ErrInvalid, `"Good" is no rating`},
 		"nobody":                   {func(f *provenance.Feedback) { f.By = "" }, tool.ErrInvalid, "who gives it"},
@@ -81,13 +84,13 @@ func TestFeedbackThatIsRefused(t *testing.T) {
 	other, err := rt.Session(ctx, perm.Principal{ID: "other"})
 	require.NoError(t, err)
 	_, err = other.Feedback(ctx, out.Call, provenance.Bad, "")
-	require.ErrorIs(t, err, revert.ErrNotFound, "it is of another session")
+	require.ErrorIs(t, err, journal.ErrNotFound, "it is of another session")
 	_, err = s.Feedback(ctx, "c_none", provenance.Bad, "")
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	_, err = rt.Erase(ctx, out.Call, "kim", "a name was in it")
 	require.NoError(t, err)
 	_, err = rt.Feedback(ctx, good)
-	require.ErrorIs(t, err, revert.ErrErased)
+	require.ErrorIs(t, err, record.ErrErased)
 }
 
 // TestFeedbackOfACallThatNamedNoTool: the record has the name that was asked for.
@@ -113,7 +116,7 @@ func TestErasedFeedback(t *testing.T) {
 	_, c, err := revert.LoadCall(ctx, rt.Journal(), out.Call)
 	require.NoError(t, err)
 	require.Empty(t, c.Feedback)
-	for e, err := range rt.Journal().Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindFeedback}}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Feedback}}) {
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Erased)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -30,7 +32,7 @@ type trace struct {
 	hooks   map[string][]string
 	entered map[string]int
 	told    map[string]tool.Outcome // by the first filter's Ended
-	journal revert.Journal
+	journal journal.Journal
 	wrong   []string
 }
 
@@ -64,7 +66,7 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 	f := tool.Filter{Name: fmt.Sprint("f", i)}
 	f.Before = func(ctx context.Context, c *tool.Filtered) error {
 		tr.note(c.Call(), fmt.Sprint("before ", i))
-		if _, _, err := revert.LoadCall(ctx, tr.journal, c.Call()); !errors.Is(err, revert.ErrNotFound) {
+		if _, _, err := revert.LoadCall(ctx, tr.journal, c.Call()); !errors.Is(err, journal.ErrNotFound) {
 			tr.say("filter %d was asked when the journal knew the call", i)
 		}
 		switch h.before {
@@ -265,7 +267,7 @@ type filteredWorld struct {
 
 func newFiltered(t *testing.T, rt *rapid.T, habits []habit) *filteredWorld {
 	w := &filteredWorld{T: rt, habits: habits, host: hosttest.New(1), files: map[string]string{}}
-	w.tr = &trace{hooks: map[string][]string{}, entered: map[string]int{}, told: map[string]tool.Outcome{}, journal: revert.Memory()}
+	w.tr = &trace{hooks: map[string][]string{}, entered: map[string]int{}, told: map[string]tool.Outcome{}, journal: journal.Memory()}
 	var filters []tool.Filter
 	for i, h := range habits {
 		filters = append(filters, w.tr.filter(rt, i, h))
@@ -289,7 +291,7 @@ func newFiltered(t *testing.T, rt *rapid.T, habits []habit) *filteredWorld {
 // neither and takes its effect back itself.
 func (w *filteredWorld) tool(t *testing.T, name string) tool.Tool {
 	s := tool.Spec{
-		Name: name, EffectClass: revert.Pure,
+		Name: name, EffectClass: effect.Pure,
 		Input:  json.RawMessage(`{"type":"object","properties":{"v":{"type":"string"}},"required":["v"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string"}},"required":["v"],"additionalProperties":false}`),
 		Execute: func(_ context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
@@ -307,7 +309,7 @@ func (w *filteredWorld) tool(t *testing.T, name string) tool.Tool {
 		},
 	}
 	if name == "put" {
-		s.Output, s.EffectClass = nil, revert.Compensable
+		s.Output, s.EffectClass = nil, effect.Compensable
 		s.Revert = func(_ context.Context, rc tool.RevertContext) error {
 			w.tr.mu.Lock()
 			defer w.tr.mu.Unlock()
@@ -404,7 +406,7 @@ func (w *filteredWorld) done(ask agent.Ask, o tool.Outcome, c *revert.Call, want
 	require.NoError(w, json.Unmarshal(recorded, &r))
 	require.Equal(w, r, o.Result, "what is delivered is what is on the journal")
 	if want.filter != "" {
-		require.Equal(w, revert.Pure, c.Class(), "an answer claims no effect")
+		require.Equal(w, effect.Pure, c.Class(), "an answer claims no effect")
 		require.Empty(w, o.Changes)
 		require.False(w, c.Left())
 	}

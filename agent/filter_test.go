@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -34,7 +35,7 @@ func sender(t *testing.T, sent *[]string) tool.Tool {
 	tl, err := tool.CreateWith("send", "", nil, func(_ context.Context, _ ctxperm.ToolContext, in string) (string, error) {
 		*sent = append(*sent, in)
 		return "sent " + in, nil
-	}, tool.Effect(revert.Deferrable))
+	}, tool.Effect(effect.Deferrable))
 	return mustTool(t, tl, err)
 }
 

@@ -10,6 +10,10 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/link"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,7 +30,7 @@ func Given(texts ...string) SessionOption {
 // Give says which URLs whoever is behind the session named since: all that stand in the texts. Of each the journal keeps a digest. What a
 // result of a call names needs no Give. It is for the words of people: what the model wrote is not given by anybody.
 func (s *Session) Give(ctx context.Context, texts ...string) error {
-	body := &revert.Given{}
+	body := &record.Given{}
 	named := map[string]bool{}
 	for _, text := range texts {
 		for url := range link.Read(text) {
@@ -56,7 +60,7 @@ func (s *Session) Give(ctx context.Context, texts ...string) error {
 // were. It is a fold of their records, of which it reads what came since it last looked, so that it is the same in every process, and forgets what
 // is erased. It keeps digests alone.
 type given struct {
-	journal revert.Journal
+	journal journal.Journal
 	first   string // session
 
 	mu     sync.Mutex // never held across a wait
@@ -68,7 +72,7 @@ type given struct {
 	full   bool                       // own does not hold all that was written
 }
 
-func newGiven(j revert.Journal, session string) *given {
+func newGiven(j journal.Journal, session string) *given {
 	return &given{
 		journal: j, first: session, family: map[string]bool{session: true},
 		urls: map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
@@ -91,10 +95,10 @@ func (g *given) look(ctx context.Context) (has func(text string, resource bool) 
 	if err != nil {
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
 	}
-	kinds := []revert.Kind{
-		revert.KindHanded, revert.KindGiven, revert.KindStarted, revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
+	kinds := []kind.Kind{
+		kind.Handed, kind.Given, kind.Started, kind.Done, kind.Failed, kind.Unknown, kind.Verified, kind.Erased,
 	}
-	for e, err := range g.journal.Entries(ctx, revert.Query{Kinds: kinds, After: after}) {
+	for e, err := range g.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
 		if err == nil {
 			err = g.note(e)
 		}
@@ -113,7 +117,7 @@ func (g *given) from(ctx context.Context) (after int64, err error) {
 	if after > 0 {
 		return after, nil
 	}
-	for e, err := range g.journal.Entries(ctx, revert.Query{Session: g.first, Limit: 1}) {
+	for e, err := range g.journal.Entries(ctx, journal.Query{Session: g.first, Limit: 1}) {
 		if err != nil {
 			return 0, err
 		}
@@ -135,7 +139,7 @@ func (g *given) has(text string, resource bool) bool {
 }
 
 // note takes an entry in, once.
-func (g *given) note(e revert.Entry) error {
+func (g *given) note(e record.Entry) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e.Pos <= g.pos {
@@ -145,7 +149,7 @@ func (g *given) note(e revert.Entry) error {
 		g.pos = e.Pos
 		return nil
 	}
-	rec, err := revert.Unseal(e)
+	rec, err := record.Unseal(e)
 	if err != nil {
 		return err
 	}
@@ -155,38 +159,38 @@ func (g *given) note(e revert.Entry) error {
 }
 
 // record is called with the lock.
-func (g *given) record(call string, body revert.Body) {
+func (g *given) record(call string, body record.Body) {
 	switch b := body.(type) {
-	case *revert.Handed:
+	case *record.Handed:
 		g.family[b.To] = true
-	case *revert.Given:
+	case *record.Given:
 		for _, digest := range b.URLs {
 			g.add(digest, "")
 		}
-	case *revert.Started:
+	case *record.Started:
 		g.started(call, b)
-	case *revert.Done:
+	case *record.Done:
 		g.result(call, b)
 		delete(g.named, call)
-	case *revert.Failed, *revert.Unknown:
+	case *record.Failed, *record.Unknown:
 		delete(g.named, call)
-	case *revert.Verified:
+	case *record.Verified:
 		if !b.OK { // nobody has seen its result
 			g.forget(call)
 		}
-	case *revert.Erased:
+	case *record.Erased:
 		g.forget(call)
 		delete(g.named, call)
 	}
 }
 
 // started notes what a call names, and what of that it may have written where a later call finds it.
-func (g *given) started(call string, b *revert.Started) {
+func (g *given) started(call string, b *record.Started) {
 	names := map[string]bool{}
 	for text := range link.Texts(b.Input) {
 		for url := range link.Read(text) {
 			digest := g.digest("url", url)
-			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == revert.Pure {
+			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == effect.Pure {
 				continue
 			}
 			if g.full = g.full || len(g.own) >= mostGiven; g.full { // no result gives anything from here on
@@ -205,7 +209,7 @@ func (g *given) started(call string, b *revert.Started) {
 }
 
 // result adds what the result of a call names that the call did not, as it was delivered.
-func (g *given) result(call string, b *revert.Done) {
+func (g *given) result(call string, b *record.Done) {
 	output := b.Output
 	if b.Delivered != nil {
 		output = b.Delivered

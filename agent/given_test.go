@@ -20,7 +20,10 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -40,7 +43,7 @@ func onlyGiven(t *testing.T) perm.Engine {
 // answering is a tool that stays where it is, and returns what answer makes of its input.
 func answering(t *testing.T, name string, answer func(in string) tool.Result, opts ...func(*tool.Spec)) tool.Tool {
 	s := tool.Spec{
-		Name: name, Description: "Answers.", EffectClass: revert.Pure, Destination: tool.NoDestination,
+		Name: name, Description: "Answers.", EffectClass: effect.Pure, Destination: tool.NoDestination,
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			var text string
 			if err := json.Unmarshal(in, &text); err != nil {
@@ -145,7 +148,7 @@ func TestAPlaceWithoutAURL(t *testing.T) {
 	ctx := context.Background()
 	parts := func(name string, to tool.Destination) tool.Tool {
 		made, err := tool.FromSpec(tool.Spec{
-			Name: name, Description: "Asks a host.", EffectClass: revert.Pure, Destination: to,
+			Name: name, Description: "Asks a host.", EffectClass: effect.Pure, Destination: to,
 			Input: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"},"path":{"type":"string"}},"required":["host","path"],"additionalProperties":false}`),
 			Needs: []perm.ResourceAccess{perm.Access(perm.Connect, "https://{host}/{path}")},
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
@@ -250,7 +253,7 @@ func TestMostGiven(t *testing.T) {
 // TestAJournalThatCannotTellRefuses lets the journal fail when it is asked what was given.
 func TestAJournalThatCannotTellRefuses(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Policy(onlyGiven(t)), agent.Journal(&forgetful{Journal: revert.Memory()}))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Policy(onlyGiven(t)), agent.Journal(&forgetful{Journal: journal.Memory()}))
 	s := newSession(t, rt, agent.Given("https://person.example/"))
 	_, err := begin(t, s).Invoke(ctx, "visit", "https://person.example/")
 	require.ErrorIs(t, err, tool.ErrDenied)
@@ -259,12 +262,12 @@ func TestAJournalThatCannotTellRefuses(t *testing.T) {
 	require.NoError(t, err, "a call that names no URL needs nobody to look")
 }
 
-type forgetful struct{ revert.Journal }
+type forgetful struct{ journal.Journal }
 
-func (j *forgetful) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+func (j *forgetful) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	for _, k := range q.Kinds {
-		if k == revert.KindGiven {
-			return func(yield func(revert.Entry, error) bool) { yield(revert.Entry{}, errors.New("the disk is gone")) }
+		if k == kind.Given {
+			return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errors.New("the disk is gone")) }
 		}
 	}
 	return j.Journal.Entries(ctx, q)

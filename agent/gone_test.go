@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -20,18 +21,18 @@ func TestVerifyAfterUndo(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answer  verify.Verdict // to the look after the undo
-		want    revert.UndoOutcome
+		want    effect.Outcome
 		verdict string
 	}{
-		{"gone", verify.Absent(), revert.Restored, "absent"},
-		{"still there", verify.Applied("order 7 is on the list"), revert.UndoFailed, "applied"},
-		{"half there", verify.Partial("one line of order 7 is on the list"), revert.UndoFailed, "partial"},
-		{"no answer", verify.Unclear("the list cannot be read"), revert.Restored, "cannot_tell"},
+		{"gone", verify.Absent(), effect.Restored, "absent"},
+		{"still there", verify.Applied("order 7 is on the list"), effect.Failed, "applied"},
+		{"half there", verify.Partial("one line of order 7 is on the list"), effect.Failed, "partial"},
+		{"no answer", verify.Unclear("the list cannot be read"), effect.Restored, "cannot_tell"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer, keys := tt.answer, []string{}
 			order, err := tool.FromSpec(tool.Spec{
-				Name: "order", Description: "Orders.", EffectClass: revert.Compensable, UndoVersion: "1",
+				Name: "order", Description: "Orders.", EffectClass: effect.Compensable, UndoVersion: "1",
 				Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 					return tool.Text("7"), nil
 				},
@@ -59,7 +60,7 @@ func TestVerifyAfterUndo(t *testing.T) {
 			txn, c, lerr := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 			require.NoError(t, lerr)
 			require.Equal(t, tt.verdict, c.Undo.Verified.Verdict)
-			if tt.want == revert.Restored {
+			if tt.want == effect.Restored {
 				require.NoError(t, err)
 				require.Equal(t, revert.RevertedState, txn.State())
 				return

@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -110,7 +111,7 @@ func (s *Session) Hand(ctx context.Context, to perm.Principal, opts ...SessionOp
 	// Last, and with a barrier: before it the new session is known to nobody, and
 	// without it its uses would not be found from here.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
-	w := revert.Write{Lines: []revert.Line{{Body: &revert.Handed{To: child.id}}}, Durable: true}
+	w := revert.Write{Lines: []revert.Line{{Body: &record.Handed{To: child.id}}}, Durable: true}
 	if err := rec.Write(ctx, w); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
 	}
@@ -172,7 +173,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	if err != nil {
 		return err
 	}
-	body := &revert.Revoked{Grant: id, By: by, Why: why}
+	body := &record.Revoked{Grant: id, By: by, Why: why}
 	if st := rt.standings.get(id); st != nil {
 		st.grant.Revoke(line.NewKey(), wordsOf(body)) // first: it must not outlast a journal that fails
 	}

@@ -16,7 +16,8 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -185,7 +186,7 @@ func TestRevokedInsideACall(t *testing.T) {
 				if next != nil {
 					seen = next(tc, fs)
 				} else {
-					_, seen = p.Intend(ctx, []revert.Change{{Scheme: "x", Resource: b, Kind: "write", Pre: "a", Post: "b"}})
+					_, seen = p.Intend(ctx, []effect.Change{{Scheme: "x", Resource: b, Kind: "write", Pre: "a", Post: "b"}})
 				}
 				return "all is well", nil
 			}, confined()...)
@@ -304,6 +305,6 @@ func TestGrantsThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, "a principal with an id")
 	_, err = s.Hand(t.Context(), perm.Principal{ID: "x", Chain: []string{"boss"}})
 	require.ErrorContains(t, err, "the chain of a principal is made of")
-	require.ErrorIs(t, rt.Revoke(t.Context(), "s_nobody", "boss", ""), revert.ErrNotFound)
+	require.ErrorIs(t, rt.Revoke(t.Context(), "s_nobody", "boss", ""), journal.ErrNotFound)
 	require.ErrorIs(t, rt.Revoke(t.Context(), s.ID(), "", ""), tool.ErrInvalid)
 }

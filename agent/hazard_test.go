@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -44,7 +45,7 @@ func puts(name string, then execute) execute {
 }
 
 func confined() []tool.Option {
-	return []tool.Option{tool.Effect(revert.Reversible), tool.Confined(tool.Handles)}
+	return []tool.Option{tool.Effect(effect.Reversible), tool.Confined(tool.Handles)}
 }
 
 func content(t *testing.T, dir, name string) string {
@@ -59,7 +60,7 @@ func TestLateToolIsNotProvenAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		tl, err := tool.CreateWith("send", "", nil, ignoresItsTime(release), tool.Effect(revert.Pivot), timeout, says(verify.Absent("not sent")))
+		tl, err := tool.CreateWith("send", "", nil, ignoresItsTime(release), tool.Effect(effect.Pivot), timeout, says(verify.Absent("not sent")))
 		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()))
 		tx := begin(t, newSession(t, rt))
 		out, err := tx.Invoke(t.Context(), "send", "in")
@@ -115,7 +116,7 @@ func TestCallEndsThoughAPermitStaysOpen(t *testing.T) {
 				require.ErrorIs(t, err, tool.ErrUnknown)
 				require.Equal(t, tool.StatusUnknown, out.Status)
 				require.Equal(t, time.Minute, time.Since(began))
-				_, err = kept.Intend(t.Context(), []revert.Change{{Resource: "file://workspace/a.txt"}})
+				_, err = kept.Intend(t.Context(), []effect.Change{{Resource: "file://workspace/a.txt"}})
 				require.ErrorIs(t, err, ctxperm.ErrClosed, "it reaches nothing any more")
 				txn, err := revert.Load(t.Context(), rt.Journal(), tx.ID())
 				require.NoError(t, err)
@@ -174,7 +175,7 @@ func TestRevertThatIgnoresItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(revert.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
+		tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
 			<-release
 			return nil
 		}))
@@ -186,7 +187,7 @@ func TestRevertThatIgnoresItsTime(t *testing.T) {
 		rep, err := tx.Revert(t.Context())
 		require.ErrorIs(t, err, agent.ErrPartial)
 		require.Len(t, rep.Items, 1)
-		require.Equal(t, revert.UndoUnknown, rep.Items[0].Outcome)
+		require.Equal(t, effect.Unknown, rep.Items[0].Outcome)
 		require.Equal(t, time.Minute, time.Since(began))
 	})
 }
@@ -222,7 +223,7 @@ func TestShownIsWhatWasJournaled(t *testing.T) {
 	mine := json.RawMessage(`{"amount": 100}`)
 	var judged string
 	tl, err := tool.FromSpec(tool.Spec{
-		Name: "pay", EffectClass: revert.Pure,
+		Name: "pay", EffectClass: effect.Pure,
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Result{JSON: mine, Parts: []tool.Part{{MediaType: "a/b", Data: mine}}}, nil
 		},
@@ -274,7 +275,7 @@ func TestVerifyProvesWithTheWorld(t *testing.T) {
 				return "", errors.New("boom")
 			}
 			needs := []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/fresh.txt")}
-			tl, err := tool.CreateWith("put", "", needs, run, tool.Effect(revert.Pivot), tool.Verified(look))
+			tl, err := tool.CreateWith("put", "", needs, run, tool.Effect(effect.Pivot), tool.Verified(look))
 			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Root("workspace", dir))
 			out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "put", "in")
 			require.Error(t, err)

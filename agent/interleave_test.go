@@ -21,6 +21,8 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -153,7 +155,7 @@ func texts(t *testing.T, dir string) map[string]string {
 // has ended, so of two that share a file one had ended before the other touched it.
 func serial(t *testing.T, rt *agent.Runtime, txn string, calls []*scribble) []*scribble {
 	var order []*scribble
-	for e, err := range rt.Journal().Entries(t.Context(), revert.Query{Txn: txn, Kinds: []revert.Kind{revert.KindChanged}}) {
+	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Txn: txn, Kinds: []kind.Kind{kind.Changed}}) {
 		require.NoError(t, err)
 		i := slices.IndexFunc(calls, func(c *scribble) bool { return c.id == e.Header.Call })
 		if i >= 0 {

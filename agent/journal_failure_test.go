@@ -17,6 +17,10 @@ import (
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -24,16 +28,16 @@ import (
 
 // store is a journal that is opened by one process after the other.
 type store struct {
-	mem    revert.Journal
+	mem    journal.Journal
 	mu     sync.Mutex // never held across a wait
 	living map[string]bool
 	opened int
 }
 
-func newStore() *store { return &store{mem: revert.Memory(), living: map[string]bool{}} }
+func newStore() *store { return &store{mem: journal.Memory(), living: map[string]bool{}} }
 
 // open is an opening whose Append fails where fails says so.
-func (s *store) open(fails func(revert.Batch) bool) *opening {
+func (s *store) open(fails func(journal.Batch) bool) *opening {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
@@ -43,10 +47,10 @@ func (s *store) open(fails func(revert.Batch) bool) *opening {
 }
 
 type opening struct {
-	revert.Journal
+	journal.Journal
 	store *store
 	owner string
-	fails func(revert.Batch) bool
+	fails func(journal.Batch) bool
 }
 
 func (o *opening) Owner() string { return o.owner }
@@ -57,7 +61,7 @@ func (o *opening) Alive(_ context.Context, owner string) (bool, error) {
 	return o.store.living[owner], nil
 }
 
-func (o *opening) Append(ctx context.Context, b revert.Batch) error {
+func (o *opening) Append(ctx context.Context, b journal.Batch) error {
 	o.store.mu.Lock()
 	fail := o.fails != nil && o.fails(b)
 	o.store.mu.Unlock()
@@ -76,15 +80,15 @@ func (o *opening) Close() error {
 
 var errDisk = errors.New("the disk is full")
 
-func holdsKind(b revert.Batch, k revert.Kind) bool {
-	return slices.ContainsFunc(b.Entries, func(e revert.Entry) bool { return e.Header.Kind == k })
+func holdsKind(b journal.Batch, k kind.Kind) bool {
+	return slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == k })
 }
 
 // nth fails at the n-th of the batches that match, and at all later ones too
 // where it is stuck. The function says whether it has failed.
-func nth(n int, stuck bool, match func(revert.Batch) bool) (fails func(revert.Batch) bool, failed func() bool) {
+func nth(n int, stuck bool, match func(journal.Batch) bool) (fails func(journal.Batch) bool, failed func() bool) {
 	seen, hit := 0, false
-	return func(b revert.Batch) bool {
+	return func(b journal.Batch) bool {
 		if hit {
 			return stuck
 		}
@@ -96,10 +100,10 @@ func nth(n int, stuck bool, match func(revert.Batch) bool) (fails func(revert.Ba
 	}, func() bool { return hit }
 }
 
-func everything(revert.Batch) bool { return true }
+func everything(journal.Batch) bool { return true }
 
-func ofKind(k revert.Kind) func(revert.Batch) bool {
-	return func(b revert.Batch) bool { return holdsKind(b, k) }
+func ofKind(k kind.Kind) func(journal.Batch) bool {
+	return func(b journal.Batch) bool { return holdsKind(b, k) }
 }
 
 // till is a service outside the runtime: what was booked there by which call, and
@@ -118,7 +122,7 @@ func (b *till) tool(t *testing.T) tool.Tool {
 		defer b.mu.Unlock()
 		b.booked[tc.Call().Key]++
 		return "paid", nil
-	}, tool.Effect(revert.Compensable), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
+	}, tool.Effect(effect.Compensable), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.given[rc.Key] = append(b.given[rc.Key], rc.UndoKey)
@@ -139,7 +143,7 @@ func sweepTools(t *testing.T, b *till) []tool.Tool {
 }
 
 // work is a transaction that meets every kind of record, and its end.
-func work(t *testing.T, s *agent.Session, j revert.Journal, commit bool) (txn string) {
+func work(t *testing.T, s *agent.Session, j journal.Journal, commit bool) (txn string) {
 	ctx := t.Context()
 	tx, err := s.Begin(ctx)
 	if err != nil {
@@ -249,15 +253,15 @@ func TestRecordThatIsMissing(t *testing.T) {
 		name string
 		run  execute
 		opts []tool.Option
-		kind revert.Kind
+		kind kind.Kind
 		want revert.TxnState
 	}{
-		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), revert.KindDone, revert.RevertedState},
-		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(revert.Pivot)}, revert.KindDone, revert.RevertedPartial},
-		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), revert.KindFailed, revert.RevertedState},
-		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(revert.Pivot)}, revert.KindFailed, revert.RevertedPartial},
-		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), revert.KindVerified, revert.RevertedState},
-		{"start", returns("ok", nil), []tool.Option{tool.Effect(revert.Pivot)}, revert.KindStarted, revert.RevertedState},
+		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), kind.Done, revert.RevertedState},
+		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Done, revert.RevertedPartial},
+		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), kind.Failed, revert.RevertedState},
+		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(effect.Pivot)}, kind.Failed, revert.RevertedPartial},
+		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), kind.Verified, revert.RevertedState},
+		{"start", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Started, revert.RevertedState},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, dir := t.Context(), workspace(t)
@@ -289,7 +293,7 @@ func TestRecordThatIsMissing(t *testing.T) {
 func TestRevertThatStoppedHalfWay(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
 	before := tree(t, dir)
-	fails, _ := nth(2, false, ofKind(revert.KindReverting))
+	fails, _ := nth(2, false, ofKind(kind.Reverting))
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)))
 	tx := begin(t, newSession(t, rt))
 	change(t, tx)
@@ -321,7 +325,7 @@ func TestNoChangeOnTopOfAnUnknownOne(t *testing.T) {
 		return "", f.Delete(ctx, "new.txt")
 	}, confined()...)
 	require.NoError(t, err)
-	fails, _ := nth(1, false, ofKind(revert.KindDone))
+	fails, _ := nth(1, false, ofKind(kind.Done))
 	rt := newRuntime(t, agent.Tools(first, second), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
 	ended := make(chan error)

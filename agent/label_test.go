@@ -17,7 +17,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -38,7 +40,7 @@ func flowing(t *testing.T) perm.Engine {
 // messenger reads what others wrote, and sends to whom a model names.
 func messenger(t *testing.T) []tool.Tool {
 	fetch, err := tool.FromSpec(tool.Spec{
-		Name: "fetch", Description: "Reads what others wrote.", Tags: []string{"untrusted"}, EffectClass: revert.Pure, Destination: tool.NoDestination,
+		Name: "fetch", Description: "Reads what others wrote.", Tags: []string{"untrusted"}, EffectClass: effect.Pure, Destination: tool.NoDestination,
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("news"), nil
 		},
@@ -149,7 +151,7 @@ allow contains "the rest" if true`},
 // is written.
 func TestALabelThatCannotBeKeptRefuses(t *testing.T) {
 	ctx := context.Background()
-	j := &labelless{Journal: revert.Memory()}
+	j := &labelless{Journal: journal.Memory()}
 	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
 label contains "seen" if input.tool.name == "fetch"
 allow contains "the rest" if true`}})
@@ -162,11 +164,11 @@ allow contains "the rest" if true`}})
 	require.NoError(t, err)
 }
 
-type labelless struct{ revert.Journal }
+type labelless struct{ journal.Journal }
 
-func (j *labelless) Append(ctx context.Context, b revert.Batch) error {
+func (j *labelless) Append(ctx context.Context, b journal.Batch) error {
 	for _, e := range b.Entries {
-		if e.Header.Kind == revert.KindLabelled {
+		if e.Header.Kind == kind.Labelled {
 			return errors.New("the disk is full")
 		}
 	}

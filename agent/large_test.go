@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -41,14 +42,14 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	roar, err := tool.Create("roar", "", func(context.Context, string) (string, error) { return strings.Repeat("\x01", 32*kib), nil }, tool.Pure())
 	require.NoError(t, err)
 	list, err := tool.FromSpec(tool.Spec{
-		Name: "list", EffectClass: revert.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+		Name: "list", EffectClass: effect.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("ok"), nil
 		},
 		Input: json.RawMessage(`{"type":"object","properties":{"of":{}},"additionalProperties":false}`),
 	})
 	require.NoError(t, err)
 	tower, err := tool.FromSpec(tool.Spec{
-		Name: "tower", EffectClass: revert.Pure,
+		Name: "tower", EffectClass: effect.Pure,
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			n, err := strconv.Atoi(strings.Trim(string(in), `"`))
 			return tool.Result{JSON: json.RawMessage(strings.Repeat("[", n) + strings.Repeat("]", n))}, err
@@ -120,7 +121,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 func TestReasonsMadeOfWhatIsAsked(t *testing.T) {
 	ctx := context.Background()
 	talk, err := tool.FromSpec(tool.Spec{
-		Name: "talk", EffectClass: revert.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+		Name: "talk", EffectClass: effect.Pure, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("ok"), nil
 		},
 		Input: json.RawMessage(`{"type":"object","properties":{"of":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`),

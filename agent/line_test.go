@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -52,7 +53,7 @@ func TestOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	pure, reversible, pivot := tool.Pure(), tool.Effect(revert.Reversible), tool.Effect(revert.Pivot)
+	pure, reversible, pivot := tool.Pure(), tool.Effect(effect.Reversible), tool.Effect(effect.Pivot)
 	handles := tool.Confined(tool.Handles)
 	raw, err := os.ReadFile("../docs/outcomes.md")
 	require.NoError(t, err)
@@ -119,7 +120,7 @@ func TestCancelledCall(t *testing.T) {
 		name string
 		opt  tool.Option
 		want tool.Status
-	}{{"pure", tool.Pure(), tool.StatusCancelled}, {"pivot", tool.Effect(revert.Pivot), tool.StatusUnknown}} {
+	}{{"pure", tool.Pure(), tool.StatusCancelled}, {"pivot", tool.Effect(effect.Pivot), tool.StatusUnknown}} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			run := func(ctx context.Context, tc ctxperm.ToolContext, in string) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -93,7 +94,7 @@ func TestLooksAreRecorded(t *testing.T) {
 		_, c, err := revert.LoadCall(t.Context(), rt.Journal(), id)
 		require.NoError(t, err)
 		require.Len(t, c.Verified, 1)
-		for verdict, v := range map[string]revert.Verified{"applied": c.Verified[0], "absent": *c.Undo.Verified} {
+		for verdict, v := range map[string]record.Verified{"applied": c.Verified[0], "absent": *c.Undo.Verified} {
 			require.Equal(t, verdict, v.Verdict, c.Tool.Name)
 			require.True(t, v.OK)
 			require.NotEmpty(t, v.Findings)

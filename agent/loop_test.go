@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/scripted"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/wire"
 )
@@ -44,11 +45,11 @@ func (b *loopBench) note(name string, in json.RawMessage) {
 func (b *loopBench) tools() []tool.Tool {
 	var all []tool.Tool
 	for name, s := range map[string]tool.Spec{
-		"look":  {EffectClass: revert.Pure},
-		"write": {EffectClass: revert.Pivot},
-		"ping":  {EffectClass: revert.Pivot, Hints: tool.Hints{Concurrent: true}},
-		"ask":   {EffectClass: revert.Pivot, Tags: []string{"ask"}},
-		"never": {EffectClass: revert.Pure, Tags: []string{"never"}},
+		"look":  {EffectClass: effect.Pure},
+		"write": {EffectClass: effect.Pivot},
+		"ping":  {EffectClass: effect.Pivot, Hints: tool.Hints{Concurrent: true}},
+		"ask":   {EffectClass: effect.Pivot, Tags: []string{"ask"}},
+		"never": {EffectClass: effect.Pure, Tags: []string{"never"}},
 	} {
 		s.Name, s.Description = name, "Is called "+name+"."
 		s.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)

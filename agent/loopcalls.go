@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/wire"
 )
@@ -151,5 +152,5 @@ func (r *loopRun) independent(ask Ask) bool {
 	}
 	input, _ := ask.Input.(json.RawMessage)
 	class, err := t.ClassFor(input)
-	return err == nil && (class == revert.Pure || t.Spec().Hints.Concurrent)
+	return err == nil && (class == effect.Pure || t.Spec().Hints.Concurrent)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -85,7 +86,7 @@ func (tx *Txn) Nest(ctx context.Context, s *Session) (*Txn, error) {
 		return nil, fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
 	}
 	// No barrier: the first durable record of its calls makes it durable too.
-	body := &revert.Nested{ID: in.nest, In: tx.nest, Session: s.id}
+	body := &record.Nested{ID: in.nest, In: tx.nest, Session: s.id}
 	if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
 		tx.nests.drop(in)
 		return nil, fmt.Errorf("nest: %w", err)
@@ -148,7 +149,7 @@ func (tx *Txn) join(ctx context.Context) error {
 				}
 			}
 			// No barrier: until the whole commits it can be taken back either way.
-			body := &revert.NestEnded{ID: tx.nest}
+			body := &record.NestEnded{ID: tx.nest}
 			if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
 				return err
 			}

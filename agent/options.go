@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -24,7 +25,7 @@ type config struct {
 	engine   perm.Engine
 	approver ctxperm.Approver
 	wait     bool
-	journal  revert.Journal
+	journal  journal.Journal
 	schemes  []revert.Scheme
 	drivers  []any
 	log      *slog.Logger
@@ -94,9 +95,9 @@ func Wait() Option {
 	}
 }
 
-// Journal is where everything is recorded; the default is revert.Memory, which
+// Journal is where everything is recorded; the default is journal.Memory, which
 // does not survive the process. The runtime does not close it.
-func Journal(j revert.Journal) Option {
+func Journal(j journal.Journal) Option {
 	return func(c *config) error {
 		if j == nil {
 			return errors.New("the journal is nil; leave the option out for one in memory")

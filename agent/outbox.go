@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -78,7 +79,7 @@ func (tx *Txn) release(ctx context.Context) error {
 	tx.outbox.begun = true
 	if !t.Committing {
 		// No barrier: that of the first release carries it, and nothing happens before.
-		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committing{}}}}); err != nil {
+		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committing{}}}}); err != nil {
 			return err
 		}
 	}
@@ -131,13 +132,13 @@ func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Line, error) {
 // dropped gives back what a held call had reserved.
 func (rt *Runtime) dropped(session, call string) {
 	if st := rt.standings.get(session); st != nil {
-		st.tally.records(rt.host.Now(), []revert.Line{{Call: call, Body: &revert.Dropped{}}})
+		st.tally.records(rt.host.Now(), []revert.Line{{Call: call, Body: &record.Dropped{}}})
 	}
 }
 
 // queue counts a call that is held: it is in flight until its transaction ends, and
 // what it adds to sums is reserved. It is called with the lock.
-func (t *tally) queue(call string, b *revert.Held) {
+func (t *tally) queue(call string, b *record.Held) {
 	c := t.calls[call]
 	if c == nil {
 		c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts), stands: true}

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -24,7 +25,7 @@ import (
 // come to is said in their order.
 func wires(t *testing.T, ends *[]error) tool.Tool {
 	tl, err := tool.FromSpec(tool.Spec{
-		Name: "wire", EffectClass: revert.Deferrable, Counters: map[string]string{"spend": "amount"},
+		Name: "wire", EffectClass: effect.Deferrable, Counters: map[string]string{"spend": "amount"},
 		Input: json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}},"required":["amount"],"additionalProperties":false}`),
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			err := (*ends)[0]

@@ -18,6 +18,9 @@ import (
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -47,8 +50,8 @@ type mailroom struct {
 	effects map[string]int // by text: how often it had an effect
 	keys    map[string]string
 	deaths  int
-	log     []revert.Batch // what the journal took
-	lost    int            // batches that a death took with it
+	log     []journal.Batch // what the journal took
+	lost    int             // batches that a death took with it
 }
 
 // cached is a journal whose batches without a barrier are lost when the process
@@ -58,7 +61,7 @@ type cached struct {
 	m *mailroom
 }
 
-func (c cached) Append(ctx context.Context, b revert.Batch) error {
+func (c cached) Append(ctx context.Context, b journal.Batch) error {
 	err := c.opening.Append(ctx, b)
 	if err == nil {
 		c.m.log = append(c.m.log, b)
@@ -74,7 +77,7 @@ func (m *mailroom) powerCut() {
 	}
 	m.lost += len(m.log) - kept
 	m.log = m.log[:kept]
-	m.store.mem = revert.Memory()
+	m.store.mem = journal.Memory()
 	for _, b := range m.log {
 		require.NoError(m.t, m.store.mem.Append(m.t.Context(), b), m.at)
 	}
@@ -106,9 +109,9 @@ func newMailroom(t *testing.T, seed uint64) *mailroom {
 		effects: map[string]int{}, keys: map[string]string{}, marks: map[string]int{},
 	}
 	m.host.OnPoint = func(string) error { return m.tick() }
-	spec := tool.Spec{EffectClass: revert.Deferrable, Execute: m.deliver, Counters: nil}
+	spec := tool.Spec{EffectClass: effect.Deferrable, Execute: m.deliver, Counters: nil}
 	for name, change := range map[string]func(*tool.Spec){
-		"mail": func(s *tool.Spec) { s.EffectClass = revert.Pivot },
+		"mail": func(s *tool.Spec) { s.EffectClass = effect.Pivot },
 		"seen": func(s *tool.Spec) { s.Verify = m.look },
 		"keyed": func(s *tool.Spec) {
 			s.Hints.Idempotent = true
@@ -207,7 +210,7 @@ func (m *mailroom) process() {
 	if m.deaths < 6 && m.r.IntN(3) > 0 {
 		m.left = m.r.IntN(160)
 	}
-	m.j = m.store.open(func(revert.Batch) bool { return m.dead })
+	m.j = m.store.open(func(journal.Batch) bool { return m.dead })
 	rt, err := agent.New(quiet(), agent.On(m.host), agent.Journal(cached{m.j, m}), agent.Policy(holdAll()), agent.Tools(m.tools...), agent.Root("workspace", m.dir))
 	require.NoError(m.t, err)
 	m.rt = rt
@@ -222,7 +225,7 @@ func (m *mailroom) recovered() *revert.Txn {
 			continue
 		}
 		txn, err := revert.Load(m.t.Context(), m.store.mem, m.txn)
-		if errors.Is(err, revert.ErrNotFound) { // nobody was told of anything
+		if errors.Is(err, journal.ErrNotFound) { // nobody was told of anything
 			return nil
 		}
 		require.NoError(m.t, err, m.at)
@@ -412,7 +415,7 @@ func (m *mailroom) unstick() {
 		_, _ = m.rt.Undo(m.t.Context(), last.Call, revert.Undoing{})
 	case 1:
 		if last.Status == tool.StatusUnknown {
-			err := m.rt.Decide(m.t.Context(), last.Call, revert.Decided{Applied: m.effects[l.text] > 0, By: "boss", Why: "looked"})
+			err := m.rt.Decide(m.t.Context(), last.Call, record.Decided{Applied: m.effects[l.text] > 0, By: "boss", Why: "looked"})
 			require.True(m.t, err == nil || m.dead, "%s: %v", m.at, err)
 		}
 	}
@@ -429,7 +432,7 @@ func (m *mailroom) text(call string) string {
 // judge holds what arrived against what callers were told and what the journal says.
 func (m *mailroom) judge() revert.TxnState {
 	txn, err := revert.Load(m.t.Context(), m.store.mem, m.txn)
-	if errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		require.False(m.t, slices.ContainsFunc(m.letters, func(l *mailed) bool { return l.sure }), m.at)
 		return ""
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -216,7 +218,7 @@ func TestDoubtfulReleaseByAnotherTool(t *testing.T) {
 	rep, err := again.Revert(t.Context())
 	require.ErrorIs(t, err, agent.ErrPartial)
 	require.Len(t, rep.Items, 1)
-	require.Equal(t, revert.UndoUnknown, rep.Items[0].Outcome)
+	require.Equal(t, effect.Unknown, rep.Items[0].Outcome)
 	fsckClean(t, rt)
 }
 
@@ -313,7 +315,7 @@ func TestHeldCallsByTheirID(t *testing.T) {
 	again := ask(tx, "sent", "sent")
 	require.Equal(t, first.Call, again.Call)
 	require.Equal(t, tool.StatusHeld, again.Status)
-	require.Equal(t, revert.Deferrable, again.EffectClass)
+	require.Equal(t, effect.Deferrable, again.EffectClass)
 	require.Equal(t, "hold", again.Decision.Effect)
 	require.Equal(t, tool.StatusInvalid, ask(tx, "sent", "another").Status)
 	dropped := ask(tx, "dropped", "dropped")
@@ -405,9 +407,9 @@ func TestAbandonedCommits(t *testing.T) {
 // queued, and its transaction can only be reverted: it may be there all the same.
 func TestHeldRecordThatIsMissing(t *testing.T) {
 	for _, tt := range []struct {
-		kind revert.Kind
+		kind kind.Kind
 		n    int
-	}{{revert.KindHeld, 1}, {revert.KindCommitting, 1}, {revert.KindStarted, 1}, {revert.KindDone, 1}, {revert.KindVerified, 1}, {revert.KindCommitted, 1}} {
+	}{{kind.Held, 1}, {kind.Committing, 1}, {kind.Started, 1}, {kind.Done, 1}, {kind.Verified, 1}, {kind.Committed, 1}} {
 		t.Run(string(tt.kind), func(t *testing.T) {
 			p := &post{}
 			fails, failed := nth(tt.n, false, ofKind(tt.kind))
@@ -419,7 +421,7 @@ func TestHeldRecordThatIsMissing(t *testing.T) {
 			rt := newRuntime(t, agent.Tools(mail), agent.Policy(holdAll()), agent.Journal(j))
 			tx := begin(t, newSession(t, rt))
 			out, err := tx.Invoke(t.Context(), "mail", "one")
-			if tt.kind == revert.KindHeld {
+			if tt.kind == kind.Held {
 				require.Equal(t, tool.StatusFailed, out.Status)
 				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrEnded)
 				return
@@ -429,14 +431,14 @@ func TestHeldRecordThatIsMissing(t *testing.T) {
 			require.Error(t, err)
 			require.True(t, failed())
 			switch tt.kind {
-			case revert.KindCommitting, revert.KindCommitted:
+			case kind.Committing, kind.Committed:
 				_, err = tx.Invoke(t.Context(), "mail", "two")
 				require.ErrorIs(t, err, agent.ErrNotReleased)
 				require.NoError(t, tx.Commit(t.Context()))
 				require.Equal(t, []string{"one"}, p.texts())
 			default: // the journal is behind the world
 				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrEnded)
-				require.Len(t, p.got, map[revert.Kind]int{revert.KindDone: 1, revert.KindVerified: 1}[tt.kind])
+				require.Len(t, p.got, map[kind.Kind]int{kind.Done: 1, kind.Verified: 1}[tt.kind])
 			}
 			require.NoError(t, j.Close())
 			next := newRuntime(t, agent.Tools(mail), agent.Policy(holdAll()), agent.Journal(st.open(nil)))

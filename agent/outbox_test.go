@@ -14,6 +14,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -66,7 +68,7 @@ func (p *post) keys() map[string]int {
 // mail is a tool that delivers its input.
 func (p *post) mail(t *testing.T, change ...func(*tool.Spec)) tool.Tool {
 	s := tool.Spec{
-		Name: "mail", Description: "Sends a mail.", EffectClass: revert.Deferrable,
+		Name: "mail", Description: "Sends a mail.", EffectClass: effect.Deferrable,
 		Execute: func(_ context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			var text string
 			if err := json.Unmarshal(in, &text); err != nil {
@@ -111,7 +113,7 @@ func loadTxn(t *testing.T, rt *agent.Runtime, id string) *revert.Txn {
 // was held with.
 func TestHeldUntilCommit(t *testing.T) {
 	p := &post{}
-	rt := newRuntime(t, agent.Tools(p.mail(t), p.mail(t, func(s *tool.Spec) { s.Name, s.EffectClass = "launch", revert.Pivot })), agent.Policy(holdAll()))
+	rt := newRuntime(t, agent.Tools(p.mail(t), p.mail(t, func(s *tool.Spec) { s.Name, s.EffectClass = "launch", effect.Pivot })), agent.Policy(holdAll()))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	var ids []string
@@ -231,7 +233,7 @@ func TestRevertDropsHeldCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, preview.Items, 2)
 	require.Equal(t, one.Call, preview.Items[0].Call)
-	require.Equal(t, revert.Already, preview.Items[0].Outcome)
+	require.Equal(t, effect.Already, preview.Items[0].Outcome)
 	require.Equal(t, revert.DoesDrop, preview.Items[0].Does)
 	require.Contains(t, preview.Items[0].Why, "never ran")
 	rep, err := tx.Revert(t.Context())
@@ -243,7 +245,7 @@ func TestRevertDropsHeldCalls(t *testing.T) {
 	c, ok := loadTxn(t, rt, tx.ID()).Call(one.Call)
 	require.True(t, ok)
 	require.Equal(t, revert.PhaseDropped, c.Phase)
-	require.Equal(t, revert.Dropped{Cause: "abort", By: "coder"}, *c.Dropped)
+	require.Equal(t, record.Dropped{Cause: "abort", By: "coder"}, *c.Dropped)
 	fsckClean(t, rt)
 }
 
@@ -272,7 +274,7 @@ func TestSavepointDropsWhatCameAfter(t *testing.T) {
 	require.Len(t, rep.Items, 2)
 	rep, err = s.Undo(t.Context(), single.Call, revert.Undoing{})
 	require.NoError(t, err)
-	require.Equal(t, revert.Already, rep.Items[0].Outcome)
+	require.Equal(t, effect.Already, rep.Items[0].Outcome)
 	holds(t, tx, "mail", "last")
 	require.Empty(t, p.got)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -430,7 +432,7 @@ func TestSettledRelease(t *testing.T) {
 		tx := begin(t, newSession(t, rt))
 		out := holds(t, tx, "mail", "one")
 		require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrUnknown)
-		require.NoError(t, rt.Decide(t.Context(), out.Call, revert.Decided{Applied: applied, By: "boss", Why: "looked"}))
+		require.NoError(t, rt.Decide(t.Context(), out.Call, record.Decided{Applied: applied, By: "boss", Why: "looked"}))
 		broken = false
 		require.NoError(t, tx.Commit(t.Context()))
 		require.Len(t, p.got, map[bool]int{true: 1, false: 2}[applied])

@@ -7,7 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -26,9 +26,9 @@ func TestOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, tx, same)
 	_, err = theirs.Open(t.Context(), tx.ID())
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	_, err = mine.Open(t.Context(), "t_none")
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 
 	told, err := mine.Outcome(t.Context(), out.Call)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestOwn(t *testing.T) {
 	require.Equal(t, out.Text, told.Text)
 	require.Equal(t, tx.ID(), told.Txn)
 	_, err = theirs.Outcome(t.Context(), out.Call)
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.NoError(t, tx.Commit(t.Context()))
 	_, err = mine.Open(t.Context(), tx.ID())
 	require.Error(t, err)

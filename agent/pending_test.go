@@ -13,6 +13,9 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -38,7 +41,7 @@ func (d *desk) send(description string) tool.Tool {
 	tl, err := tool.Create("send", description, func(context.Context, string) (string, error) {
 		d.sent++
 		return "sent", nil
-	}, tool.Effect(revert.Pivot))
+	}, tool.Effect(effect.Pivot))
 	return mustTool(d.t, tl, err)
 }
 
@@ -187,7 +190,7 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 		c, err := revert.Load(ctx, rt.Journal(), txn)
 		require.NoError(t, err)
-		forged := &revert.Answered{Approved: true, By: "boss", Digest: "sha256:0000"}
+		forged := &record.Answered{Approved: true, By: "boss", Digest: "sha256:0000"}
 		rec := revert.NewRecorder(rt.Journal(), d.host, c.Session)
 		require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: forged}}, Durable: true}))
 	})
@@ -217,12 +220,12 @@ func TestOpenAgain(t *testing.T) {
 		_, err = tx.Revert(ctx)
 		require.NoError(t, err)
 		_, err = rt.Open(ctx, txn)
-		require.ErrorIs(t, err, revert.ErrNotOwner)
+		require.ErrorIs(t, err, journal.ErrNotOwner)
 	})
 	require.Zero(t, d.sent)
 
 	t.Run("a grant does not grow", func(t *testing.T) {
-		j := revert.Memory()
+		j := journal.Memory()
 		rt := newRuntime(t, agent.Tools(d.send("v1")), agent.Policy(allowAll()), agent.Journal(j))
 		tx := begin(t, newSession(t, rt, agent.Grant()))
 		other := newRuntime(t, agent.Tools(d.send("v1")), agent.Policy(allowAll()), agent.Journal(j))

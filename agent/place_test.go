@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -58,7 +58,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, state := t.TempDir(), t.TempDir()
-			open := func() revert.Journal {
+			open := func() journal.Journal {
 				j, err := sqlite.Open(ctx, state)
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, j.Close()) })

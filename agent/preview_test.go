@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -32,7 +33,7 @@ func TestUndoByHand(t *testing.T) {
 	require.Equal(t, []revert.Dependent{{Txn: tx.ID(), Call: second.Call, Tool: "file_edit", Along: true}}, foreseen.Dependents)
 	require.Equal(t, before, tree(t, dir), "nothing was touched")
 	_, err = other.Preview(ctx, first.Call, revert.Undoing{})
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 
 	theirs := filepath.Join(dir, "a.txt")
 	require.NoError(t, os.WriteFile(theirs, []byte("theirs\x00\xff"), 0o600))

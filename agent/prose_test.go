@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -21,7 +22,7 @@ import (
 func TestErrorOfAnyBytes(t *testing.T) {
 	odd := "caf\xe9 " + strings.Repeat("é", 1<<20)
 	opts := []tool.Option{
-		tool.Effect(revert.Compensable),
+		tool.Effect(effect.Compensable),
 		tool.Undone("1", func(context.Context, tool.RevertContext) error { return errors.New(odd) }),
 	}
 	fails, err := tool.Create("fails", "", func(context.Context, string) (string, error) { return "", tool.NoEffect(errors.New(odd)) }, opts...)

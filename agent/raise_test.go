@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
@@ -88,18 +89,18 @@ func TestResultsRaiseRequirements(t *testing.T) {
 // TestWhatIsRaisedComesBeforeTheResult: whoever finds the result on the journal finds the label too, and without the label nobody sees the result.
 func TestWhatIsRaisedComesBeforeTheResult(t *testing.T) {
 	ctx := context.Background()
-	j := revert.Memory()
+	j := journal.Memory()
 	rt := newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()), agent.Journal(j))
 	s := newSession(t, rt)
 	does(t, s, "read", `{"text":"top","labels":["secret"]}`)
-	var kinds []revert.Kind
-	for e, err := range j.Entries(ctx, revert.Query{Session: s.ID(), Kinds: []revert.Kind{revert.KindLabelled, revert.KindDone}}) {
+	var kinds []kind.Kind
+	for e, err := range j.Entries(ctx, journal.Query{Session: s.ID(), Kinds: []kind.Kind{kind.Labelled, kind.Done}}) {
 		require.NoError(t, err)
 		kinds = append(kinds, e.Header.Kind)
 	}
-	require.Equal(t, []revert.Kind{revert.KindLabelled, revert.KindDone}, kinds)
+	require.Equal(t, []kind.Kind{kind.Labelled, kind.Done}, kinds)
 
-	rt = newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()), agent.Journal(&labelless{Journal: revert.Memory()}))
+	rt = newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()), agent.Journal(&labelless{Journal: journal.Memory()}))
 	s = newSession(t, rt)
 	out, err := begin(t, s).Invoke(ctx, "read", `{"text":"top","labels":["secret"]}`)
 	require.Error(t, err)
@@ -222,7 +223,7 @@ label contains "secret" if contains(input.output, "CONFIDENTIAL")`}}
 		require.NoError(t, rt.Close())
 		require.NoError(t, j.Close())
 	}
-	rt := newRuntime(t, agent.Tools(reading(t)), agent.Policy(mustLoad(t, policy)), agent.Journal(&labelless{Journal: revert.Memory()}))
+	rt := newRuntime(t, agent.Tools(reading(t)), agent.Policy(mustLoad(t, policy)), agent.Journal(&labelless{Journal: journal.Memory()}))
 	_, err := begin(t, newSession(t, rt)).Invoke(ctx, "read", `{"text":"CONFIDENTIAL"}`)
 	require.ErrorContains(t, err, "could not be written down")
 	_, err = begin(t, newSession(t, rt)).Invoke(ctx, "read", `{"text":"for everybody"}`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Recovery is what Runtime.Recover came to.
@@ -60,7 +61,7 @@ func (rt *Runtime) giveUp(ctx context.Context, txn string) (rep revert.Report, d
 		}
 	}
 	rep, err = rt.Revert(ctx, txn)
-	if errors.Is(err, revert.ErrBusy) || errors.Is(err, revert.ErrNotOwner) {
+	if errors.Is(err, revert.ErrBusy) || errors.Is(err, journal.ErrNotOwner) {
 		return rep, false, nil
 	}
 	return rep, err == nil || errors.Is(err, ErrPartial), err

@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -42,7 +43,7 @@ allow contains sprintf("token %v is fine", [input.call.args.token]) if true
 func talker(t *testing.T, saw *[]string) []tool.Tool {
 	make := func(name string, change func(*tool.Spec)) tool.Tool {
 		s := tool.Spec{
-			Name: name, Description: "Tells.", EffectClass: revert.Pure, Destination: tool.NoDestination,
+			Name: name, Description: "Tells.", EffectClass: effect.Pure, Destination: tool.NoDestination,
 			Input: json.RawMessage(`{"type":"object","properties":{"token":{"type":"string"},"n":{"type":"integer"}},"additionalProperties":false}`),
 			Execute: func(_ context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 				var args struct{ Token string }
@@ -79,7 +80,7 @@ func talker(t *testing.T, saw *[]string) []tool.Tool {
 			}
 		}),
 		make("undoes", func(s *tool.Spec) {
-			s.EffectClass = revert.Compensable
+			s.EffectClass = effect.Compensable
 			s.Revert = func(context.Context, tool.RevertContext) error { return nil }
 		}),
 	}

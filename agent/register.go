@@ -6,14 +6,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // register is what the journal says of grants that are not of one session alone:
 // what was revoked and which approvals are remembered, here or by another process.
 // It reads what came since it last looked.
 type register struct {
-	journal revert.Journal
+	journal journal.Journal
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
@@ -25,11 +27,11 @@ func (r *register) look(ctx context.Context) error {
 	r.mu.Lock()
 	after := r.pos
 	r.mu.Unlock()
-	for e, err := range r.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindRevoked, revert.KindRemembered}, After: after}) {
+	for e, err := range r.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Revoked, kind.Remembered}, After: after}) {
 		if err != nil {
 			return err
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return err
 		}
@@ -39,7 +41,7 @@ func (r *register) look(ctx context.Context) error {
 }
 
 // note takes a record in, once.
-func (r *register) note(pos int64, rec revert.Record) {
+func (r *register) note(pos int64, rec record.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if pos <= r.pos {
@@ -47,19 +49,19 @@ func (r *register) note(pos int64, rec revert.Record) {
 	}
 	r.pos = pos
 	switch b := rec.Body.(type) {
-	case *revert.Revoked:
+	case *record.Revoked:
 		if r.revoked == nil {
 			r.revoked = map[string]string{}
 		}
 		if _, before := r.revoked[b.Grant]; !before {
 			r.revoked[b.Grant] = wordsOf(b)
 		}
-	case *revert.Remembered:
+	case *record.Remembered:
 		r.kept = append(r.kept, remembered{Remembered: b, session: rec.Session})
 	}
 }
 
-func wordsOf(b *revert.Revoked) string {
+func wordsOf(b *record.Revoked) string {
 	if b.Why == "" {
 		return "by " + b.By
 	}
@@ -105,5 +107,5 @@ func (r *register) of(ctx context.Context, id string) (session string, err error
 			return k.session, nil
 		}
 	}
-	return "", revert.ErrNotFound
+	return "", journal.ErrNotFound
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -20,13 +23,13 @@ const rememberFor = 24 * time.Hour
 // remembered is an approval for calls to come, and the session that it was given
 // in.
 type remembered struct {
-	*revert.Remembered
+	*record.Remembered
 	session string
 }
 
 // remembering makes what is granted beyond the call that was asked about: never
 // more than was asked about.
-func (rt *Runtime) remembering(ask ctxperm.Ask, ref revert.ToolRef, input, by string, r ctxperm.Remember) (*revert.Remembered, error) {
+func (rt *Runtime) remembering(ask ctxperm.Ask, ref record.ToolRef, input, by string, r ctxperm.Remember) (*record.Remembered, error) {
 	asked, err := perm.NewSet(ask.Accesses...)
 	if err != nil {
 		return nil, fmt.Errorf("what was asked about: %w", err)
@@ -35,9 +38,9 @@ func (rt *Runtime) remembering(ask ctxperm.Ask, ref revert.ToolRef, input, by st
 	if len(accesses) == 0 {
 		accesses = ask.Accesses
 	}
-	out := &revert.Remembered{
+	out := &record.Remembered{
 		ID: host.NewID(rt.host, "g_"), Tool: ref, Principal: ask.Principal.ID, Chain: ask.Principal.Chain, Always: r.Always,
-		By: by, From: revert.CallRef{Txn: ask.Txn, Call: ask.Call}, Access: []revert.Access{}, Reasons: []string{},
+		By: by, From: record.CallRef{Txn: ask.Txn, Call: ask.Call}, Access: []record.Access{}, Reasons: []string{},
 	}
 	switch {
 	case r.For < 0:
@@ -50,7 +53,7 @@ func (rt *Runtime) remembering(ask ctxperm.Ask, ref revert.ToolRef, input, by st
 		if !asked.Covers(a) {
 			return nil, fmt.Errorf("%q is more than was asked about: %w", a, tool.ErrInvalid)
 		}
-		out.Access = append(out.Access, revert.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
+		out.Access = append(out.Access, record.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
 		// Nothing but its input says what such a call does.
 		r.SameInput = r.SameInput || a.Action == perm.Call && strings.HasPrefix(a.Resource, "tool://")
 	}
@@ -92,21 +95,21 @@ func (k remembered) accesses() (out []perm.ResourceAccess) {
 type memory struct{ s *Session }
 
 // Recall finds the newest approval that stands for an answer.
-func (m memory) Recall(ctx context.Context, ask ctxperm.Ask, input string) (*revert.Approval, error) {
+func (m memory) Recall(ctx context.Context, ask ctxperm.Ask, input string) (*record.Approval, error) {
 	all, err := m.s.rt.register.standing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range all {
 		if k.answers(ask, input, m.s.rt.host.Now()) {
-			return &revert.Approval{By: k.By, Grant: k.ID}, nil
+			return &record.Approval{By: k.By, Grant: k.ID}, nil
 		}
 	}
 	return nil, nil
 }
 
 // Keep writes an approval for calls to come down.
-func (m memory) Keep(ctx context.Context, ask ctxperm.Ask, ref revert.ToolRef, input, by string, r ctxperm.Remember) error {
+func (m memory) Keep(ctx context.Context, ask ctxperm.Ask, ref record.ToolRef, input, by string, r ctxperm.Remember) error {
 	body, err := m.s.rt.remembering(ask, ref, input, by, r)
 	if err != nil {
 		return err
@@ -140,12 +143,12 @@ func (rt *Runtime) Grants(ctx context.Context) ([]GrantInfo, error) {
 		return nil, err
 	}
 	out := []GrantInfo{}
-	q := revert.Query{Kinds: []revert.Kind{revert.KindSession, revert.KindRemembered}}
+	q := journal.Query{Kinds: []kind.Kind{kind.Session, kind.Remembered}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return nil, err
 		}
@@ -160,9 +163,9 @@ func (rt *Runtime) Grants(ctx context.Context) ([]GrantInfo, error) {
 	return out, nil
 }
 
-func (rt *Runtime) grantInfo(ctx context.Context, rec revert.Record) (info GrantInfo, shown bool, err error) {
+func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info GrantInfo, shown bool, err error) {
 	switch b := rec.Body.(type) {
-	case *revert.Remembered:
+	case *record.Remembered:
 		k := remembered{Remembered: b}
 		info = GrantInfo{
 			ID: b.ID, Kind: "remembered", Principal: b.Principal, Tool: b.Tool.Name, Accesses: k.accesses(), SameInput: b.InputDigest != "",
@@ -171,7 +174,7 @@ func (rt *Runtime) grantInfo(ctx context.Context, rec revert.Record) (info Grant
 		if !b.Always {
 			info.Session = rec.Session
 		}
-	case *revert.Session:
+	case *record.Session:
 		if b.Parent == "" && b.Uses == 0 && b.Expires.IsZero() {
 			return info, false, nil
 		}

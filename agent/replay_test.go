@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -92,7 +93,7 @@ func TestAnswersElsewhere(t *testing.T) {
 		d         *desk
 		txn, call string
 	}{{d, other, twin}, {far, farTxn, farCall}} {
-		var answered *revert.Answered
+		var answered *record.Answered
 		d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 			_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
 			require.NoError(t, err)

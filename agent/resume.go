@@ -9,6 +9,9 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -19,7 +22,7 @@ type Reply struct {
 	Approved bool
 	By       string // who says it
 	Why      string // may be empty
-	// Question is the digest of what the call asked (revert.Asked) when By looked at
+	// Question is the digest of what the call asked (record.Asked) when By looked at
 	// it, and refused where it asks something else by now. Whoever approves what a
 	// program wants to change must have looked, and name it; else it may be empty.
 	Question string
@@ -36,8 +39,8 @@ func (rt *Runtime) Answer(ctx context.Context, r Reply) error {
 	return rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: r.Call, Body: r.record(c)})
 }
 
-func (r Reply) record(c *revert.Call) *revert.Answered {
-	return &revert.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: c.Asked.Digest}
+func (r Reply) record(c *revert.Call) *record.Answered {
+	return &record.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: c.Asked.Digest}
 }
 
 // Remember approves a call that waits, as Answer does, and calls to come as how
@@ -94,7 +97,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Reply) (t *revert.Txn, c *reve
 }
 
 // fits reports whether the reply is given to the question that is asked.
-func (r Reply) fits(asked *revert.Asked) error {
+func (r Reply) fits(asked *record.Asked) error {
 	switch {
 	case r.Question != "" && r.Question != asked.Digest:
 		return fmt.Errorf("call %s asks something else by now: look at it again: %w", r.Call, tool.ErrInvalid)
@@ -111,7 +114,7 @@ func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.L
 
 // Decide writes down what a person says of a call whose outcome is unknown; see
 // revert.Reverter. The principal who asked for the call cannot say it.
-func (rt *Runtime) Decide(ctx context.Context, call string, d revert.Decided) error {
+func (rt *Runtime) Decide(ctx context.Context, call string, d record.Decided) error {
 	t, _, err := revert.LoadCall(ctx, rt.journal, call)
 	if err != nil {
 		return err
@@ -205,23 +208,23 @@ func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Princip
 
 // recount rebuilds a session's labels and counts from the journal.
 func (rt *Runtime) recount(ctx context.Context, id string, t *tally) error {
-	kinds := []revert.Kind{
-		revert.KindLabelled, revert.KindHeld, revert.KindDropped, revert.KindStarted, revert.KindInvalid, revert.KindDenied,
-		revert.KindDone, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindErased,
+	kinds := []kind.Kind{
+		kind.Labelled, kind.Held, kind.Dropped, kind.Started, kind.Invalid, kind.Denied,
+		kind.Done, kind.Failed, kind.Unknown, kind.Verified, kind.Erased,
 	}
 	erased := map[string]bool{}
-	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: kinds}) {
+	for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: kinds}) {
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
 		if e.Erased != "" {
 			continue // the record that says so counts for all of the call
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
-		if rec.Kind == revert.KindErased {
+		if rec.Kind == kind.Erased {
 			if erased[rec.Call] {
 				continue
 			}

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Erase destroys what the records of one call hold, in the name of a person and
 // for a reason; see revert.Reverter. What the call did can then not be taken back.
 func (rt *Runtime) Erase(ctx context.Context, call, by, why string) (revert.Erasure, error) {
-	return rt.reverter.Erase(ctx, call, revert.Erased{By: by, Why: why})
+	return rt.reverter.Erase(ctx, call, record.Erased{By: by, Why: why})
 }
 
 // Prune drops what is needed to take transactions back that are past retention; see

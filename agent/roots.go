@@ -19,6 +19,9 @@ import (
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -79,7 +82,7 @@ func (rs roots) byName() map[string]disk.Root {
 // keepOut refuses a journal whose folder lies inside a root, or that a root lies
 // inside: a call could then change its own record, or what is kept with it. Folders
 // are compared as what they are, not by name.
-func (rs roots) keepOut(j revert.Journal) error {
+func (rs roots) keepOut(j journal.Journal) error {
 	d, ok := j.(interface{ Dir() string })
 	if !ok {
 		return nil
@@ -171,15 +174,15 @@ func worldOf(open map[string]disk.Root) string {
 
 func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk.Root, error) {
 	mine, out := rt.roots.byName(), map[string]disk.Root{}
-	for e, err := range rt.journal.Entries(ctx, revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}) {
+	for e, err := range rt.journal.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
 		if err != nil {
 			return nil, err
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return nil, err
 		}
-		opened, ok := rec.Body.(*revert.Session)
+		opened, ok := rec.Body.(*record.Session)
 		if !ok {
 			continue
 		}
@@ -197,7 +200,7 @@ func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk
 // folder that took the place of the recorded one is not the same. Its device may
 // have got another number since, but only where it still has its path: elsewhere it
 // would be a snapshot.
-func (rt *Runtime) sameRoot(mine disk.Root, rec revert.Root) (disk.Root, bool) {
+func (rt *Runtime) sameRoot(mine disk.Root, rec record.Root) (disk.Root, bool) {
 	var was disk.Identity
 	if err := canon.Decode(rec.Identity, &was); err != nil {
 		return nil, false

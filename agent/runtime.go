@@ -18,6 +18,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -30,7 +32,7 @@ type Runtime struct {
 	engine    perm.Engine
 	approver  ctxperm.Approver
 	wait      bool
-	journal   revert.Journal
+	journal   journal.Journal
 	schemes   []revert.Scheme
 	drivers   []any // ctxperm.Driver each
 	roots     roots
@@ -74,7 +76,7 @@ func New(opts ...Option) (*Runtime, error) {
 		}
 	}
 	if rt.journal == nil {
-		rt.journal = revert.Memory()
+		rt.journal = journal.Memory()
 		rt.log.Warn("the journal is in memory: nothing can be taken back once this process ends", "fix", "agent.Journal(sqlite.Open(…))")
 	}
 	if rt.roots, err = openRoots(c.host, c.roots); err != nil {
@@ -128,9 +130,9 @@ func (rt *Runtime) panicked(filter, hook string, err error) {
 }
 
 // Journal returns the journal that the runtime records in.
-func (rt *Runtime) Journal() revert.Journal { return rt.journal }
+func (rt *Runtime) Journal() journal.Journal { return rt.journal }
 
-func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*revert.Session, error) {
+func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Session, error) {
 	who, err := canon.Marshal(p)
 	if err != nil {
 		return nil, err
@@ -139,7 +141,7 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*revert.Sess
 	if err != nil {
 		return nil, err
 	}
-	body := &revert.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []revert.Root{}}
+	body := &record.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []record.Root{}}
 	if e, ok := rt.engine.(interface{ Revision() string }); ok {
 		body.Policy = e.Revision()
 	}
@@ -148,7 +150,7 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*revert.Sess
 		if err != nil {
 			return nil, err
 		}
-		body.Roots = append(body.Roots, revert.Root{Name: r.name, Path: r.path, Identity: id})
+		body.Roots = append(body.Roots, record.Root{Name: r.name, Path: r.path, Identity: id})
 	}
 	return body, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -56,8 +58,8 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(id)
 	// No barrier: the first durable record of the transaction carries it.
 	err := rec.Write(ctx, revert.Write{
-		Lines: []revert.Line{{Body: &revert.Begun{Owner: owner}}},
-		Take:  revert.Take{To: revert.Ownership{Txn: id, Owner: owner}},
+		Lines: []revert.Line{{Body: &record.Begun{Owner: owner}}},
+		Take:  journal.Take{To: journal.Ownership{Txn: id, Owner: owner}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -187,7 +189,7 @@ func (s *Session) Open(ctx context.Context, txn string) (*Txn, error) {
 func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error) {
 	t, c, err := revert.LoadCall(ctx, s.rt.journal, call)
 	if err == nil && t.Session != s.id {
-		err = fmt.Errorf("call %s of this session: %w", call, revert.ErrNotFound)
+		err = fmt.Errorf("call %s of this session: %w", call, journal.ErrNotFound)
 	}
 	if err != nil {
 		return tool.Outcome{}, err
@@ -198,7 +200,7 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 func (s *Session) owns(ctx context.Context, txn string) error {
 	t, err := revert.Load(ctx, s.rt.journal, txn)
 	if err == nil && t.Session != s.id {
-		err = fmt.Errorf("transaction %s of this session: %w", txn, revert.ErrNotFound)
+		err = fmt.Errorf("transaction %s of this session: %w", txn, journal.ErrNotFound)
 	}
 	return err
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // standing is what all Session values of one session share in this process: its
@@ -70,7 +73,7 @@ func (s *standings) keep(id string, st *standing) *standing {
 
 // standing makes what a session stands on. Used is how many of its uses are
 // spent.
-func (rt *Runtime) standing(id string, body *revert.Session, set perm.Set, from *standing, used int) *standing {
+func (rt *Runtime) standing(id string, body *record.Session, set perm.Set, from *standing, used int) *standing {
 	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.host.Now}
 	if from != nil {
 		c.From = from.grant
@@ -93,12 +96,12 @@ func (st *standing) inherit() []revert.Line {
 		return nil
 	}
 	st.tally.label(labels, requires)
-	return []revert.Line{{Body: &revert.Labelled{Labels: labels, Requires: requires}}}
+	return []revert.Line{{Body: &record.Labelled{Labels: labels, Requires: requires}}}
 }
 
 // again finds a session by its id: what this process knows of it, or else what
 // the journal says, with no more than the tools here still need.
-func (rt *Runtime) again(ctx context.Context, id string) (*Session, *revert.Session, error) {
+func (rt *Runtime) again(ctx context.Context, id string) (*Session, *record.Session, error) {
 	body, err := rt.recordOf(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -127,7 +130,7 @@ func (rt *Runtime) again(ctx context.Context, id string) (*Session, *revert.Sess
 	return s, body, nil
 }
 
-func (rt *Runtime) restore(ctx context.Context, id string, body *revert.Session) (*standing, error) {
+func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session) (*standing, error) {
 	var set perm.Set
 	if err := canon.Decode(body.Grant, &set); err != nil {
 		return nil, fmt.Errorf("session %s: grant: %w", id, err)
@@ -166,28 +169,28 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *revert.Session)
 func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 	var to []string
 	held := map[string]bool{} // these took their use when they were held
-	q := revert.Query{Session: id, Kinds: []revert.Kind{revert.KindHeld, revert.KindStarted, revert.KindHanded}}
+	q := journal.Query{Session: id, Kinds: []kind.Kind{kind.Held, kind.Started, kind.Handed}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
 			return n, err
 		}
 		switch e.Header.Kind {
-		case revert.KindHeld:
+		case kind.Held:
 			held[e.Header.Call] = true
 			n++
 			continue
-		case revert.KindStarted:
+		case kind.Started:
 			if !held[e.Header.Call] {
 				n++
 			}
 			continue
 		default:
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return n, err
 		}
-		if b, ok := rec.Body.(*revert.Handed); ok {
+		if b, ok := rec.Body.(*record.Handed); ok {
 			to = append(to, b.To)
 		}
 	}
@@ -202,22 +205,22 @@ func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 }
 
 // recordOf reads the record that opened a session.
-func (rt *Runtime) recordOf(ctx context.Context, id string) (*revert.Session, error) {
+func (rt *Runtime) recordOf(ctx context.Context, id string) (*record.Session, error) {
 	if id != "" {
-		for e, err := range rt.journal.Entries(ctx, revert.Query{Session: id, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}) {
+		for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
 			if err != nil {
 				return nil, err
 			}
-			rec, err := revert.Unseal(e)
+			rec, err := record.Unseal(e)
 			if err != nil {
 				return nil, err
 			}
-			if opened, ok := rec.Body.(*revert.Session); ok {
+			if opened, ok := rec.Body.(*record.Session); ok {
 				return opened, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("session %s: %w", id, revert.ErrNotFound)
+	return nil, fmt.Errorf("session %s: %w", id, journal.ErrNotFound)
 }
 
 // ErrNoSession says that nothing on the journal is resumed by this token.
@@ -255,7 +258,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	id, _, _ := strings.Cut(token, ".")
 	body, err := rt.recordOf(ctx, id)
 	switch {
-	case errors.Is(err, revert.ErrNotFound):
+	case errors.Is(err, journal.ErrNotFound):
 		return nil, ErrNoSession
 	case err != nil:
 		return nil, fmt.Errorf("agent: session: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // TestSessionsGoOn: a session is found again by its token alone, with who it is,
@@ -61,7 +62,7 @@ func TestTokensAreNotGuessed(t *testing.T) {
 	}
 	tx := begin(t, s)
 	require.NoError(t, reads(ctx, tx))
-	for e, err := range rt.Journal().Entries(ctx, revert.Query{}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Body), strings.SplitN(token, ".", 2)[1], "the journal knows the digest alone")
 	}

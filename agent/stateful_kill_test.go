@@ -20,6 +20,9 @@ import (
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -152,9 +155,9 @@ func TestErasureOfAState(t *testing.T) {
 		fsckClean(t, rt)
 	}
 	_, err := s.Revert(ctx, last)
-	require.ErrorIs(t, err, revert.ErrErased)
+	require.ErrorIs(t, err, record.ErrErased)
 	states := 0
-	for e, err := range rt.Journal().Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindState}}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}}) {
 		require.NoError(t, err)
 		if e.Erased == "" {
 			states++
@@ -164,7 +167,7 @@ func TestErasureOfAState(t *testing.T) {
 
 	txn, err := revert.Load(ctx, rt.Journal(), last)
 	require.NoError(t, err)
-	_, err = back.Erase(ctx, txn.Calls[0].Ref.Call, revert.Erased{By: "kim", Why: "asked"})
+	_, err = back.Erase(ctx, txn.Calls[0].Ref.Call, record.Erased{By: "kim", Why: "asked"})
 	require.NoError(t, err)
 	require.Equal(t, "nothing", kept(t, rt, s, "todo"))
 	fsckClean(t, rt)

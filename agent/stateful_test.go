@@ -17,6 +17,8 @@ import (
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -70,11 +72,11 @@ func remembering(t *testing.T, name string, begun *int) tool.Tool {
 		return out, was, nil
 	}
 	needs := []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**"), perm.Access(perm.Read, "file://workspace/**")}
-	tl, err := tool.Stateful(name, "Remembers.", needs, begin, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	tl, err := tool.Stateful(name, "Remembers.", needs, begin, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	return mustTool(t, tl, err)
 }
 
-func onDisk(t *testing.T, dir string) revert.Journal {
+func onDisk(t *testing.T, dir string) journal.Journal {
 	j, err := sqlite.Open(context.Background(), dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
@@ -132,7 +134,7 @@ func TestStateGoesWithItsCalls(t *testing.T) {
 	require.NoError(t, err)
 	rep, err = s.Revert(ctx, tx.ID())
 	require.ErrorIs(t, err, agent.ErrPartial, "a later call changed it on top")
-	require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+	require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
 	require.Contains(t, rep.Items[0].Why, "changed it after this one")
 	_, err = s.Revert(ctx, second)
 	require.NoError(t, err)
@@ -251,7 +253,7 @@ func TestStateThatStaysAsItIs(t *testing.T) {
 	set := func(_ context.Context, _ ctxperm.ToolContext, in item, was list) (listed, list, error) {
 		return listed{}, list{Items: []string{in.Text}}, nil
 	}
-	tl, err := tool.Stateful("last", "Remembers the last.", nil, none, set, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	tl, err := tool.Stateful("last", "Remembers the last.", nil, none, set, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)))
 	tx := begin(t, newSession(t, rt))
 	for _, text := range []string{"a", "a", "b"} {
@@ -278,7 +280,7 @@ func TestStateUnderOtherSettings(t *testing.T) {
 		was.By = append(was.By, string(tc.Line(line.NewKey()).Config().Settings))
 		return listed{}, was, nil
 	}
-	tl, err := tool.Stateful("sees", "Remembers its settings.", nil, none, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	tl, err := tool.Stateful("sees", "Remembers its settings.", nil, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	tl, err = mustTool(t, tl, err).With(func(s *tool.Spec) { s.Settings = tool.Params{{Name: "of", Type: "string", Required: true}} })
 	tl = mustTool(t, tl, err)
 	with := func(of string) tool.Tool {
@@ -307,7 +309,7 @@ func TestStateBeyondTheLimits(t *testing.T) {
 		}
 		return listed{}, was, nil
 	}
-	tl, err := tool.Stateful("digs", "Goes deeper.", nil, none, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	tl, err := tool.Stateful("digs", "Goes deeper.", nil, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)))
 	s := newSession(t, rt)
 	tx := begin(t, s)

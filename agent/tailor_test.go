@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -29,7 +30,7 @@ func closer(t *testing.T, closed map[string]bool) tool.Tool {
 		return name
 	}
 	made, err := tool.FromSpec(tool.Spec{
-		Name: "close_ticket", Description: "Closes a ticket.", EffectClass: revert.Compensable, Destination: tool.Configured, UndoVersion: "1",
+		Name: "close_ticket", Description: "Closes a ticket.", EffectClass: effect.Compensable, Destination: tool.Configured, UndoVersion: "1",
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			closed[named(in)] = true
 			return tool.Text("closed"), nil
@@ -119,7 +120,7 @@ func TestWhatCannotBeTailored(t *testing.T) {
 		"its name or its version":    func(s *tool.Spec) { s.Name = "other" },
 		"name or its version would":  func(s *tool.Spec) { s.Version = "9" },
 		"its undo version":           func(s *tool.Spec) { s.UndoVersion = "9" },
-		"whether it has a Revert":    func(s *tool.Spec) { s.Revert, s.EffectClass = nil, revert.Pivot },
+		"whether it has a Revert":    func(s *tool.Spec) { s.Revert, s.EffectClass = nil, effect.Pivot },
 		"it would have settings":     func(s *tool.Spec) { s.Settings = tool.Params{{Name: "key", Type: "string"}} },
 		"input schema":               func(s *tool.Spec) { s.Input = json.RawMessage(`{"type":7}`) },
 		"it could not be made for t": func(s *tool.Spec) { s.Execute = nil },

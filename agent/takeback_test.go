@@ -16,6 +16,9 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -39,7 +42,7 @@ func counted(n *int) tool.Option {
 	})
 }
 
-func stateOf(t *testing.T, j revert.Journal, txn string) revert.TxnState {
+func stateOf(t *testing.T, j journal.Journal, txn string) revert.TxnState {
 	loaded, err := revert.Load(t.Context(), j, txn)
 	require.NoError(t, err)
 	return loaded.State()
@@ -52,7 +55,7 @@ func TestRevertWhereTheToolIsMissing(t *testing.T) {
 		t.Run(string(confinement), func(t *testing.T) {
 			ctx, dir, n := t.Context(), workspace(t), 0
 			before := tree(t, dir)
-			tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(revert.Reversible), tool.Confined(confinement), counted(&n))
+			tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Reversible), tool.Confined(confinement), counted(&n))
 			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
 			id := committed(t, newSession(t, rt), "mixed")
 
@@ -63,7 +66,7 @@ func TestRevertWhereTheToolIsMissing(t *testing.T) {
 				require.Equal(t, revert.RevertedPartial, rep.State)
 				require.Len(t, rep.NotUndone(), 1)
 				require.Equal(t, "tool://mixed", rep.NotUndone()[0].Resource)
-				require.Equal(t, revert.UndoFailed, rep.NotUndone()[0].Outcome)
+				require.Equal(t, effect.Failed, rep.NotUndone()[0].Outcome)
 				require.Equal(t, revert.RevertedPartial, stateOf(t, rt.Journal(), id))
 				require.Equal(t, before, tree(t, dir), "what its handles did is undone")
 			}
@@ -82,7 +85,7 @@ func TestRevertOfACallWithoutChanges(t *testing.T) {
 	noted, note := "", func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 		return "ok", tc.Note(ctx, "id", "ch_1")
 	}
-	tl, err := tool.CreateWith("pay", "", nil, note, tool.Effect(revert.Compensable), tool.Confined(tool.Handles),
+	tl, err := tool.CreateWith("pay", "", nil, note, tool.Effect(effect.Compensable), tool.Confined(tool.Handles),
 		tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
 			noted = string(rc.Notes["id"])
 			return nil
@@ -102,7 +105,7 @@ func TestRevertOfACallWithoutChanges(t *testing.T) {
 func TestRevertByTheNameOfTheUndo(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
 	before := tree(t, dir)
-	fails, _ := nth(1, false, ofKind(revert.KindReverting))
+	fails, _ := nth(1, false, ofKind(kind.Reverting))
 	tl, err := tool.CreateWith("put", "", anyWrite(), puts("a.txt", returns("ok", nil)), confined()...)
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(newStore().open(fails)))
 	s := newSession(t, rt)
@@ -125,7 +128,7 @@ func TestRevertByTheNameOfTheUndo(t *testing.T) {
 // not taken back twice because something else stood in its way.
 func TestRetriedRevertDoesNotRunTheToolAgain(t *testing.T) {
 	ctx, dir, n := t.Context(), workspace(t), 0
-	tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(revert.Compensable), counted(&n))
+	tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Compensable), counted(&n))
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
 	id := committed(t, newSession(t, rt), "mixed")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o640))
@@ -155,7 +158,7 @@ func TestRevertThatDiesInItsOwnChange(t *testing.T) {
 			}
 			return nil
 		}
-		tl, err := tool.CreateWith("pay", "", anyWrite(), returns("ok", nil), tool.Effect(revert.Compensable), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+		tl, err := tool.CreateWith("pay", "", anyWrite(), returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
 			f, err := handle.Open(rc.ToolContext(), "workspace")
 			if err != nil {
 				return err
@@ -188,7 +191,7 @@ func TestRevertThatDiesInItsOwnChange(t *testing.T) {
 func TestCancelledRevert(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(revert.Compensable), tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
+	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
 		n++
 		cancel()
 		return ctx.Err()
@@ -221,7 +224,7 @@ func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 	ctx, armed := t.Context(), false
 	for n := 1; ; n++ {
 		dir, s := workspace(t), newStore()
-		fails, failed := nth(n, false, func(revert.Batch) bool { return armed })
+		fails, failed := nth(n, false, func(journal.Batch) bool { return armed })
 		rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(s.open(fails)))
 		session := newSession(t, rt)
 		tx := begin(t, session)
@@ -250,8 +253,8 @@ func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 // there exactly that.
 func TestPartialEffectIsNoSuccess(t *testing.T) {
 	ctx, s := t.Context(), newStore()
-	tl, err := tool.CreateWith("send", "", nil, returns("ok", nil), tool.Effect(revert.Pivot), says(verify.Partial("half of it")))
-	fails, _ := nth(1, true, ofKind(revert.KindDone))
+	tl, err := tool.CreateWith("send", "", nil, returns("ok", nil), tool.Effect(effect.Pivot), says(verify.Partial("half of it")))
+	fails, _ := nth(1, true, ofKind(kind.Done))
 	j := s.open(fails)
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Journal(j), agent.Policy(allowAll()))
 	out, err := begin(t, newSession(t, rt)).Invoke(ctx, "send", "in")

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -188,39 +189,39 @@ func (t *tally) records(at time.Time, lines []revert.Line) {
 }
 
 // record is called with the lock.
-func (t *tally) record(call string, at time.Time, body revert.Body) {
+func (t *tally) record(call string, at time.Time, body record.Body) {
 	c := t.calls[call]
 	switch b := body.(type) {
-	case *revert.Labelled:
+	case *record.Labelled:
 		add(&t.labels, b.Labels)
 		add(&t.requires, b.Requires)
-	case *revert.Held:
+	case *record.Held:
 		t.queue(call, b)
 		return
-	case *revert.Dropped:
+	case *record.Dropped:
 		t.unqueue(call)
 		return
-	case *revert.Started:
+	case *record.Started:
 		if c == nil {
 			c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts)}
 			t.calls[call] = c
 		}
 		c.start = at
-	case *revert.Invalid: // a name that a model made up is nothing to count
+	case *record.Invalid: // a name that a model made up is nothing to count
 		t.refused(call, b.Tool, tool.StatusInvalid, at)
-	case *revert.Denied:
+	case *record.Denied:
 		t.refused(call, b.Tool, tool.StatusDenied, at)
-	case *revert.Done:
+	case *record.Done:
 		c.end(tool.StatusDone, at, true)
-	case *revert.Failed:
+	case *record.Failed:
 		if c != nil && c.queued {
 			c.requeue(tool.Status(b.Status), at, b.Spent())
 			return
 		}
 		c.end(tool.Status(b.Status), at, b.Spent())
-	case *revert.Unknown:
+	case *record.Unknown:
 		c.end(tool.StatusUnknown, at, true)
-	case *revert.Erased:
+	case *record.Erased:
 		switch s := tool.Status(b.Status); s {
 		case "": // a taking back, or a call that never ended
 			return
@@ -232,7 +233,7 @@ func (t *tally) record(call string, at time.Time, body revert.Body) {
 			t.calls[call] = c
 			c.end(s, b.Ended, b.Spent)
 		}
-	case *revert.Verified:
+	case *record.Verified:
 		if c != nil && !b.OK && b.Phase != string(verify.AfterUndo) && c.status == tool.StatusDone {
 			c.status = tool.StatusVerifyFailed
 		}
@@ -240,7 +241,7 @@ func (t *tally) record(call string, at time.Time, body revert.Body) {
 		return
 	}
 	// A result may still not verify; everything else is the last word.
-	if _, result := body.(*revert.Done); c != nil && !c.flying && c.status != "" && !result {
+	if _, result := body.(*record.Done); c != nil && !c.flying && c.status != "" && !result {
 		t.commit(call)
 	}
 }
@@ -252,7 +253,7 @@ func (c *counted) end(s tool.Status, at time.Time, spent bool) {
 }
 
 // refused counts a call whose code was never entered.
-func (t *tally) refused(call string, ref revert.ToolRef, s tool.Status, at time.Time) {
+func (t *tally) refused(call string, ref record.ToolRef, s tool.Status, at time.Time) {
 	if ref.Digest == "" {
 		return
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -28,7 +30,7 @@ const paySchema = `{"type":"object","additionalProperties":false,"properties":{"
 func payTool(t *testing.T, changes ...func(*tool.Spec)) tool.Tool {
 	s := tool.Spec{
 		Name: "pay", Input: json.RawMessage(paySchema), Counters: map[string]string{"spend": "amount", "fees": "fee"},
-		EffectClass: revert.Pivot,
+		EffectClass: effect.Pivot,
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			var a struct{ How string }
 			if err := json.Unmarshal(in, &a); err != nil {
@@ -215,12 +217,12 @@ func TestCountersThatCannotCount(t *testing.T) {
 func TestCountedCallsAreDurable(t *testing.T) {
 	for _, counted := range []bool{true, false} {
 		tl := payTool(t, func(s *tool.Spec) {
-			s.EffectClass = revert.Pure
+			s.EffectClass = effect.Pure
 			if !counted {
 				s.Counters = nil
 			}
 		})
-		j := &durable{Journal: revert.Memory()}
+		j := &durable{Journal: journal.Memory()}
 		rt := newRuntime(t, agent.Tools(tl), agent.Policy(allowAll()), agent.Journal(j))
 		tx := begin(t, newSession(t, rt))
 		for _, how := range []string{"ok", "fail"} {
@@ -233,11 +235,11 @@ func TestCountedCallsAreDurable(t *testing.T) {
 
 // durable counts batches that were to be durable.
 type durable struct {
-	revert.Journal
+	journal.Journal
 	n int
 }
 
-func (d *durable) Append(ctx context.Context, b revert.Batch) error {
+func (d *durable) Append(ctx context.Context, b journal.Batch) error {
 	if b.Durable {
 		d.n++
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -100,7 +101,7 @@ func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 		if name == "" || len(name) > 64 {
 			return fmt.Errorf("a savepoint's name has 1 to 64 characters: %w", tool.ErrInvalid)
 		}
-		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Savepoint{Name: name}}}}); err != nil {
+		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Savepoint{Name: name}}}}); err != nil {
 			return err
 		}
 		tx.marks = append(tx.marks, name)
@@ -207,7 +208,7 @@ func (tx *Txn) commit(ctx context.Context) error {
 			if err := tx.release(ctx); err != nil {
 				return err
 			}
-			err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
+			err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true, Durable: true})
 			if err == nil {
 				tx.end()
 			}

@@ -15,6 +15,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -154,7 +155,7 @@ func TestForeignChangeSurvivesRevert(t *testing.T) {
 	require.Len(t, rep.NotUndone(), 1)
 	left := rep.NotUndone()[0]
 	require.Equal(t, "file://workspace/b.txt", left.Resource)
-	require.Equal(t, revert.Conflict, left.Outcome)
+	require.Equal(t, effect.Conflict, left.Outcome)
 	require.NotEmpty(t, left.Why)
 	after := tree(t, dir)
 	require.Contains(t, after["b.txt"], "theirs")
@@ -199,7 +200,7 @@ func TestFailedCallIsTakenBack(t *testing.T) {
 				}
 			}
 			return "fine", then(ctx, f)
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 		return mustTool(t, tl, err)
 	}
 	for _, tc := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -23,7 +23,7 @@ func lamp(t *testing.T, said *[]string, version, undo, description string) tool.
 	tl, err := tool.Create("lamp", description, func(_ context.Context, in string) (string, error) {
 		*said = append(*said, "run "+version+" "+in)
 		return version, nil
-	}, tool.Effect(revert.Compensable), tool.Undone(undo, func(_ context.Context, rc tool.RevertContext) error {
+	}, tool.Effect(effect.Compensable), tool.Undone(undo, func(_ context.Context, rc tool.RevertContext) error {
 		*said = append(*said, "undo "+version+" "+description)
 		return nil
 	}), func(s *tool.Spec) { s.Version = version })

@@ -12,17 +12,18 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
 // world makes what a verifier sees of a call: the files of its roots, and the
 // versions of what schemes other than files changed.
-func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []revert.Change) verify.World {
+func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []effect.Change) verify.World {
 	lookup := func(name string) (disk.Root, bool) {
 		r, ok := open[name]
 		return r, ok
 	}
-	return func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World {
+	return func(accesses []perm.ResourceAccess, changes []effect.Change) verify.World {
 		var resources []string
 		for _, a := range accesses {
 			resources = append(resources, a.Resource)
@@ -40,7 +41,7 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 // world looks at files by name, and at what Atomic schemes changed by the changes.
 type world struct {
 	verify.World
-	changes []revert.Change
+	changes []effect.Change
 	atomic  []revert.Atomic
 
 	mu   sync.Mutex // never held across a wait
@@ -75,7 +76,7 @@ func (w *world) Version(ctx context.Context, resource string) (string, error) {
 	if a == nil {
 		return w.World.Version(ctx, resource)
 	}
-	own := slices.DeleteFunc(slices.Clone(w.changes), func(c revert.Change) bool { return c.Scheme != a.Name() })
+	own := slices.DeleteFunc(slices.Clone(w.changes), func(c effect.Change) bool { return c.Scheme != a.Name() })
 	versions, err := a.Versions(ctx, own)
 	if err != nil {
 		return "", err

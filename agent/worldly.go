@@ -9,14 +9,14 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
 // worldly is a driver whose handles change what a verifier can look at.
 type worldly interface {
 	Kinds() []perm.Kind
-	World(k line.Key, changes []revert.Change) verify.World
+	World(k line.Key, changes []effect.Change) verify.World
 }
 
 // worlds are those of files and of drivers, by the kind of a resource.
@@ -26,7 +26,7 @@ type worlds struct {
 	of map[string]verify.World
 }
 
-func (rt *Runtime) widened(w verify.World, changes []revert.Change) verify.World {
+func (rt *Runtime) widened(w verify.World, changes []effect.Change) verify.World {
 	all := worlds{World: w, of: map[string]verify.World{}}
 	for _, d := range rt.drivers {
 		driver, ok := d.(worldly)
@@ -40,7 +40,7 @@ func (rt *Runtime) widened(w verify.World, changes []revert.Change) verify.World
 			}
 		}
 	}
-	if slices.ContainsFunc(changes, func(c revert.Change) bool { return c.Scheme == state.SchemeName }) {
+	if slices.ContainsFunc(changes, func(c effect.Change) bool { return c.Scheme == state.SchemeName }) {
 		all.of[state.SchemeName] = state.World(rt.journal, changes)
 	}
 	if len(all.of) == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -24,7 +25,7 @@ type elsewhere struct{ name string }
 
 func (elsewhere) Schemes() []revert.Scheme { return nil }
 func (elsewhere) Kinds() []perm.Kind       { return []perm.Kind{perm.KindHTTPS} }
-func (e elsewhere) World(k line.Key, _ []revert.Change) verify.World {
+func (e elsewhere) World(k line.Key, _ []effect.Change) verify.World {
 	if !k.Valid() {
 		return nil
 	}
@@ -47,16 +48,16 @@ func (e elsewhere) Before(context.Context, string) (io.ReadCloser, error) {
 func TestWorldsOfDrivers(t *testing.T) {
 	looks := 0
 	looking, err := tool.FromSpec(tool.Spec{
-		Name: "look", Description: "Looks.", EffectClass: revert.Pivot, Confinement: tool.Handles,
+		Name: "look", Description: "Looks.", EffectClass: effect.Pivot, Confinement: tool.Handles,
 		Input: json.RawMessage(`{"type":"object","properties":{"mild":{"type":"string"}}}`),
-		ClassOf: func(in json.RawMessage) revert.EffectClass {
+		ClassOf: func(in json.RawMessage) effect.Class {
 			switch {
 			case strings.Contains(string(in), "panic"):
 				panic("no")
 			case strings.Contains(string(in), "odd"):
 				return "odd"
 			case strings.Contains(string(in), "yes"):
-				return revert.Pure
+				return effect.Pure
 			}
 			return ""
 		},

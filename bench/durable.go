@@ -11,7 +11,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -40,7 +41,7 @@ func durables(c clock) ([]row, error) {
 		return nil, err
 	}
 	// In memory everything is kept, so each turn begins with a journal of its own.
-	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(revert.Memory()), 0) }}
+	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(journal.Memory()), 0) }}
 	t, err := inTurns(
 		c,
 		contestant{name: "one fdatasync", op: func(int) error { return sync() }},
@@ -118,7 +119,7 @@ func putTool() (tool.Tool, error) {
 		delete(effects, rc.Key)
 		return nil
 	}
-	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(revert.Compensable), tool.Undone("1", undo))
+	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(effect.Compensable), tool.Undone("1", undo))
 }
 
 // renewed is an operation that is set up anew after so many times.

@@ -8,7 +8,8 @@ import (
 
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Permit is proof that some exact accesses of one call were decided. It carries
@@ -68,8 +69,8 @@ func (p Permit) Covers(a perm.ResourceAccess) bool {
 // Intend makes changes durable before their effects begin and returns them with
 // their numbers. Each resource must be one that the permit was given for, with
 // an action that changes something, and no other open transaction may hold it
-// (revert.ErrClaimed). After an error no effect may happen.
-func (p Permit) Intend(ctx context.Context, changes []revert.Change, blobs ...revert.Blob) ([]revert.Change, error) {
+// (journal.ErrClaimed). After an error no effect may happen.
+func (p Permit) Intend(ctx context.Context, changes []effect.Change, blobs ...journal.Blob) ([]effect.Change, error) {
 	call, leave, err := p.op.Hold() // so that the call does not end between the check and the record
 	if err != nil {
 		return nil, err
@@ -125,17 +126,17 @@ func (p Permit) Claim(ctx context.Context, resource string) error {
 
 // Keep takes content in that a change's way back needs; pass the blob to the
 // Intend whose change names it.
-func (p Permit) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+func (p Permit) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	call := p.op.Call()
 	if call == nil {
-		return revert.Blob{}, ErrClosed
+		return journal.Blob{}, ErrClosed
 	}
 	return call.Config().Recorder.Journal().Keep(ctx, r)
 }
 
 // Landed notes the version that a change really left: one that Intend did not
 // know, or the version from before where the change came to nothing.
-func (p Permit) Landed(n int, post revert.Token) {
+func (p Permit) Landed(n int, post effect.Token) {
 	if call := p.op.Call(); call != nil {
 		call.Landed(n, post)
 	}

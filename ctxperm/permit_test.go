@@ -14,6 +14,9 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const file = "file://workspace/a.txt"
@@ -26,17 +29,17 @@ type transaction struct {
 }
 
 func begin(t *testing.T, h *hosttest.Host) *transaction {
-	j := revert.Memory()
+	j := journal.Memory()
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
-	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
+	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
 	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil }}
 }
 
 func (x *transaction) call(id string) *line.Call {
 	return line.New(line.Config{
 		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Turns: x.turns, Gate: x.gate,
-		Started: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
+		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	})
 }
 
@@ -50,8 +53,8 @@ func permit(t *testing.T, c *line.Call, actions ...perm.Action) ctxperm.Permit {
 	return p
 }
 
-func changeOf(resource string) []revert.Change {
-	return []revert.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
+func changeOf(resource string) []effect.Change {
+	return []effect.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
 }
 
 // TestZeroPermitReachesNothing: nor does one whose operation is over.

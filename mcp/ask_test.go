@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -32,7 +33,7 @@ func newOffice(t *testing.T, opts mcp.Options, more ...agent.Option) *office {
 	send, err := tool.Create("send", "Send a letter.", func(context.Context, string) (string, error) {
 		o.sent.Add(1)
 		return "sent", nil
-	}, tool.Effect(revert.Pivot))
+	}, tool.Effect(effect.Pivot))
 	require.NoError(t, err)
 	secret, err := tool.Create("secret", "", func(context.Context, string) (string, error) { return "", nil }, tool.Pure())
 	require.NoError(t, err)

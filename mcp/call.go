@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/mcp/internal/trace"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -134,7 +134,7 @@ func (c *call) answer(ctx context.Context) (*object, error) {
 
 // closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
 func (c *call) closed(err error) error {
-	if errors.Is(err, agent.ErrEnded) || errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, agent.ErrEnded) || errors.Is(err, journal.ErrNotFound) {
 		c.st.ended(c.txn)
 	}
 	c.s.opts.Log.Debug("a call named a transaction that it cannot be in", "txn", c.txn, "error", err)

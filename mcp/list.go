@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -162,11 +162,11 @@ func inputSchema(t tool.Tool) (schema json.RawMessage, wrapped bool) {
 // annotations are hints, of what the tool declares: no policy of a client should rest on them.
 func annotations(t tool.Tool) *sdk.ToolAnnotations {
 	spec := t.Spec()
-	reads := t.Class() == revert.Pure || len(spec.Needs) > 0
+	reads := t.Class() == effect.Pure || len(spec.Needs) > 0
 	for _, need := range spec.Needs {
 		reads = reads && (need.Action == perm.Read || need.Action == perm.List)
 	}
-	destructive := !reads && t.Class() != revert.Reversible && t.Class() != revert.Compensable
+	destructive := !reads && t.Class() != effect.Reversible && t.Class() != effect.Compensable
 	open := spec.Destination != tool.NoDestination
 	return &sdk.ToolAnnotations{
 		Title: spec.Display.Names["en"], ReadOnlyHint: reads, IdempotentHint: spec.Hints.Idempotent,

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -31,7 +31,7 @@ func (m mirror) Called(name string) (string, bool) { return "far_echo", name == 
 // echo answers with the result object that is its input, as another server wrote it.
 func echo(t *testing.T) tool.Tool {
 	far, err := tool.FromSpec(tool.Spec{
-		Name: "far_echo", Input: json.RawMessage(`{"type":"object"}`), EffectClass: revert.Pure,
+		Name: "far_echo", Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pure,
 		Execute: func(ctx context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			var args struct {
 				Result string `json:"result"`

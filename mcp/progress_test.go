@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/internal/trace"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -110,7 +110,7 @@ func TestContent(t *testing.T) {
 		}, tool.Pure())
 		require.NoError(t, err)
 		parts, err := tool.FromSpec(tool.Spec{
-			Name: "parts", EffectClass: revert.Pure,
+			Name: "parts", EffectClass: effect.Pure,
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 				return tool.Result{Text: "see", Parts: []tool.Part{
 					{MediaType: "image/png", Data: []byte("png")},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -23,14 +23,14 @@ const (
 
 // detail is what a program is told of a call that did not end done. It never holds the values of arguments.
 type detail struct {
-	Status      tool.Status        `json:"status"`
-	Stage       string             `json:"stage,omitempty"`
-	Error       *tool.Problem      `json:"error,omitempty"`
-	Reasons     []perm.Reason      `json:"reasons,omitempty"`
-	Revision    string             `json:"revision,omitempty"`
-	EffectClass revert.EffectClass `json:"effect_class,omitempty"`
-	Filter      string             `json:"filter,omitempty"`
-	TakenBack   string             `json:"taken_back,omitempty"`
+	Status      tool.Status   `json:"status"`
+	Stage       string        `json:"stage,omitempty"`
+	Error       *tool.Problem `json:"error,omitempty"`
+	Reasons     []perm.Reason `json:"reasons,omitempty"`
+	Revision    string        `json:"revision,omitempty"`
+	EffectClass effect.Class  `json:"effect_class,omitempty"`
+	Filter      string        `json:"filter,omitempty"`
+	TakenBack   string        `json:"taken_back,omitempty"`
 }
 
 // result is the result of tools/call that an outcome becomes.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -38,7 +40,7 @@ type waiting struct {
 func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) {
 	st := &seat{in: in, slots: make(chan struct{}, s.opts.Calls), open: map[string]bool{}, dealt: map[string]bool{}}
 	j := s.rt.Journal()
-	for e, err := range j.Entries(ctx, revert.Query{Session: in.ID(), Kinds: []revert.Kind{revert.KindAsked}, Newest: true, Limit: s.opts.Txns}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: in.ID(), Kinds: []kind.Kind{kind.Asked}, Newest: true, Limit: s.opts.Txns}) {
 		if err != nil {
 			return nil, fmt.Errorf("mcp: what session %s waits for: %w", in.ID(), err)
 		}

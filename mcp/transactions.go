@@ -13,6 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // transactionTool is a tool of the server itself, about the transactions of the session that asks. They are no tools of the
@@ -242,7 +244,7 @@ func (c *call) taken(in txnInput) (string, error) {
 
 // unknownTxn is the error about an id. For one of another session it is the same as for none.
 func (c *call) unknownTxn(id string, err error) error {
-	if errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		return fmt.Errorf("%q is no transaction or call of this session; txn_status lists them", id)
 	}
 	return err
@@ -277,7 +279,7 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 	if in.Txn != "" {
 		t, err := revert.Load(ctx, j, in.Txn)
 		if err == nil && t.Session != c.st.in.ID() {
-			err = revert.ErrNotFound
+			err = journal.ErrNotFound
 		}
 		if err != nil {
 			return nil, c.unknownTxn(in.Txn, err)
@@ -286,7 +288,7 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 	}
 	page := stands{Txns: []stand{}, Page: max(in.Page, 1)}
 	n := 0
-	for e, err := range j.Entries(ctx, revert.Query{Session: c.st.in.ID(), Kinds: []revert.Kind{revert.KindBegun}, Newest: true, Limit: page.Page*perPage + 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: c.st.in.ID(), Kinds: []kind.Kind{kind.Begun}, Newest: true, Limit: page.Page*perPage + 1}) {
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,9 @@ package revert
 import (
 	"context"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Atomic is what a Scheme can also be whose resources change in transactions of
@@ -13,30 +16,30 @@ type Atomic interface {
 	// Took reports whether the changes of a call took effect, whatever became of
 	// the resources since. It is not known where nothing tells any more. An error
 	// says that it cannot be told yet.
-	Took(ctx context.Context, changes []Change) (took, known bool, err error)
+	Took(ctx context.Context, changes []effect.Change) (took, known bool, err error)
 	// Versions looks at many resources at once: one token for each change.
-	Versions(ctx context.Context, changes []Change) ([]Token, error)
+	Versions(ctx context.Context, changes []effect.Change) ([]effect.Token, error)
 	// ApplyAll does planned steps together, by the rules of Apply: one result for
 	// each.
-	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
+	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result
 }
 
 // grouped is a Scheme that does many steps at less cost than one by one.
 type grouped interface {
 	Scheme
-	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
+	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result
 }
 
 // applySteps does the steps of a call in their order, those of a grouped scheme all
 // at the place of the first one.
-func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []Step) []Result {
-	out := make([]Result, len(steps))
+func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []effect.Step) []effect.Result {
+	out := make([]effect.Result, len(steps))
 	done := map[string]bool{}
 	for i, s := range steps {
 		scheme, _ := w.scheme(s.Change.Scheme)
 		g, together := scheme.(grouped)
 		switch {
-		case !together || s.Plan != Restored:
+		case !together || s.Plan != effect.Restored:
 			out[i] = r.applyStep(ctx, w, s)
 		case !done[g.Name()]:
 			done[g.Name()] = true
@@ -46,27 +49,27 @@ func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []Step) []Resul
 	return out
 }
 
-func (r *Reverter) applyGroup(ctx context.Context, g grouped, steps []Step, out []Result) {
-	var own []Step
+func (r *Reverter) applyGroup(ctx context.Context, g grouped, steps []effect.Step, out []effect.Result) {
+	var own []effect.Step
 	var at []int
 	for i, s := range steps {
-		if s.Plan == Restored && s.Change.Scheme == g.Name() {
+		if s.Plan == effect.Restored && s.Change.Scheme == g.Name() {
 			own, at = append(own, s), append(at, i)
 		}
 	}
-	results := make([]Result, 0, len(own))
+	results := make([]effect.Result, 0, len(own))
 	if err := r.Host.Point(ctx, "revert.apply"); err != nil {
 		for _, s := range own {
-			results = append(results, Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()})
+			results = append(results, effect.Result{Resource: s.Change.Resource, Outcome: effect.Unknown, Why: err.Error()})
 		}
 	} else {
 		results = g.ApplyAll(ctx, own, r.Journal)
 	}
 	for n, i := range at {
-		out[i] = Result{Resource: steps[i].Change.Resource, Outcome: UndoUnknown, Why: "its scheme does not say what became of it"}
+		out[i] = effect.Result{Resource: steps[i].Change.Resource, Outcome: effect.Unknown, Why: "its scheme does not say what became of it"}
 		if n < len(results) {
 			out[i] = results[n]
-			out[i].Forced = steps[i].Forced && out[i].Outcome == Restored
+			out[i].Forced = steps[i].Forced && out[i].Outcome == effect.Restored
 		}
 	}
 }
@@ -89,6 +92,6 @@ func (w Ways) took(ctx context.Context, c *Call) (took, known bool, err error) {
 }
 
 // changesOf are the changes of one scheme.
-func changesOf(changes []Change, scheme string) []Change {
-	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Scheme != scheme })
+func changesOf(changes []effect.Change, scheme string) []effect.Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c effect.Change) bool { return c.Scheme != scheme })
 }

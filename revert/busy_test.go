@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // undoWith is a tool's own Revert, of compensable calls, that does what a test
@@ -15,7 +18,7 @@ import (
 type undoWith func(ctx context.Context) error
 
 func (undoWith) CanUndo(_ context.Context, c revert.Call) (bool, string) {
-	return c.Class() == revert.Compensable, "its changes are all it did"
+	return c.Class() == effect.Compensable, "its changes are all it did"
 }
 
 func (u undoWith) Undo(ctx context.Context, _ revert.Recorder, _ revert.Call, _, _ string) error {
@@ -28,7 +31,7 @@ func paid(ctx context.Context, p *process) (txn string, err error) {
 	if err != nil {
 		return "", err
 	}
-	for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), {class: revert.Compensable, confinement: "trusted"}} {
+	for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), {class: effect.Compensable, confinement: "trusted"}} {
 		if _, err := p.call(ctx, rec, c); err != nil {
 			return rec.Txn(), err
 		}
@@ -40,7 +43,7 @@ func paid(ctx context.Context, p *process) (txn string, err error) {
 // here and in other processes, by the transaction's name and by the undo's.
 func TestOneReverterAtATime(t *testing.T) {
 	ctx := t.Context()
-	open, w, n := revert.MemoryStore(), &world{before()}, 0
+	open, w, n := journal.Shared(), &world{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := paid(ctx, p)
 	require.NoError(t, err)
@@ -75,7 +78,7 @@ func TestOneReverterAtATime(t *testing.T) {
 // TestOfTwoThatBeginOneDoes: also where both have seen that nobody else did.
 func TestOfTwoThatBeginOneDoes(t *testing.T) {
 	ctx := t.Context()
-	open, w, n := revert.MemoryStore(), &world{before()}, 0
+	open, w, n := journal.Shared(), &world{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := paid(ctx, p)
 	require.NoError(t, err)
@@ -111,7 +114,7 @@ func TestOfTwoThatBeginOneDoes(t *testing.T) {
 func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 	ctx := t.Context()
 	for name, committed := range map[string]bool{"a transaction": false, "an undo": true} {
-		open, w := revert.MemoryStore(), &world{before()}
+		open, w := journal.Shared(), &world{before()}
 		dead, p, q := newProcess(open, w, 1), newProcess(open, w, 2), newProcess(open, w, 3)
 		rec, err := dead.begin(ctx)
 		require.NoError(t, err)
@@ -143,7 +146,7 @@ func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 // by whoever knows that none of its calls runs.
 func TestOpenTransactionIsItsOwners(t *testing.T) {
 	ctx := t.Context()
-	open, w := revert.MemoryStore(), &world{before()}
+	open, w := journal.Shared(), &world{before()}
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -152,13 +155,13 @@ func TestOpenTransactionIsItsOwners(t *testing.T) {
 	_, err = p.reverter.Revert(ctx, rec.Txn())
 	require.ErrorIs(t, err, revert.ErrBusy)
 	_, err = q.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
-	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.Equal(t, "7", w.values["a"])
 	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
 	require.NoError(t, err)
 	require.Equal(t, before(), w.values)
 	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
-	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.ErrorIs(t, err, journal.ErrNotOwner)
 }
 
 // TestUndoDiesAtEveryPoint kills the process that takes a committed transaction
@@ -168,7 +171,7 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 	ctx := t.Context()
 	returns := undoWith(func(context.Context) error { return nil })
 	run := func(first, second int) (points int) {
-		open, w := revert.MemoryStore(), &world{before()}
+		open, w := journal.Shared(), &world{before()}
 		p := newProcess(open, w, 1)
 		p.undoer = returns
 		id, err := paid(ctx, p)
@@ -218,11 +221,11 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 // sense keeps no other from being looked at.
 func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 	ctx := t.Context()
-	open, w := revert.MemoryStore(), &world{before()}
+	open, w := journal.Shared(), &world{before()}
 	p := newProcess(open, w, 1)
 	bad, err := p.begin(ctx)
 	require.NoError(t, err)
-	done := revert.Line{Call: "c_never", Body: &revert.Done{Output: json.RawMessage("null")}}
+	done := revert.Line{Call: "c_never", Body: &record.Done{Output: json.RawMessage("null")}}
 	require.NoError(t, bad.Write(ctx, revert.Write{Lines: []revert.Line{done}, Durable: true}))
 	good, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -238,7 +241,7 @@ func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 
 	q := newProcess(open, w, 2)
 	found, err := q.reverter.Recover(ctx)
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.ErrorIs(t, err, record.ErrDamaged)
 	require.Equal(t, []string{bad.Txn(), good.Txn()}, found.OwnerGone)
 	require.Len(t, found.Failed, 1)
 	require.Equal(t, bad.Txn(), found.Failed[0].Txn)
@@ -254,7 +257,7 @@ func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 	ctx := t.Context()
 	for n := range 16 {
-		open, w := revert.MemoryStore(), &world{before()}
+		open, w := journal.Shared(), &world{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // ErrNoDoubt is returned where somebody would say what became of a call whose
@@ -18,7 +22,7 @@ var ErrNoDoubt = errors.New("nobody needs to say what became of it")
 // last attempt to take it back found that they do not. One that
 // a dead process left behind and that no tool here can look at is unknown from now
 // on, and decided in the same step.
-func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
+func (r *Reverter) Decide(ctx context.Context, call string, d record.Decided) error {
 	if d.By == "" || d.Why == "" {
 		return errors.New("a decision names who makes it, and what they looked at")
 	}
@@ -43,15 +47,15 @@ func (r *Reverter) Decide(ctx context.Context, call string, d Decided) error {
 // untold reports whether the last attempt to take a call back found a change whose
 // version only the lost answer to it would have told, and that nothing else tells.
 func (c *Call) untold() bool {
-	return c.Undo != nil && c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r Result) bool {
-		return r.Outcome == UndoUnknown && slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() })
+	return c.Undo != nil && c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
+		return r.Outcome == effect.Unknown && slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() })
 	})
 }
 
 // decideAbandoned decides a call that has no end because its process died.
-func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *Decided) error {
+func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *record.Decided) error {
 	if t.End != "" {
-		return fmt.Errorf("call %s: its transaction has ended, and nothing can be added to it: %w", c.Ref.Call, ErrNotOwner)
+		return fmt.Errorf("call %s: its transaction has ended, and nothing can be added to it: %w", c.Ref.Call, journal.ErrNotOwner)
 	}
 	leave, err := r.enter(t.ID)
 	if err != nil {
@@ -61,7 +65,7 @@ func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *Deci
 	if t, err = r.adopt(ctx, t); err != nil {
 		return err
 	}
-	unknown := &Unknown{Status: "unknown", Why: "its process died"}
+	unknown := &record.Unknown{Status: "unknown", Why: "its process died"}
 	return r.recorder(t).In(t.ID).Write(ctx, Write{
 		//mutant:barrier
 		Lines: []Line{{Call: c.Ref.Call, Body: unknown}, {Call: c.Ref.Call, Body: d}}, Durable: true,

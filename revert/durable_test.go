@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
@@ -22,7 +23,7 @@ func TestDurable(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			store := simjournal.NewStore()
-			l := newLabOn(t, func() revert.Journal { return store.Open() })
+			l := newLabOn(t, func() journal.Journal { return store.Open() })
 			l.faults.hasty = true
 			s.prepare(l)
 			if !s.alive {

@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // ErrNotOver is returned where records are needed as they are: their transaction
@@ -21,11 +24,11 @@ const (
 
 // Erasure is what erasing a call came to.
 type Erasure struct {
-	Txn     string    `json:"txn"`
-	Call    string    `json:"call"`
-	Records int       `json:"records"`          // calls and takings back whose records were erased; 0: they were before
-	Shared  []BlobRef `json:"shared,omitempty"` // content that other calls name as well, and that is kept
-	Collected
+	Txn     string           `json:"txn"`
+	Call    string           `json:"call"`
+	Records int              `json:"records"`          // calls and takings back whose records were erased; 0: they were before
+	Shared  []effect.BlobRef `json:"shared,omitempty"` // content that other calls name as well, and that is kept
+	journal.Collected
 }
 
 // Erase destroys what the records of one call hold, and those of each taking back
@@ -34,7 +37,7 @@ type Erasure struct {
 // checkable, also by a head kept elsewhere. What the call did can then neither be
 // taken back nor brought back. Its transaction must have ended. An erasure whose
 // process died is finished by erasing again.
-func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, error) {
+func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Erasure, error) {
 	t, c, err := LoadCall(ctx, r.Journal, call)
 	if err != nil {
 		return Erasure{}, err
@@ -43,7 +46,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, e
 		return Erasure{}, errors.New("an erasure names who asks for it, and why")
 	}
 	out := Erasure{Txn: t.ID, Call: c.Ref.Call}
-	var refs []BlobRef
+	var refs []effect.BlobRef
 	for c.hasRecords() { // again, where somebody took it back or brought it back after it was read
 		e := &erasing{cause: eraseAsked, by: b.By, why: b.Why}
 		if err := r.eraseCall(ctx, e, t, c); err != nil {
@@ -65,9 +68,9 @@ func (r *Reverter) Erase(ctx context.Context, call string, b Erased) (Erasure, e
 // collect drops the content that no record names any more, once that is durable: a power
 // cut must not bring back a record whose content is gone, also not one that another
 // process erased which died before its barrier.
-func (r *Reverter) collect(ctx context.Context, gone []BlobRef) (Collected, error) {
+func (r *Reverter) collect(ctx context.Context, gone []effect.BlobRef) (journal.Collected, error) {
 	if err := r.barrier(ctx); err != nil {
-		return Collected{}, err
+		return journal.Collected{}, err
 	}
 	return r.Journal.Collect(ctx, gone)
 }
@@ -111,18 +114,18 @@ type erasing struct {
 	cause, by, why string
 	lines          []Line
 	calls          []string
-	refs           []BlobRef
+	refs           []effect.BlobRef
 }
 
 // add adds the records of a call, or of a taking back of one, in one stream.
-func (e *erasing) add(txn, call string, b *Erased) {
+func (e *erasing) add(txn, call string, b *record.Erased) {
 	b.Cause, b.By, b.Why = e.cause, e.by, e.why
 	e.lines = append(e.lines, Line{Txn: txn, Call: call, Body: b})
 	e.calls = append(e.calls, call)
 }
 
 // names adds the content that a record names.
-func (e *erasing) names(refs []BlobRef) {
+func (e *erasing) names(refs []effect.BlobRef) {
 	for _, ref := range refs {
 		if !slices.Contains(e.refs, ref) {
 			e.refs = append(e.refs, ref)
@@ -141,12 +144,12 @@ func (e *erasing) addCall(t *Txn, c *Call) {
 		e.add(t.ID, c.Ref.Call, &again)
 	}
 	for _, u := range c.tries {
-		e.names(blobsOf(&u.Reverting))
+		e.names(record.Blobs(&u.Reverting))
 		for _, ch := range u.Changes {
 			e.names(ch.Blobs)
 		}
 		if !slices.Contains(e.calls, u.Call) { // one that died goes on under its id
-			e.add(u.Txn, u.Call, &Erased{Tool: c.Tool})
+			e.add(u.Txn, u.Call, &record.Erased{Tool: c.Tool})
 		}
 	}
 }
@@ -158,7 +161,7 @@ func (c *Call) redoneLast() bool {
 
 // addOwn adds the records of a call itself.
 func (e *erasing) addOwn(t *Txn, c *Call) {
-	b := &Erased{Tool: c.Tool, As: c.Phase, Left: c.Left(), Ended: c.Ended}
+	b := &record.Erased{Tool: c.Tool, As: string(c.Phase), Left: c.Left(), Ended: c.Ended}
 	b.Status, b.Spent = c.lastWord()
 	switch {
 	case c.Started != nil:
@@ -183,14 +186,14 @@ func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, 
 			return fmt.Errorf("transaction %s works on it: %w", t.ID, ErrBusy)
 		}
 	}
-	own := Ownership{Txn: host.NewID(r.Host, "e_"), Owner: r.Journal.Owner()}
-	w := Write{Lines: e.lines, Erase: e.calls, Take: Take{To: own}, End: true}
+	own := journal.Ownership{Txn: host.NewID(r.Host, "e_"), Owner: r.Journal.Owner()}
+	w := Write{Lines: e.lines, Erase: e.calls, Take: journal.Take{To: own}, End: true}
 	for _, id := range subjects {
 		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+id)
 	}
 	err := NewRecorder(r.Journal, r.Host, session).In(own.Txn).Write(ctx, w)
-	var held *ClaimedError
+	var held *journal.ClaimedError
 	if errors.As(err, &held) {
 		return fmt.Errorf("%s works on it: %w", held.Holder, ErrBusy)
 	}
@@ -217,10 +220,10 @@ func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error)
 }
 
 // stillThere lists the content that was not dropped.
-func (r *Reverter) stillThere(ctx context.Context, refs []BlobRef) (there []BlobRef, err error) {
+func (r *Reverter) stillThere(ctx context.Context, refs []effect.BlobRef) (there []effect.BlobRef, err error) {
 	for _, ref := range refs {
 		content, err := r.Journal.Open(ctx, ref)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, journal.ErrNotFound) {
 			continue
 		}
 		if err != nil {

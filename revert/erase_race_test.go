@@ -8,6 +8,8 @@ import (
 
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestErasedBesideOthers: between what an erasure has read and what it writes,
@@ -16,7 +18,7 @@ import (
 func TestErasedBesideOthers(t *testing.T) {
 	acts := map[string]func(p *process, txn, call string) error{
 		"erase": func(p *process, _, call string) error {
-			_, err := p.reverter.Erase(t.Context(), call, revert.Erased{By: "kim", Why: "x"})
+			_, err := p.reverter.Erase(t.Context(), call, record.Erased{By: "kim", Why: "x"})
 			return err
 		},
 		"prune": func(p *process, _, _ string) error {
@@ -34,14 +36,14 @@ func TestErasedBesideOthers(t *testing.T) {
 	}
 	acts["feedback"] = func(p *process, txn, call string) error {
 		rec := revert.NewRecorder(p.journal, p.host, "s_1")
-		said := &revert.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name", By: "kim"}}
+		said := &record.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name", By: "kim"}}
 		return rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: said}}, Durable: true})
 	}
 	for _, first := range []string{"erase", "prune"} {
 		for other := range acts {
 			for undone, name := range map[bool]string{true: "that was taken back", false: "as it was left"} {
 				t.Run(first+" beside "+other+" of one "+name, func(t *testing.T) {
-					store := revert.MemoryStore()
+					store := journal.Shared()
 					p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
 					q.world = p.world
 					q.reverter = &revert.Reverter{Journal: q.journal, Host: q.host, Ways: p.reverter.Ways}
@@ -66,7 +68,7 @@ func TestErasedBesideOthers(t *testing.T) {
 					require.NoError(t, acts["erase"](p, txn, call))
 					found, err := revert.Fsck(t.Context(), p.journal, revert.FsckOptions{})
 					require.NoError(t, err, "%+v", found)
-					for e, err := range p.journal.Entries(t.Context(), revert.Query{}) {
+					for e, err := range p.journal.Entries(t.Context(), journal.Query{}) {
 						require.NoError(t, err)
 						kind := e.Header.Kind
 						require.True(t, !kind.Erasable() || e.Erased != "", "%s of %s is there", kind, e.Header.Call)
@@ -85,19 +87,19 @@ func TestErasedBesideOthers(t *testing.T) {
 // TestJudgedAfterAnErasure: somebody who had read the call before it was erased says
 // afterwards what they think of it. Erasing again destroys that, too.
 func TestJudgedAfterAnErasure(t *testing.T) {
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	txn := p.one(t, "a", 1)
 	got, err := revert.Load(t.Context(), p.journal, txn)
 	require.NoError(t, err)
 	call := got.Calls[0].Ref.Call
 	erase := func(by string) revert.Erasure {
-		done, err := p.reverter.Erase(t.Context(), call, revert.Erased{By: by, Why: "x"})
+		done, err := p.reverter.Erase(t.Context(), call, record.Erased{By: by, Why: "x"})
 		require.NoError(t, err)
 		return done
 	}
 	require.Equal(t, 1, erase("kim").Records)
 	require.Zero(t, erase("ada").Records)
-	said := &revert.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name \xff", By: "kim"}}
+	said := &record.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name \xff", By: "kim"}}
 	rec := revert.NewRecorder(p.journal, p.host, "s_1")
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: said}}, Durable: true}))
 	_, c, err := revert.LoadCall(t.Context(), p.journal, call)

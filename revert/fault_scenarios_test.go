@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func undo(id string, how revert.Undoing) request {
@@ -51,7 +54,7 @@ func recovered(ctx context.Context, l *lab) asked {
 	var a asked
 	for _, s := range found.Settled {
 		if a.items = append(a.items, s.Items...); s.As == revert.PhaseUnknown {
-			a.items = append(a.items, revert.Result{Resource: s.Call, Outcome: revert.UndoUnknown, Why: s.Why})
+			a.items = append(a.items, effect.Result{Resource: s.Call, Outcome: effect.Unknown, Why: s.Why})
 		}
 	}
 	if a.err = err; err != nil {
@@ -157,7 +160,7 @@ func endings() []scenario {
 		{name: "see what can be pruned", prepare: redone, do: prune(revert.Retention{Dry: true})},
 		{name: "check", prepare: checked, do: check},
 		{name: "list content", prepare: redone, do: func(ctx context.Context, l *lab) asked {
-			return asked{err: revert.Blobs(ctx, l.journal, 0, func(revert.BlobRef) error { return nil })}
+			return asked{err: journal.Blobs(ctx, l.journal, 0, func(effect.BlobRef) error { return nil })}
 		}},
 		{name: "adopt", prepare: left, do: adopt(unknowns), finish: each(decided, aborted(revert.Undoing{}))},
 	}
@@ -168,7 +171,7 @@ func opened(l *lab) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.put(rec, write{"a", 7})
-	l.line(rec, "", &revert.Savepoint{Name: "here"}, &revert.Nested{ID: "n_1", Session: "s_1"}, &revert.Nested{ID: "n_2", In: "n_1", Session: "s_1"})
+	l.line(rec, "", &record.Savepoint{Name: "here"}, &record.Nested{ID: "n_1", Session: "s_1"}, &record.Nested{ID: "n_2", In: "n_1", Session: "s_1"})
 	s := handled()
 	s.Nest = "n_2"
 	l.ids["nested"] = l.start(rec, s, write{"b", 8}, write{"c", 9})
@@ -192,7 +195,7 @@ func committing(l *lab) {
 	holding(l)
 	last := l.hold(revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), bought(), false)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
-	l.line(rec, "", &revert.Committing{})
+	l.line(rec, "", &record.Committing{})
 	l.release(rec, l.ids["second"])
 	l.till.booked["key-"+l.ids["second"]] = true
 	l.line(rec, l.ids["second"], done())
@@ -261,7 +264,7 @@ func left(l *lab) {
 	l.put(rec, write{"a", 7})
 	l.start(rec, handled())
 	l.start(rec, handled(), write{"a", 8}, write{"b", nil})
-	l.start(rec, &revert.Started{Class: revert.Pure, Confinement: "trusted"})
+	l.start(rec, &record.Started{Class: effect.Pure, Confinement: "trusted"})
 	l.start(rec, bought())
 	paid := l.start(rec, bought())
 	l.till.booked["key-"+paid] = true
@@ -270,7 +273,7 @@ func left(l *lab) {
 func aborted(how revert.Undoing) request {
 	return func(ctx context.Context, l *lab) asked {
 		rep, err := l.reverter.Abort(ctx, l.ids["t"], how)
-		if errors.Is(err, revert.ErrNotOwner) { // it has ended
+		if errors.Is(err, journal.ErrNotOwner) { // it has ended
 			return undo("t", how)(ctx, l)
 		}
 		return told(rep, err)
@@ -293,7 +296,7 @@ func unknowns(ctx context.Context, l *lab) (a asked) {
 	}
 	for _, c := range t.Calls {
 		if c.Phase == revert.PhaseUnknown {
-			a.items = append(a.items, revert.Result{Resource: c.Ref.Call, Outcome: revert.UndoUnknown})
+			a.items = append(a.items, effect.Result{Resource: c.Ref.Call, Outcome: effect.Unknown})
 		}
 	}
 	return a
@@ -304,7 +307,7 @@ func decided(ctx context.Context, l *lab) asked {
 	a := unknowns(ctx, l)
 	for _, i := range a.items {
 		there := l.till.booked["key-"+i.Resource] && !l.till.given["key-"+i.Resource]
-		err := l.reverter.Decide(ctx, i.Resource, revert.Decided{Applied: there, By: "kim", Why: "looked"})
+		err := l.reverter.Decide(ctx, i.Resource, record.Decided{Applied: there, By: "kim", Why: "looked"})
 		if err != nil && !errors.Is(err, revert.ErrNoDoubt) { // of those the versions tell
 			return asked{err: err}
 		}
@@ -326,7 +329,7 @@ func doubtful(l *lab) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.ids["doubtful"] = l.start(rec, bought())
-	l.line(rec, l.ids["doubtful"], &revert.Unknown{Status: "unknown", Why: "lost"})
+	l.line(rec, l.ids["doubtful"], &record.Unknown{Status: "unknown", Why: "lost"})
 }
 
 // booked has one that a dead process left.
@@ -339,7 +342,7 @@ func booked(l *lab) {
 
 func decide(id string) request {
 	return func(ctx context.Context, l *lab) asked {
-		err := l.reverter.Decide(ctx, l.ids[id], revert.Decided{Applied: true, By: "kim", Why: "looked"})
+		err := l.reverter.Decide(ctx, l.ids[id], record.Decided{Applied: true, By: "kim", Why: "looked"})
 		if errors.Is(err, revert.ErrNoDoubt) { // it was said, and only the answer was lost
 			err = nil
 		}
@@ -348,7 +351,7 @@ func decide(id string) request {
 }
 
 func erase(ctx context.Context, l *lab) asked {
-	_, err := l.reverter.Erase(ctx, l.ids["second"], revert.Erased{By: "kim", Why: "asked for"})
+	_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	return asked{err: err}
 }
 
@@ -382,7 +385,7 @@ func check(ctx context.Context, l *lab) asked {
 // outOfNestOr asks for what an attempt has left, where that one ended.
 func outOfNestOr(ctx context.Context, l *lab) asked {
 	a := outOfNest(ctx, l)
-	if errors.Is(a.err, revert.ErrNotFound) {
+	if errors.Is(a.err, journal.ErrNotFound) {
 		return aborted(revert.Undoing{Calls: []string{l.ids["nested"]}})(ctx, l)
 	}
 	return a

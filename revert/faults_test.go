@@ -11,12 +11,13 @@ import (
 
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // asked is what came of something that was asked for.
 type asked struct {
 	rep   revert.Report
-	items []revert.Result
+	items []effect.Result
 	err   error
 }
 
@@ -30,8 +31,8 @@ func (a asked) honest() bool {
 	for _, i := range a.rep.Items {
 		a.items = append(a.items, i.Result)
 	}
-	said := func(i revert.Result) bool {
-		return i.Outcome == revert.UndoUnknown || (!i.Outcome.Clean() && strings.Contains(i.Why, errFault.Error()))
+	said := func(i effect.Result) bool {
+		return i.Outcome == effect.Unknown || (!i.Outcome.Clean() && strings.Contains(i.Why, errFault.Error()))
 	}
 	return slices.ContainsFunc(a.items, said) && (a.rep.State == "" || !a.rep.Complete())
 }

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 var errFault = errors.New("this operation failed")
@@ -68,11 +71,11 @@ func (f *faults) try(op string, do func() error) error {
 
 // faulty is a journal with faults.
 type faulty struct {
-	revert.Journal
+	journal.Journal
 	*faults
 }
 
-func (f *faulty) Append(ctx context.Context, b revert.Batch) error {
+func (f *faulty) Append(ctx context.Context, b journal.Batch) error {
 	fails, lost := f.hit("append")
 	if fails && (!lost || !f.how.stuck) { // else it was stored, and the answer is lost
 		return fmt.Errorf("append: %w", errFault)
@@ -85,23 +88,23 @@ func (f *faulty) Append(ctx context.Context, b revert.Batch) error {
 	return err
 }
 
-func (f *faulty) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+func (f *faulty) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	fails, lost := f.hit("read entries")
 	if !fails {
 		return f.Journal.Entries(ctx, q)
 	}
-	return func(yield func(revert.Entry, error) bool) {
+	return func(yield func(record.Entry, error) bool) {
 		for e, err := range f.Journal.Entries(ctx, q) {
 			if lost && !yield(e, err) {
 				return // with what it wanted to know
 			}
 			break
 		}
-		yield(revert.Entry{}, fmt.Errorf("read entries: %w", errFault))
+		yield(record.Entry{}, fmt.Errorf("read entries: %w", errFault))
 	}
 }
 
-func (f *faulty) Unfinished(ctx context.Context) (open []revert.Ownership, err error) {
+func (f *faulty) Unfinished(ctx context.Context) (open []journal.Ownership, err error) {
 	return open, f.try("list what is unfinished", func() error { open, err = f.Journal.Unfinished(ctx); return err })
 }
 
@@ -109,7 +112,7 @@ func (f *faulty) Alive(ctx context.Context, owner string) (alive bool, err error
 	return alive, f.try("ask for an owner", func() error { alive, err = f.Journal.Alive(ctx, owner); return err })
 }
 
-func (f *faulty) Head(ctx context.Context) (h revert.Head, err error) {
+func (f *faulty) Head(ctx context.Context) (h journal.Head, err error) {
 	return h, f.try("read the head", func() error { h, err = f.Journal.Head(ctx); return err })
 }
 
@@ -117,15 +120,15 @@ func (f *faulty) Hashes(ctx context.Context, at []int64) (h []tlog.Hash, err err
 	return h, f.try("read hashes", func() error { h, err = f.Journal.Hashes(ctx, at); return err })
 }
 
-func (f *faulty) Keep(ctx context.Context, r io.Reader) (b revert.Blob, err error) {
+func (f *faulty) Keep(ctx context.Context, r io.Reader) (b journal.Blob, err error) {
 	return b, f.try("keep", func() error { b, err = f.Journal.Keep(ctx, r); return err })
 }
 
-func (f *faulty) Collect(ctx context.Context, gone []revert.BlobRef) (c revert.Collected, err error) {
+func (f *faulty) Collect(ctx context.Context, gone []effect.BlobRef) (c journal.Collected, err error) {
 	return c, f.try("collect", func() error { c, err = f.Journal.Collect(ctx, gone); return err })
 }
 
-func (f *faulty) Open(ctx context.Context, ref revert.BlobRef) (content io.ReadCloser, err error) {
+func (f *faulty) Open(ctx context.Context, ref effect.BlobRef) (content io.ReadCloser, err error) {
 	err = f.try("open", func() error { content, err = f.Journal.Open(ctx, ref); return err })
 	if err != nil {
 		return nil, err
@@ -157,7 +160,7 @@ type till struct{ booked, given map[string]bool }
 func newTill() *till { return &till{map[string]bool{}, map[string]bool{}} }
 
 func (f faultyTools) CanUndo(_ context.Context, c revert.Call) (ok bool, why string) {
-	if c.Class() != revert.Compensable {
+	if c.Class() != effect.Compensable {
 		return false, "its changes are all it did"
 	}
 	err := f.try("find a tool", func() error { return nil })
@@ -174,23 +177,23 @@ func (f faultyTools) Undo(_ context.Context, _ revert.Recorder, c revert.Call, _
 	})
 }
 
-func (f faultyTools) Probe(_ context.Context, c revert.Call) (v revert.Verified, err error) {
+func (f faultyTools) Probe(_ context.Context, c revert.Call) (v record.Verified, err error) {
 	return v, f.try("verify", func() error { v = f.look(c); return nil })
 }
 
-func (f faultyTools) Gone(_ context.Context, c revert.Call) revert.Verified {
+func (f faultyTools) Gone(_ context.Context, c revert.Call) record.Verified {
 	if err := f.try("verify that it is gone", func() error { return nil }); err != nil {
-		return revert.Verified{Verdict: string(revert.CannotTell), Findings: []string{err.Error()}}
+		return record.Verified{Verdict: string(revert.CannotTell), Findings: []string{err.Error()}}
 	}
 	return f.look(c)
 }
 
-func (f faultyTools) look(c revert.Call) revert.Verified {
+func (f faultyTools) look(c revert.Call) record.Verified {
 	switch {
-	case c.Class() != revert.Compensable:
-		return revert.Verified{}
+	case c.Class() != effect.Compensable:
+		return record.Verified{}
 	case f.till.booked[c.Started.Key] && !f.till.given[c.Started.Key]:
-		return revert.Verified{Verdict: string(revert.Applied)}
+		return record.Verified{Verdict: string(revert.Applied)}
 	}
-	return revert.Verified{Verdict: string(revert.AbsentYet)}
+	return record.Verified{Verdict: string(revert.AbsentYet)}
 }

@@ -9,18 +9,23 @@ import (
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // FsckOptions says what Fsck is given beside the journal.
 type FsckOptions struct {
 	// Kept is a head that was kept elsewhere: the journal must begin with the
 	// entries that it stands for. The zero Head checks nothing.
-	Kept Head
+	Kept journal.Head
 	// Found, unless nil, is told each problem when it is found.
 	Found func(Problem)
 	// Named, unless nil, is told each blob that an entry names, as often as it
 	// is named. A store looks with it for blobs that nobody names.
-	Named func(BlobRef) error
+	Named func(effect.BlobRef) error
 }
 
 // Problem is something in a journal that should not be so.
@@ -31,12 +36,12 @@ type Problem struct {
 
 // FsckReport is what Fsck has seen.
 type FsckReport struct {
-	Entries  int64 `json:"entries"`
-	Txns     int64 `json:"txns"`
-	Blobs    int64 `json:"blobs"`  // times that an entry names one
-	Erased   int64 `json:"erased"` // entries whose bodies were destroyed, as records say
-	Problems int64 `json:"problems"`
-	Head     Head  `json:"head"` // of the entries that were looked at
+	Entries  int64        `json:"entries"`
+	Txns     int64        `json:"txns"`
+	Blobs    int64        `json:"blobs"`  // times that an entry names one
+	Erased   int64        `json:"erased"` // entries whose bodies were destroyed, as records say
+	Problems int64        `json:"problems"`
+	Head     journal.Head `json:"head"` // of the entries that were looked at
 }
 
 // Fsck checks everything that can be seen of a journal, and trusts nothing that
@@ -47,7 +52,7 @@ type FsckReport struct {
 // this journal. It goes on after a problem, and ends with ErrDamaged when there
 // was any. It may run beside others that append: what came after it began is left
 // to the next time. Its memory does not grow with the history.
-func Fsck(ctx context.Context, j Journal, o FsckOptions) (FsckReport, error) {
+func Fsck(ctx context.Context, j journal.Journal, o FsckOptions) (FsckReport, error) {
 	f := fsck{journal: j, options: o, whole: newRecent(), begun: newRecent(), open: map[string]int64{}}
 	for _, part := range []func(context.Context) error{f.head, f.entries, f.tree, f.kept, f.unfinished} {
 		if err := part(ctx); err != nil {
@@ -65,21 +70,21 @@ func (r FsckReport) Err() error {
 	if r.Problems == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: problems found: %d", ErrDamaged, r.Problems)
+	return fmt.Errorf("%w: problems found: %d", record.ErrDamaged, r.Problems)
 }
 
 // noSize stands for a head that could not be read: everything is looked at.
 const noSize = math.MaxInt64
 
 type fsck struct {
-	journal Journal
+	journal journal.Journal
 	options FsckOptions
 	report  FsckReport
 
-	stored Head // what the journal says; Size is the end of what is looked at
+	stored journal.Head // what the journal says; Size is the end of what is looked at
 	last   int64
-	grown  Tree // from the leaves
-	broken bool // grown stopped growing
+	grown  journal.Tree // from the leaves
+	broken bool         // grown stopped growing
 
 	whole *recent          // blobs that were found good
 	begun *recent          // transactions whose stream begins as it should
@@ -95,20 +100,20 @@ func (f *fsck) problem(pos int64, format string, args ...any) {
 
 func (f *fsck) head(ctx context.Context) (err error) {
 	f.stored, err = f.journal.Head(ctx)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, record.ErrDamaged) {
 		f.problem(0, "tree head: %w", err)
-		f.stored, err = Head{Size: noSize}, nil
+		f.stored, err = journal.Head{Size: noSize}, nil
 	}
 	return err
 }
 
 func (f *fsck) entries(ctx context.Context) error {
-	for e, err := range f.journal.Entries(ctx, Query{}) {
+	for e, err := range f.journal.Entries(ctx, journal.Query{}) {
 		if e.Pos > f.stored.Size {
 			break
 		}
 		if e.Pos == 0 { // the reading failed, not an entry
-			if errors.Is(err, ErrDamaged) {
+			if errors.Is(err, record.ErrDamaged) {
 				f.problem(f.last+1, "nothing can be read from here on: %w", err)
 				return nil
 			}
@@ -135,7 +140,7 @@ func (f *fsck) entries(ctx context.Context) error {
 
 // grow adds an entry to the tree and compares what that completes with what is
 // stored. The stored hash stands in for a leaf that cannot be told.
-func (f *fsck) grow(ctx context.Context, e Entry, sound bool) {
+func (f *fsck) grow(ctx context.Context, e record.Entry, sound bool) {
 	if f.broken {
 		return
 	}
@@ -150,7 +155,7 @@ func (f *fsck) grow(ctx context.Context, e Entry, sound bool) {
 			f.broken = true
 			return
 		}
-		f.grown, whole = f.grown.addHash(stored[0])
+		f.grown, whole = f.grown.AddHash(stored[0])
 	}
 	indexes := make([]int64, len(whole))
 	for i := range indexes {
@@ -165,17 +170,17 @@ func (f *fsck) grow(ctx context.Context, e Entry, sound bool) {
 }
 
 // entry looks at what a sound entry says.
-func (f *fsck) entry(ctx context.Context, e Entry) error {
+func (f *fsck) entry(ctx context.Context, e record.Entry) error {
 	if e.Erased != "" {
 		f.report.Erased++
 		if e.Header.Txn == "" || e.Header.Call == "" || !e.Header.Kind.Erasable() {
 			f.problem(e.Pos, "the body of %s is gone, which is never erased", e.Header.Kind)
 			return nil
 		}
-		f.stream(ctx, e, Record{Header: e.Header})
+		f.stream(ctx, e, record.Record{Header: e.Header})
 		return nil
 	}
-	r, err := Unseal(e)
+	r, err := record.Unseal(e)
 	if err != nil {
 		f.problem(e.Pos, "%w", err)
 		return nil
@@ -183,7 +188,7 @@ func (f *fsck) entry(ctx context.Context, e Entry) error {
 	if r.Txn != "" {
 		f.stream(ctx, e, r)
 	}
-	for _, ref := range blobsOf(r.Body) {
+	for _, ref := range record.Blobs(r.Body) {
 		f.report.Blobs++
 		if f.options.Named != nil {
 			if err := f.options.Named(ref); err != nil {
@@ -202,60 +207,7 @@ func (f *fsck) entry(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// naming are the kinds of record that name content.
-var naming = []Kind{KindChanged, KindState, KindReverting}
-
-// blobsIn lists the content that an entry names.
-func blobsIn(e Entry) ([]BlobRef, error) {
-	if e.Erased != "" || !slices.Contains(naming, e.Header.Kind) {
-		return nil, nil
-	}
-	r, err := Unseal(e)
-	if err != nil {
-		return nil, err
-	}
-	return blobsOf(r.Body), nil
-}
-
-// Blobs calls fn with each blob that an entry after a position names, as often as
-// it is named. It ends with an error where an entry cannot be read: what that one
-// names must not be taken for unnamed.
-func Blobs(ctx context.Context, j Journal, after int64, fn func(BlobRef) error) error {
-	for e, err := range j.Entries(ctx, Query{Kinds: naming, After: after}) {
-		if err != nil {
-			return err
-		}
-		refs, err := blobsIn(e)
-		if err != nil {
-			return err
-		}
-		for _, ref := range refs {
-			if err := fn(ref); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// blobsOf lists the content that a record names.
-func blobsOf(b Body) (refs []BlobRef) {
-	switch b := b.(type) {
-	case *Changed:
-		refs = b.Blobs
-	case *State:
-		if b.Content != nil {
-			refs = []BlobRef{*b.Content}
-		}
-	case *Reverting:
-		for _, s := range b.Steps {
-			refs = append(refs, s.Change.Blobs...)
-		}
-	}
-	return refs
-}
-
-func (f *fsck) blob(ctx context.Context, ref BlobRef) error {
+func (f *fsck) blob(ctx context.Context, ref effect.BlobRef) error {
 	content, err := f.journal.Open(ctx, ref)
 	if err != nil {
 		return err
@@ -265,8 +217,8 @@ func (f *fsck) blob(ctx context.Context, ref BlobRef) error {
 }
 
 // stream checks the transaction of a record: where it begins, all of it.
-func (f *fsck) stream(ctx context.Context, e Entry, r Record) {
-	if b, ok := r.Body.(*Begun); ok {
+func (f *fsck) stream(ctx context.Context, e record.Entry, r record.Record) {
+	if b, ok := r.Body.(*record.Begun); ok {
 		f.report.Txns++
 		f.begun.add(r.Txn)
 		f.fold(ctx, e, b)
@@ -275,12 +227,12 @@ func (f *fsck) stream(ctx context.Context, e Entry, r Record) {
 	if f.begun.has(r.Txn) {
 		return
 	}
-	for first, err := range f.journal.Entries(ctx, Query{Txn: r.Txn, Limit: 1}) {
+	for first, err := range f.journal.Entries(ctx, journal.Query{Txn: r.Txn, Limit: 1}) {
 		switch {
 		case err != nil && first.Pos != 0: // told where the entry itself is read
 		case err != nil:
 			f.problem(e.Pos, "the beginning of transaction %s cannot be read: %w", r.Txn, err)
-		case first.Header.Kind == KindBegun:
+		case first.Header.Kind == kind.Begun:
 			f.begun.add(r.Txn)
 		case first.Pos == e.Pos: // told once
 			f.problem(e.Pos, "transaction %s begins with %s", r.Txn, r.Kind)
@@ -288,7 +240,7 @@ func (f *fsck) stream(ctx context.Context, e Entry, r Record) {
 	}
 }
 
-func (f *fsck) fold(ctx context.Context, e Entry, b *Begun) {
+func (f *fsck) fold(ctx context.Context, e record.Entry, b *record.Begun) {
 	t, err := Load(ctx, f.journal, e.Header.Txn)
 	if err != nil {
 		f.problem(e.Pos, "transaction %s cannot be told: %w", e.Header.Txn, err)
@@ -327,7 +279,7 @@ func (f *fsck) tree(context.Context) error {
 // kept proves the head from outside by hashes that were compared with the leaves
 // just now.
 func (f *fsck) kept(ctx context.Context) error {
-	if f.options.Kept == (Head{}) {
+	if f.options.Kept == (journal.Head{}) {
 		return nil
 	}
 	now := f.report.Head
@@ -338,9 +290,9 @@ func (f *fsck) kept(ctx context.Context) error {
 		f.problem(0, "the head kept elsewhere cannot be compared: the tree is not there")
 		return nil
 	}
-	proof, err := Proof(ctx, f.journal, f.options.Kept, now)
+	proof, err := journal.Proof(ctx, f.journal, f.options.Kept, now)
 	if err == nil {
-		err = CheckPrefix(f.options.Kept, now, proof)
+		err = journal.CheckPrefix(f.options.Kept, now, proof)
 	}
 	if err != nil {
 		f.problem(0, "the head kept elsewhere: %w", err)

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestCheckThatCannotReadAll: what is wrong with a journal is not overlooked because
@@ -15,20 +18,20 @@ func TestCheckThatCannotReadAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *lab){
 		"no beginning": func(l *lab) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1")
-			l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &revert.Invalid{Why: "x"}}}})
+			l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 		},
 		"held for ended": func(l *lab) { l.must(l.txn(), revert.Write{End: true}) },
-		"held for open":  func(l *lab) { l.line(l.txn(), "", &revert.Committed{}) },
+		"held for open":  func(l *lab) { l.line(l.txn(), "", &record.Committed{}) },
 		"works on what is not there": func(l *lab) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1").In("t_undo")
-			own := revert.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
-			l.must(rec, revert.Write{Take: revert.Take{To: own}, Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
+			own := journal.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
+			l.must(rec, revert.Write{Take: journal.Take{To: own}, Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
 		},
 		"content that is not there": func(l *lab) {
 			rec := l.txn()
-			lost := revert.BlobRef{Digest: "sha256:" + strings.Repeat("a", 64), Size: 3}
+			lost := effect.BlobRef{Digest: "sha256:" + strings.Repeat("a", 64), Size: 3}
 			id := l.start(rec, handled())
-			l.line(rec, id, &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: "a", Pre: "v:1", Blobs: []revert.BlobRef{lost}}})
+			l.line(rec, id, &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: "a", Pre: "v:1", Blobs: []effect.BlobRef{lost}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +40,7 @@ func TestCheckThatCannotReadAll(t *testing.T) {
 			spoil(l)
 			l.faults.log = nil
 			_, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{})
-			require.ErrorIs(t, err, revert.ErrDamaged)
+			require.ErrorIs(t, err, record.ErrDamaged)
 			for n := range l.faults.log {
 				for _, how := range []fault{{}, {lost: true}} {
 					*l.faults = faults{left: n, how: how}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // unfinished compares the transactions that the journal holds for unfinished with
@@ -43,7 +45,7 @@ func (f *fsck) unfinished(ctx context.Context) error {
 	return nil
 }
 
-func (f *fsck) owned(ctx context.Context, own Ownership) error {
+func (f *fsck) owned(ctx context.Context, own journal.Ownership) error {
 	t, err := Load(ctx, f.journal, own.Txn)
 	switch {
 	case err != nil:

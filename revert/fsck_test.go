@@ -15,19 +15,23 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // lying is a journal that says something else than what it holds.
 type lying struct {
-	revert.Journal
-	head    func(revert.Head) (revert.Head, error)
-	entry   func(revert.Entry) (revert.Entry, error) // of those that are read without a transaction
+	journal.Journal
+	head    func(journal.Head) (journal.Head, error)
+	entry   func(record.Entry) (record.Entry, error) // of those that are read without a transaction
 	cut     int64                                    // entries from here on are not there
 	ends    error                                    // and reading them ends so
 	hashing error
 }
 
-func (l lying) Head(ctx context.Context) (revert.Head, error) {
+func (l lying) Head(ctx context.Context) (journal.Head, error) {
 	h, err := l.Journal.Head(ctx)
 	if err == nil && l.head != nil {
 		return l.head(h)
@@ -35,12 +39,12 @@ func (l lying) Head(ctx context.Context) (revert.Head, error) {
 	return h, err
 }
 
-func (l lying) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	return func(yield func(revert.Entry, error) bool) {
+func (l lying) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
 		for e, err := range l.Journal.Entries(ctx, q) {
 			if l.cut > 0 && e.Pos >= l.cut {
 				if l.ends != nil {
-					yield(revert.Entry{}, l.ends)
+					yield(record.Entry{}, l.ends)
 				}
 				return
 			}
@@ -62,7 +66,7 @@ func (l lying) Hashes(ctx context.Context, at []int64) ([]tlog.Hash, error) {
 }
 
 // check returns what a check finds, each with its position.
-func (l *lab) check(j revert.Journal, kept revert.Head) (found []string, err error) {
+func (l *lab) check(j journal.Journal, kept journal.Head) (found []string, err error) {
 	_, err = revert.Fsck(l.t.Context(), j, revert.FsckOptions{Kept: kept, Found: func(p revert.Problem) {
 		found = append(found, fmt.Sprintf("%d: %s", p.Pos, p.What))
 	}})
@@ -72,16 +76,16 @@ func (l *lab) check(j revert.Journal, kept revert.Head) (found []string, err err
 // TestCheckOfAJournalThatLies: each way in which a journal can be at odds with itself
 // is a problem, told with its place.
 func TestCheckOfAJournalThatLies(t *testing.T) {
-	damaged := fmt.Errorf("%w: a page of it", revert.ErrDamaged)
-	at := func(pos int64, as func(e revert.Entry) (revert.Entry, error)) func(revert.Entry) (revert.Entry, error) {
-		return func(e revert.Entry) (revert.Entry, error) {
+	damaged := fmt.Errorf("%w: a page of it", record.ErrDamaged)
+	at := func(pos int64, as func(e record.Entry) (record.Entry, error)) func(record.Entry) (record.Entry, error) {
+		return func(e record.Entry) (record.Entry, error) {
 			if e.Pos == pos {
 				return as(e)
 			}
 			return e, nil
 		}
 	}
-	lost := func(e revert.Entry) (revert.Entry, error) { return revert.Entry{Pos: e.Pos}, damaged }
+	lost := func(e record.Entry) (record.Entry, error) { return record.Entry{Pos: e.Pos}, damaged }
 	for _, tt := range []struct {
 		name  string
 		lie   lying
@@ -92,15 +96,15 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 		{"nor what stands in for it", lying{entry: at(3, lost), hashing: damaged}, false, []string{"1: tree", "2: tree", "3: journal is damaged: a page", "3: tree"}},
 		{"nothing from there on", lying{cut: 5, ends: damaged}, false, []string{"1: transaction", "5: nothing can be read from here on", "0: the journal says that it has 18 entries, and the last is 4"}},
 		{"less than it says", lying{cut: 5}, false, []string{"0: the journal says that it has 18 entries, and the last is 4", "1: transaction"}},
-		{"a position twice", lying{entry: at(3, func(e revert.Entry) (revert.Entry, error) { e.Pos = 2; return e, nil })}, false, []string{"2: position 2 follows 2", "4: position 4 follows 2"}},
-		{"another head", lying{head: func(h revert.Head) (revert.Head, error) { h.Root = revert.Tree{}.Head().Root; return h, nil }}, false, []string{"0: the tree head is stored as"}},
-		{"no head", lying{head: func(h revert.Head) (revert.Head, error) { return h, damaged }}, true, []string{"0: tree head: journal is damaged"}},
-		{"no head, and not all of the tree", lying{head: func(h revert.Head) (revert.Head, error) { return h, damaged }, entry: at(3, func(e revert.Entry) (revert.Entry, error) { e.Pos = 2; return e, nil })}, true, []string{"0: tree head", "2: position 2", "4: position 4", "0: the head kept elsewhere cannot be compared"}},
+		{"a position twice", lying{entry: at(3, func(e record.Entry) (record.Entry, error) { e.Pos = 2; return e, nil })}, false, []string{"2: position 2 follows 2", "4: position 4 follows 2"}},
+		{"another head", lying{head: func(h journal.Head) (journal.Head, error) { h.Root = journal.Tree{}.Head().Root; return h, nil }}, false, []string{"0: the tree head is stored as"}},
+		{"no head", lying{head: func(h journal.Head) (journal.Head, error) { return h, damaged }}, true, []string{"0: tree head: journal is damaged"}},
+		{"no head, and not all of the tree", lying{head: func(h journal.Head) (journal.Head, error) { return h, damaged }, entry: at(3, func(e record.Entry) (record.Entry, error) { e.Pos = 2; return e, nil })}, true, []string{"0: tree head", "2: position 2", "4: position 4", "0: the head kept elsewhere cannot be compared"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t)
 			l.worked()
-			kept := revert.Head{}
+			kept := journal.Head{}
 			if tt.kept {
 				var err error
 				kept, err = l.journal.Head(t.Context())
@@ -109,7 +113,7 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 			l.one(t, "z", 1)
 			tt.lie.Journal = l.journal
 			found, err := l.check(tt.lie, kept)
-			require.ErrorIs(t, err, revert.ErrDamaged)
+			require.ErrorIs(t, err, record.ErrDamaged)
 			require.Len(t, found, len(tt.found), "%q", found)
 			for i, want := range tt.found {
 				require.True(t, strings.HasPrefix(found[i], want), "%q", found)
@@ -122,15 +126,15 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 func TestCheckBesideOthers(t *testing.T) {
 	l := newLab(t)
 	l.worked()
-	early := lying{Journal: l.journal, head: func(h revert.Head) (revert.Head, error) {
+	early := lying{Journal: l.journal, head: func(h journal.Head) (journal.Head, error) {
 		rec := revert.NewRecorder(l.journal, l.host, "s_1")
-		l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &revert.Invalid{Why: "x"}}}})
+		l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 		return h, nil
 	}}
-	found, err := l.check(early, revert.Head{})
+	found, err := l.check(early, journal.Head{})
 	require.NoError(t, err, "%q", found)
-	_, err = l.check(l.journal, revert.Head{})
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	_, err = l.check(l.journal, journal.Head{})
+	require.ErrorIs(t, err, record.ErrDamaged)
 }
 
 // TestCheckThatIsStopped: whoever stops it is told that, and not that something is
@@ -139,15 +143,15 @@ func TestCheckThatIsStopped(t *testing.T) {
 	l := newLab(t)
 	l.worked()
 	enough := errors.New("enough")
-	_, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{Named: func(revert.BlobRef) error { return enough }})
+	_, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{Named: func(effect.BlobRef) error { return enough }})
 	require.ErrorIs(t, err, enough)
-	require.ErrorIs(t, revert.Blobs(t.Context(), l.journal, 0, func(revert.BlobRef) error { return enough }), enough)
+	require.ErrorIs(t, journal.Blobs(t.Context(), l.journal, 0, func(effect.BlobRef) error { return enough }), enough)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lie := lying{Journal: l.journal, cut: 5}
 	_, err = revert.Fsck(ctx, lie, revert.FsckOptions{Found: func(revert.Problem) { cancel(enough) }})
 	require.ErrorIs(t, err, enough)
-	require.NotErrorIs(t, err, revert.ErrDamaged)
+	require.NotErrorIs(t, err, record.ErrDamaged)
 }
 
 // TestCheckNamesTheOldestFirst: of what nothing guards any more.
@@ -159,8 +163,8 @@ func TestCheckNamesTheOldestFirst(t *testing.T) {
 		want = append(want, rec.Txn())
 		l.must(rec, revert.Write{End: true})
 	}
-	found, err := l.check(l.journal, revert.Head{})
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	found, err := l.check(l.journal, journal.Head{})
+	require.ErrorIs(t, err, record.ErrDamaged)
 	require.Len(t, found, len(want))
 	for i, txn := range want {
 		require.Contains(t, found[i], txn)
@@ -169,15 +173,15 @@ func TestCheckNamesTheOldestFirst(t *testing.T) {
 
 // grouped is a journal that finds the entries of a transaction at once.
 type grouped struct {
-	revert.Journal
-	txns map[string][]revert.Entry
+	journal.Journal
+	txns map[string][]record.Entry
 }
 
-func (g grouped) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+func (g grouped) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	if q.Txn == "" {
 		return g.Journal.Entries(ctx, q)
 	}
-	return func(yield func(revert.Entry, error) bool) {
+	return func(yield func(record.Entry, error) bool) {
 		for i, e := range g.txns[q.Txn] {
 			if !yield(e, nil) || i+1 == q.Limit {
 				return
@@ -193,24 +197,24 @@ func TestCheckOfManyTransactions(t *testing.T) {
 		t.Skip("one goroutine, and many records")
 	}
 	const many = 2 * 4096
-	store := revert.MemoryStore()
-	j := grouped{store(), map[string][]revert.Entry{}}
-	var batch revert.Batch
-	add := func(txn string, b revert.Body, k revert.Kind) {
-		e, err := revert.Seal(revert.Record{Header: revert.Header{Kind: k, Txn: txn, At: time.Unix(0, 0)}, Body: b}, make([]byte, revert.SaltSize))
+	store := journal.Shared()
+	j := grouped{store(), map[string][]record.Entry{}}
+	var batch journal.Batch
+	add := func(txn string, b record.Body, k kind.Kind) {
+		e, err := record.Seal(record.Record{Header: record.Header{Kind: k, Txn: txn, At: time.Unix(0, 0)}, Body: b}, make([]byte, record.SaltSize))
 		require.NoError(t, err)
 		batch.Entries = append(batch.Entries, e)
 		e.Pos = int64(len(batch.Entries))
 		j.txns[txn] = append(j.txns[txn], e)
 	}
 	first := "t_0"
-	add(first, &revert.Begun{Owner: "o"}, revert.KindBegun)
+	add(first, &record.Begun{Owner: "o"}, kind.Begun)
 	for i := range many {
 		txn := fmt.Sprint("t_", i+1)
-		add(txn, &revert.Begun{Owner: "o"}, revert.KindBegun)
-		add(txn, &revert.Committed{}, revert.KindCommitted)
+		add(txn, &record.Begun{Owner: "o"}, kind.Begun)
+		add(txn, &record.Committed{}, kind.Committed)
 	}
-	add(first, &revert.Committed{}, revert.KindCommitted)
+	add(first, &record.Committed{}, kind.Committed)
 	require.NoError(t, j.Append(t.Context(), batch))
 	report, err := revert.Fsck(t.Context(), j, revert.FsckOptions{})
 	require.NoError(t, err)
@@ -223,20 +227,20 @@ func TestARecordOfANewerRemitInAJournal(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	head := fmt.Sprintf(`{"at":"2026-01-02T03:04:05Z","call":"c_1","kind":"changed","session":"s_1","txn":%q,"v":2}`, rec.Txn())
-	salt, body := make([]byte, revert.SaltSize), []byte(`{}`)
+	salt, body := make([]byte, record.SaltSize), []byte(`{}`)
 	digest := canon.Sum("remit/body/v1", salt, body)
-	e := revert.Entry{
-		Header: revert.Header{V: 2, Kind: revert.KindChanged, Txn: rec.Txn(), Call: "c_1"},
+	e := record.Entry{
+		Header: record.Header{V: 2, Kind: kind.Changed, Txn: rec.Txn(), Call: "c_1"},
 		Head:   []byte(head), Salt: salt, Body: body, Leaf: string(canon.Sum("remit/leaf/v1", []byte(head), []byte(digest))),
 	}
-	require.NoError(t, l.journal.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}}))
-	found, err := l.check(l.journal, revert.Head{})
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.NoError(t, l.journal.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}))
+	found, err := l.check(l.journal, journal.Head{})
+	require.ErrorIs(t, err, record.ErrDamaged)
 	require.Contains(t, found[len(found)-1], "version 2")
 	_, err = revert.Load(t.Context(), l.journal, rec.Txn())
 	require.ErrorContains(t, err, "use a newer one")
 	_, err = l.journal.Collect(t.Context(), nil)
 	require.ErrorContains(t, err, "use a newer one", "nobody knows what content it names")
-	err = revert.Blobs(t.Context(), l.journal, 0, func(revert.BlobRef) error { return nil })
+	err = journal.Blobs(t.Context(), l.journal, 0, func(effect.BlobRef) error { return nil })
 	require.ErrorContains(t, err, "use a newer one")
 }

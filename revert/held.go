@@ -5,31 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
-
-// Held is a call that waits until its transaction commits: the write-ahead record
-// that it will start with, durable before anybody is told that it is queued.
-type Held struct {
-	Started
-	// Idempotent: the tool says that one operation key has one effect, so that a
-	// release of unknown outcome may be sent again under the same one.
-	Idempotent bool `json:"idempotent,omitempty"`
-	// Masks and Requires are what the decision attached to the right that it gave:
-	// what a program does not see, and what must be there when it runs.
-	Masks    []string `json:"masks,omitempty"`
-	Requires []string `json:"requires,omitempty"`
-}
-
-// Dropped says that a held call will not be released.
-type Dropped struct {
-	Cause string `json:"cause"`        // abort, savepoint, nest, undo
-	By    string `json:"by,omitempty"` // who asked for it; empty: the runtime itself
-}
-
-// Committing begins a commit that has calls to release. The transaction takes no
-// other call from then on; until it is Committed it can still be taken back, as far
-// as what was released can.
-type Committing struct{}
 
 // Queued reports whether the commit is to release the call: it was not released
 // yet; or was, without any effect; or with an outcome that nobody knows, and its
@@ -42,7 +21,7 @@ func (c *Call) Queued() bool {
 // left: its way back is of this attempt, and another one would not have it.
 func (c *Call) landed() bool {
 	//mutant:token
-	return slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Post.Known() && !ch.Post.Same(ch.Pre) })
+	return slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Post.Known() && !ch.Post.Same(ch.Pre) })
 }
 
 // waits reports whether a held call has had no effect, and nobody has dropped it.
@@ -69,23 +48,23 @@ func (t *Txn) Queue() []*Call {
 }
 
 // applyHeld folds a record of a held call that is not running.
-func (t *Txn) applyHeld(c *Call, r Record) error {
-	_, again := r.Body.(*Started)
+func (t *Txn) applyHeld(c *Call, r record.Record) error {
+	_, again := r.Body.(*record.Started)
 	// A person may say that a call was applied at the moment in which it is sent
 	// again: the tool has one effect for both.
 	if again = again && c.Decided != nil && c.Held.Idempotent; !c.Queued() && !again {
 		return fmt.Errorf("%s of call %s, which was held and ended as %s", r.Kind, r.Call, c.Phase)
 	}
 	switch b := r.Body.(type) {
-	case *Dropped:
+	case *record.Dropped:
 		c.Dropped = b
 		if c.Phase == PhaseHeld {
 			c.Phase, c.Ended = PhaseDropped, r.At
 		}
 		return nil
-	case *Started:
+	case *record.Started:
 		return cmp.Or(t.mayRelease(c), c.release(b, r))
-	case *Failed: // it could not even be started
+	case *record.Failed: // it could not even be started
 		if b.Proof != "not_started" || c.Phase == PhaseUnknown {
 			return fmt.Errorf("failed by %s of call %s, which was not released", b.Proof, r.Call)
 		}
@@ -112,7 +91,7 @@ func (t *Txn) mayRelease(c *Call) error {
 
 // release starts a held call, or starts it again: what an attempt without effect
 // left on the record is not of this one.
-func (c *Call) release(b *Started, r Record) error {
+func (c *Call) release(b *record.Started, r record.Record) error {
 	if b.Key != c.Held.Key {
 		return fmt.Errorf("call %s was released under another operation key than it was held with", r.Call)
 	}
@@ -133,7 +112,7 @@ func (t *Txn) beginCommit() error {
 }
 
 // takesMore refuses what cannot come after a commit has begun.
-func (t *Txn) takesMore(r Record) error {
+func (t *Txn) takesMore(r record.Record) error {
 	if t.Committing {
 		return fmt.Errorf("%s after transaction %s began to commit", r.Kind, t.ID)
 	}
@@ -150,14 +129,14 @@ func (t *Txn) nothingHeld() error {
 	return nil
 }
 
-func (u Undoing) drop(cause string) Dropped {
-	return Dropped{Cause: cause, By: cmp.Or(u.Force, u.By)}
+func (u Undoing) drop(cause string) record.Dropped {
+	return record.Dropped{Cause: cause, By: cmp.Or(u.Force, u.By)}
 }
 
 // drop lets held calls go that will not be released: nothing has happened, so there
 // is nothing to take back. It is durable before what they came with is taken back:
 // no later commit may release them without it.
-func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why Dropped) ([]Item, error) {
+func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why record.Dropped) ([]Item, error) {
 	items := []Item{}
 	for _, c := range calls {
 		// In the stream of the call's own session, whose counts it gives back.
@@ -181,6 +160,6 @@ func (c *Call) droppedItem() Item {
 	if c.Phase == PhaseFailed {
 		why = "it was held until the commit, and has had no effect"
 	}
-	res := Result{Resource: c.toolResource(), Outcome: Already, Why: why}
+	res := effect.Result{Resource: c.toolResource(), Outcome: effect.Already, Why: why}
 	return Item{Call: c.Ref.Call, Tool: c.Tool.Name, Does: DoesDrop, Result: res}
 }

@@ -8,21 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // sends is the start of a call that can wait for the commit.
-func sends() *revert.Started {
-	return &revert.Started{
-		Class: revert.Deferrable, Confinement: "trusted", Declared: true, Tool: revert.ToolRef{Name: "send"},
+func sends() *record.Started {
+	return &record.Started{
+		Class: effect.Deferrable, Confinement: "trusted", Declared: true, Tool: record.ToolRef{Name: "send"},
 		Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`),
 	}
 }
 
 // queue holds a call.
-func (l *lab) queue(rec revert.Recorder, change ...func(*revert.Held)) string {
+func (l *lab) queue(rec revert.Recorder, change ...func(*record.Held)) string {
 	l.calls++
 	id := fmt.Sprintf("c_%d_%d", l.lives, l.calls)
-	h := &revert.Held{Started: *sends()}
+	h := &record.Held{Started: *sends()}
 	h.Sequence, h.Key = l.calls, "key-"+id
 	for _, c := range change {
 		c(h)
@@ -34,23 +37,23 @@ func (l *lab) queue(rec revert.Recorder, change ...func(*revert.Held)) string {
 // TestHeldRecordsOutOfOrder: a held call that was released early, twice, out of
 // order, under another key or not at all is damage.
 func TestHeldRecordsOutOfOrder(t *testing.T) {
-	held := func(n int, key string) *revert.Held {
-		h := &revert.Held{Started: *sends()}
+	held := func(n int, key string) *record.Held {
+		h := &record.Held{Started: *sends()}
 		h.Sequence, h.Key = n, key
 		return h
 	}
-	started := func(n int, key string) *revert.Started { s := held(n, key).Started; return &s }
+	started := func(n int, key string) *record.Started { s := held(n, key).Started; return &s }
 	const one, two = "c_1", "c_2"
 	type line struct {
 		call string
-		body revert.Body
+		body record.Body
 	}
 	first, second := line{one, held(1, "k1")}, line{two, held(2, "k2")}
-	commit := line{"", &revert.Committing{}}
+	commit := line{"", &record.Committing{}}
 	release := line{one, started(1, "k1")}
-	unknown := line{one, &revert.Unknown{Status: "unknown", Why: "lost"}}
-	failed := line{one, &revert.Failed{Status: "failed", Why: "x", Proof: "no_effect"}}
-	refused := line{one, &revert.Failed{Status: "failed", Why: "x", Proof: "not_started"}}
+	unknown := line{one, &record.Unknown{Status: "unknown", Why: "lost"}}
+	failed := line{one, &record.Failed{Status: "failed", Why: "x", Proof: "no_effect"}}
+	refused := line{one, &record.Failed{Status: "failed", Why: "x", Proof: "not_started"}}
 	for _, tt := range []struct {
 		name  string
 		lines []line
@@ -58,13 +61,13 @@ func TestHeldRecordsOutOfOrder(t *testing.T) {
 	}{
 		{"refused out of order", []line{first, second, commit, {two, refused.body}}, "call c_2 was released before call c_1"},
 		{"again though unknown", []line{first, commit, release, unknown, release}, "started of call c_1, which was held and ended as unknown"},
-		{"dropped though it is done", []line{first, commit, release, {one, done()}, {one, &revert.Dropped{Cause: "undo"}}}, "dropped of call c_1, which was held and ended as done"},
-		{"dropped after a failure, and released", []line{first, commit, release, failed, {one, &revert.Dropped{Cause: "undo"}}, release}, "which was held and ended as failed"},
-		{"left behind by a commit", []line{first, commit, {"", &revert.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
-		{"left behind after a failure", []line{first, commit, release, failed, {"", &revert.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
+		{"dropped though it is done", []line{first, commit, release, {one, done()}, {one, &record.Dropped{Cause: "undo"}}}, "dropped of call c_1, which was held and ended as done"},
+		{"dropped after a failure, and released", []line{first, commit, release, failed, {one, &record.Dropped{Cause: "undo"}}, release}, "which was held and ended as failed"},
+		{"left behind by a commit", []line{first, commit, {"", &record.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
+		{"left behind after a failure", []line{first, commit, release, failed, {"", &record.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
 		{"held after the commit began", []line{commit, first}, "held after transaction"},
-		{"a way back after the commit began", []line{{"", &revert.Savepoint{Name: "s"}}, commit, {"", &revert.RevertedTo{Name: "s"}}}, "reverted_to after transaction"},
-		{"one that waited, held after the commit began", []line{{one, &revert.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}}, commit, first}, "held after transaction"},
+		{"a way back after the commit began", []line{{"", &record.Savepoint{Name: "s"}}, commit, {"", &record.RevertedTo{Name: "s"}}}, "reverted_to after transaction"},
+		{"one that waited, held after the commit began", []line{{one, &record.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}}, commit, first}, "held after transaction"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t)
@@ -83,13 +86,13 @@ func TestHeldRecordsOutOfOrder(t *testing.T) {
 func TestQueue(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
-	l.line(rec, "c_asked", &revert.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)})
+	l.line(rec, "c_asked", &record.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)})
 	first := l.queue(rec)
 	l.calls++
-	late := &revert.Held{Started: *sends()}
+	late := &record.Held{Started: *sends()}
 	late.Sequence, late.Key = l.calls, "k"
 	l.line(rec, "c_asked", late)
-	last := l.queue(rec, func(h *revert.Held) { h.Idempotent = true })
+	last := l.queue(rec, func(h *record.Held) { h.Idempotent = true })
 	ids := func() (ids []string) {
 		for _, c := range l.load(rec.Txn()).Queue() {
 			ids = append(ids, c.Ref.Call)
@@ -97,28 +100,28 @@ func TestQueue(t *testing.T) {
 		return ids
 	}
 	require.Equal(t, []string{first, "c_asked", last}, ids())
-	require.Equal(t, revert.Deferrable, l.call(first).Class())
+	require.Equal(t, effect.Deferrable, l.call(first).Class())
 	require.False(t, l.call(first).Left())
 	require.False(t, l.call(first).Confined())
-	l.line(rec, "", &revert.Committing{})
+	l.line(rec, "", &record.Committing{})
 	l.release(rec, first)
 	require.Equal(t, []string{"c_asked", last}, ids())
-	l.line(rec, first, &revert.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
+	l.line(rec, first, &record.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
 	require.Equal(t, []string{first, "c_asked", last}, ids())
-	l.line(rec, first, &revert.Failed{Status: "denied", Stage: "grant", Why: "x", Proof: "not_started"})
+	l.line(rec, first, &record.Failed{Status: "denied", Stage: "grant", Why: "x", Proof: "not_started"})
 	l.release(rec, first)
-	l.line(rec, first, &revert.Unknown{Status: "unknown", Why: "lost"})
+	l.line(rec, first, &record.Unknown{Status: "unknown", Why: "lost"})
 	require.Equal(t, []string{"c_asked", last}, ids())
 	require.True(t, l.call(first).Left())
-	l.line(rec, first, &revert.Decided{By: "kim", Why: "not there"})
+	l.line(rec, first, &record.Decided{By: "kim", Why: "not there"})
 	require.Equal(t, []string{first, "c_asked", last}, ids(), "somebody says that it had no effect")
 	l.release(rec, first)
-	l.line(rec, first, done(), &revert.Decided{Applied: true, By: "ada", Why: "late"})
+	l.line(rec, first, done(), &record.Decided{Applied: true, By: "ada", Why: "late"})
 	require.Nil(t, l.call(first).Decided, "it was released again")
 	l.release(rec, "c_asked")
 	l.line(rec, "c_asked", done())
 	l.release(rec, last)
-	l.line(rec, last, &revert.Unknown{Status: "unknown", Why: "lost"})
+	l.line(rec, last, &record.Unknown{Status: "unknown", Why: "lost"})
 	require.Equal(t, []string{last}, ids(), "the same key has one effect")
 	l.release(rec, last)
 	l.line(rec, last, done())
@@ -132,16 +135,16 @@ func TestQueue(t *testing.T) {
 // attempt.
 func TestWhatIsSentAgain(t *testing.T) {
 	for _, tt := range []struct {
-		pre, post revert.Token
+		pre, post effect.Token
 		again     bool
 	}{{"v:1", "", true}, {"v:1", "v:1", true}, {"v:1", "v:2", false}, {"", "v:2", false}} {
 		l := newLab(t)
 		rec := l.txn()
-		id := l.queue(rec, func(h *revert.Held) { h.Idempotent = true })
-		l.line(rec, "", &revert.Committing{})
+		id := l.queue(rec, func(h *record.Held) { h.Idempotent = true })
+		l.line(rec, "", &record.Committing{})
 		l.release(rec, id)
-		l.line(rec, id, &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "post", Pre: tt.pre, Post: tt.post}})
-		l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+		l.line(rec, id, &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "post", Pre: tt.pre, Post: tt.post}})
+		l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
 		require.Equal(t, tt.again, l.call(id).Queued(), "%+v", tt)
 	}
 }
@@ -154,15 +157,15 @@ func TestAnswersAndReleasesThatMeet(t *testing.T) {
 		for _, applied := range []bool{false, true} {
 			l := newLab(t)
 			rec := l.txn()
-			id := l.queue(rec, func(h *revert.Held) { h.Idempotent = idempotent })
+			id := l.queue(rec, func(h *record.Held) { h.Idempotent = idempotent })
 			next := l.queue(rec)
-			l.line(rec, "", &revert.Committing{})
+			l.line(rec, "", &record.Committing{})
 			l.release(rec, id)
-			l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
-			l.line(rec, id, &revert.Decided{Applied: applied, By: "kim", Why: "looked"})
+			l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
+			l.line(rec, id, &record.Decided{Applied: applied, By: "kim", Why: "looked"})
 			if idempotent {
 				l.release(rec, id)
-				l.line(rec, id, &revert.Decided{Applied: applied, By: "ada", Why: "looked too"}, done())
+				l.line(rec, id, &record.Decided{Applied: applied, By: "ada", Why: "looked too"}, done())
 			}
 			l.release(rec, next) // it passes over what it knows as unknown
 			l.line(rec, next, done())
@@ -180,19 +183,19 @@ func TestAnswersAndReleasesThatMeet(t *testing.T) {
 func TestRecoveryOfARelease(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*revert.Held)
+		change func(*record.Held)
 		want   revert.Phase
 		queued bool
 	}{
-		{"trusted", func(*revert.Held) {}, revert.PhaseUnknown, false},
-		{"with one effect for a key", func(h *revert.Held) { h.Idempotent = true }, revert.PhaseUnknown, true},
-		{"confined", func(h *revert.Held) { h.Confinement = "handles" }, revert.PhaseFailed, true},
+		{"trusted", func(*record.Held) {}, revert.PhaseUnknown, false},
+		{"with one effect for a key", func(h *record.Held) { h.Idempotent = true }, revert.PhaseUnknown, true},
+		{"confined", func(h *record.Held) { h.Confinement = "handles" }, revert.PhaseFailed, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t)
 			rec := l.txn()
 			id := l.queue(rec, tt.change)
-			l.line(rec, "", &revert.Committing{})
+			l.line(rec, "", &record.Committing{})
 			l.release(rec, id)
 			l.next()
 			found, err := l.reverter.Recover(t.Context())
@@ -229,17 +232,17 @@ func TestReportsOfHeldCalls(t *testing.T) {
 	require.Equal(t, preview.Items, rep.Items)
 	require.Equal(t, []revert.Item{{
 		Call: named, Tool: "send", Does: revert.DoesDrop,
-		Result: revert.Result{Resource: "tool://send", Outcome: revert.Already, Why: "it was held until the commit and never ran"},
+		Result: effect.Result{Resource: "tool://send", Outcome: effect.Already, Why: "it was held until the commit and never ran"},
 	}}, rep.Items)
 	require.Equal(t, revert.Open, rep.State)
 	require.Equal(t, "kim", l.call(named).Dropped.By)
-	l.line(rec, "", &revert.Committing{})
+	l.line(rec, "", &record.Committing{})
 	l.release(rec, kept)
 	l.line(rec, kept, done())
 	l.release(rec, failed)
-	l.line(rec, failed, &revert.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
+	l.line(rec, failed, &record.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
 	_, err = l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	preview, err = l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{})
 	require.NoError(t, err)
 	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
@@ -255,9 +258,9 @@ func TestReportsOfHeldCalls(t *testing.T) {
 func TestNoSavepointOnceItCommits(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
-	l.line(rec, "", &revert.Savepoint{Name: "here"}, &revert.Committing{})
+	l.line(rec, "", &record.Savepoint{Name: "here"}, &record.Committing{})
 	_, err := l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
-	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.ErrorContains(t, err, "has begun to commit")
 	l.situation()
 }
@@ -267,21 +270,21 @@ func TestErasedHeldCalls(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	gone, sent := l.queue(rec), l.queue(rec)
-	_, err := l.reverter.Erase(t.Context(), gone, revert.Erased{By: "kim", Why: "asked for"})
+	_, err := l.reverter.Erase(t.Context(), gone, record.Erased{By: "kim", Why: "asked for"})
 	require.ErrorIs(t, err, revert.ErrNotOver)
 	_, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{gone}})
 	require.NoError(t, err)
-	l.line(rec, "", &revert.Committing{})
+	l.line(rec, "", &record.Committing{})
 	l.release(rec, sent)
 	l.line(rec, sent, done())
 	l.end(rec)
 	for _, id := range []string{gone, sent} {
-		_, err = l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+		_, err = l.reverter.Erase(t.Context(), id, record.Erased{By: "kim", Why: "asked for"})
 		require.NoError(t, err)
 	}
-	require.Equal(t, revert.PhaseDropped, l.call(gone).Erased.As)
+	require.Equal(t, string(revert.PhaseDropped), l.call(gone).Erased.As)
 	require.Empty(t, l.call(gone).Erased.Status)
-	require.Equal(t, revert.Deferrable, l.call(gone).Class())
+	require.Equal(t, effect.Deferrable, l.call(gone).Class())
 	require.False(t, l.call(gone).Left())
 	require.Equal(t, "done", l.call(sent).Erased.Status)
 	require.True(t, l.call(sent).Left())

@@ -1,11 +1,15 @@
 package revert_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // TestAlreadyUnderALaterCall: what a later call of another transaction has hidden is not
@@ -25,7 +29,7 @@ func TestAlreadyUnderALaterCall(t *testing.T) {
 	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{})
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedPartial, rep.State)
-	require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+	require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
 	require.Contains(t, rep.Items[0].Why, second.Txn()+" changed it after this one")
 
 	rep, err = l.reverter.Undo(t.Context(), second.Txn(), revert.Undoing{})
@@ -54,32 +58,6 @@ func TestAlreadyTakenAlong(t *testing.T) {
 	require.Equal(t, revert.RevertedState, l.load(second.Txn()).State())
 }
 
-// TestKept: copies of an entry that is kept share what was read of it, and an erased one
-// knows nothing of what it was.
-func TestKept(t *testing.T) {
-	e, err := revert.Seal(revert.Record{Header: revert.Header{Kind: revert.KindNoted, Call: "c"}, Body: &revert.Noted{Key: "k", Value: []byte(`1`)}}, make([]byte, revert.SaltSize))
-	require.NoError(t, err)
-	_, err = revert.Entry{Head: e.Head, Salt: e.Salt, Body: e.Body, Leaf: "sha256:other"}.Kept()
-	require.ErrorIs(t, err, revert.ErrDamaged)
-	kept, err := e.Kept()
-	require.NoError(t, err)
-	one, err := revert.Unseal(kept)
-	require.NoError(t, err)
-	two, err := revert.Unseal(kept)
-	require.NoError(t, err)
-	require.Same(t, one.Body, two.Body)
-	own, err := revert.Unseal(e)
-	require.NoError(t, err)
-	require.Equal(t, own, one)
-	require.NotSame(t, own.Body, one.Body)
-
-	kept.Erased, kept.Salt, kept.Body = kept.BodyDigest(), nil, nil
-	kept, err = kept.Kept()
-	require.NoError(t, err)
-	_, err = revert.Unseal(kept)
-	require.ErrorIs(t, err, revert.ErrErased)
-}
-
 // TestRestoredUnderALaterCall: what looks like a version of a call may be one that a later
 // call of another transaction made, which stays. Taking the first one back would take that
 // one's away without a word.
@@ -105,7 +83,7 @@ func TestRestoredUnderALaterCall(t *testing.T) {
 			rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{})
 			require.NoError(t, err)
 			require.Equal(t, revert.RevertedPartial, rep.State)
-			require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+			require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
 			require.Contains(t, rep.Items[0].Why, "changed it after this one")
 			require.Equal(t, tt.is, l.shelf.values["n"])
 			rep, err = l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{Cascade: true})
@@ -135,4 +113,24 @@ func TestRestoredUnderWhatIsGone(t *testing.T) {
 	require.Equal(t, revert.RevertedPartial, rep.State)
 	require.NotContains(t, l.shelf.values, "n", "nothing lies on it any more")
 	require.Equal(t, "9", l.shelf.values["m"])
+}
+
+// TestMemoryStopsReading: where somebody gave up between two entries.
+func TestMemoryStopsReading(t *testing.T) {
+	l := newLab(t)
+	l.worked()
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	n := 0
+	for e, err := range l.journal.Entries(ctx, journal.Query{}) {
+		if n++; n == 1 {
+			require.NoError(t, err)
+			cancel(enough)
+			continue
+		}
+		require.ErrorIs(t, err, enough)
+		require.Zero(t, e)
+	}
+	require.Equal(t, 2, n)
 }

@@ -10,12 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // lab is a journal and a world, and the process that works on them now.
 type lab struct {
 	t     *testing.T
-	open  func() revert.Journal
+	open  func() journal.Journal
 	shelf *shelf
 	till  *till
 	table *table
@@ -23,12 +27,12 @@ type lab struct {
 	*process
 	faults *faults
 	ids    map[string]string // what a scenario has named
-	head   revert.Head       // of the journal, at some moment
+	head   journal.Head      // of the journal, at some moment
 }
 
-func newLab(t *testing.T) *lab { return newLabOn(t, revert.MemoryStore()) }
+func newLab(t *testing.T) *lab { return newLabOn(t, journal.Shared()) }
 
-func newLabOn(t *testing.T, open func() revert.Journal) *lab {
+func newLabOn(t *testing.T, open func() journal.Journal) *lab {
 	l := &lab{t: t, open: open, shelf: newShelf(), till: newTill(), table: newTable(), ids: map[string]string{}}
 	l.next()
 	return l
@@ -42,7 +46,7 @@ func (l *lab) next() {
 	l.lives++
 	f := &faults{left: -1, hasty: l.faults != nil && l.faults.hasty}
 	l.faults = f
-	l.process = newProcess(func() revert.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
+	l.process = newProcess(func() journal.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
 	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f, "rows"}}
 	l.reverter.Ways = func(_ context.Context, session string) (w revert.Ways, err error) {
 		return w, f.try("find the ways", func() error {
@@ -63,7 +67,7 @@ func (l *lab) must(rec revert.Recorder, w revert.Write) {
 	require.NoError(l.t, rec.Write(l.t.Context(), w))
 }
 
-func (l *lab) line(rec revert.Recorder, call string, bodies ...revert.Body) {
+func (l *lab) line(rec revert.Recorder, call string, bodies ...record.Body) {
 	var w revert.Write
 	for _, b := range bodies {
 		w.Lines = append(w.Lines, revert.Line{Call: call, Body: b})
@@ -72,7 +76,7 @@ func (l *lab) line(rec revert.Recorder, call string, bodies ...revert.Body) {
 }
 
 // prepared gives a call its id, and fills what each has.
-func (l *lab) prepared(s *revert.Started) (id string) {
+func (l *lab) prepared(s *record.Started) (id string) {
 	l.calls++
 	id = fmt.Sprintf("c_%d_%d", l.lives, l.calls)
 	s.Sequence, s.Key, s.Declared, s.Input, s.Decision = l.calls, "key-"+id, true, json.RawMessage(`{}`), json.RawMessage(`{}`)
@@ -81,9 +85,9 @@ func (l *lab) prepared(s *revert.Started) (id string) {
 }
 
 // hold queues a call until its transaction commits.
-func (l *lab) hold(rec revert.Recorder, s *revert.Started, idempotent bool) string {
+func (l *lab) hold(rec revert.Recorder, s *record.Started, idempotent bool) string {
 	id := l.prepared(s)
-	l.line(rec, id, &revert.Held{Started: *s, Idempotent: idempotent})
+	l.line(rec, id, &record.Held{Started: *s, Idempotent: idempotent})
 	return id
 }
 
@@ -94,35 +98,35 @@ func (l *lab) release(rec revert.Recorder, id string) {
 }
 
 // start begins a call, which claims and changes what writes say, and does not end it.
-func (l *lab) start(rec revert.Recorder, s *revert.Started, writes ...write) string {
+func (l *lab) start(rec revert.Recorder, s *record.Started, writes ...write) string {
 	id := l.prepared(s)
 	l.line(rec, id, s)
 	shelf := faultyShelf{l.shelf, l.faults}
 	for i, x := range writes {
 		will, blobs, err := shelf.keepNow(l.t.Context(), x.key, l.journal)
 		require.NoError(l.t, err)
-		post := revert.Absent
+		post := effect.Absent
 		if x.value != nil {
-			post = revert.Token(fmt.Sprint("v:", x.value))
+			post = effect.Token(fmt.Sprint("v:", x.value))
 		}
 		ch := shelf.change(i+1, x.key, "write", l.shelf.token(x.key), post, will, nil)
 		var w way
 		require.NoError(l.t, json.Unmarshal(ch.Inverse, &w))
-		l.must(rec, revert.Write{Lines: []revert.Line{{Call: id, Body: &revert.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{x.key}})
+		l.must(rec, revert.Write{Lines: []revert.Line{{Call: id, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{x.key}})
 		l.shelf.set(x.key, post)
 	}
 	return id
 }
 
-func handled() *revert.Started {
-	return &revert.Started{Class: revert.Reversible, Confinement: "handles"}
+func handled() *record.Started {
+	return &record.Started{Class: effect.Reversible, Confinement: "handles"}
 }
 
-func bought() *revert.Started {
-	return &revert.Started{Class: revert.Compensable, Confinement: "trusted", Reverts: true}
+func bought() *record.Started {
+	return &record.Started{Class: effect.Compensable, Confinement: "trusted", Reverts: true}
 }
 
-func done() *revert.Done { return &revert.Done{Output: json.RawMessage("null")} }
+func done() *record.Done { return &record.Done{Output: json.RawMessage("null")} }
 
 // put is a whole call that changes values.
 func (l *lab) put(rec revert.Recorder, writes ...write) string {
@@ -135,7 +139,7 @@ func (l *lab) put(rec revert.Recorder, writes ...write) string {
 func (l *lab) pay(rec revert.Recorder) string {
 	id := l.start(rec, bought())
 	l.till.booked["key-"+id] = true
-	l.line(rec, id, done(), &revert.Verified{Phase: "call", Verdict: string(revert.Applied), OK: true})
+	l.line(rec, id, done(), &record.Verified{Phase: "call", Verdict: string(revert.Applied), OK: true})
 	return id
 }
 
@@ -165,7 +169,7 @@ type situation struct {
 func (l *lab) situation() situation {
 	ctx := l.t.Context()
 	s := situation{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Rows: maps.Clone(l.table.rows), Given: len(l.till.given), Txns: map[string]string{}}
-	for e, err := range l.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+	for e, err := range l.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(l.t, err)
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)
 		require.NoError(l.t, err)

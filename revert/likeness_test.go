@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestLikeVersions: with two keys and three values almost each version looks like one of
@@ -96,7 +99,7 @@ func (a *alike) write() {
 	}
 	if a.nest == "" && a.rng.IntN(3) == 0 {
 		a.nest = fmt.Sprintf("n_%d", len(a.story))
-		a.line(a.open, "", &revert.Nested{ID: a.nest})
+		a.line(a.open, "", &record.Nested{ID: a.nest})
 	}
 	s := handled()
 	if a.rng.IntN(2) == 0 {
@@ -107,7 +110,7 @@ func (a *alike) write() {
 	if n := a.rng.IntN(3); n > 0 {
 		value = n
 	}
-	var held *revert.ClaimedError
+	var held *journal.ClaimedError
 	if errors.As(a.open.Write(a.t.Context(), revert.Write{Claims: []string{key}}), &held) {
 		return // by an undo that did not end
 	}
@@ -209,7 +212,7 @@ func (a *alike) asTheJournalSays() {
 			continue
 		}
 		delete(want, w.key)
-		if post := c.Changes[0].Post; post != revert.Absent {
+		if post := c.Changes[0].Post; post != effect.Absent {
 			want[w.key] = strings.TrimPrefix(string(post), "v:")
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // A link is a transaction that works on another one that has ended: it takes it
@@ -32,7 +34,7 @@ func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found 
 }
 
 // beginLink begins a transaction that works on t; b says what for.
-func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, error) {
+func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Recorder, error) {
 	id := host.NewID(r.Host, "t_")
 	rec := r.recorder(t).In(id)
 	b.Owner = r.Journal.Owner()
@@ -40,14 +42,14 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *Begun) (Recorder, e
 	// found again, and the claim keeps a second one away that was begun by a
 	// process which has not seen this one. It needs no barrier of its own: the first
 	// plan of a call comes with one, before anything is done.
-	w := Write{Lines: []Line{{Body: b}}, Take: Take{To: Ownership{Txn: id, Owner: b.Owner}}}
+	w := Write{Lines: []Line{{Body: b}}, Take: journal.Take{To: journal.Ownership{Txn: id, Owner: b.Owner}}}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
-		w.Lines = append(w.Lines, Line{Txn: subject, Body: &UndoneBy{Txn: id}})
+		w.Lines = append(w.Lines, Line{Txn: subject, Body: &record.UndoneBy{Txn: id}})
 		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+subject)
 	}
 	err := rec.Write(ctx, w)
-	var held *ClaimedError
+	var held *journal.ClaimedError
 	if errors.As(err, &held) && strings.HasPrefix(held.Resource, "txn:") {
 		return rec, fmt.Errorf("%s works on transaction %s: %w", held.Holder, strings.TrimPrefix(held.Resource, "txn:"), ErrBusy)
 	}
@@ -67,7 +69,7 @@ func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Tx
 			return t, err
 		}
 	}
-	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true}); err != nil {
+	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true}); err != nil {
 		return t, err
 	}
 	return Load(ctx, r.Journal, t.ID)

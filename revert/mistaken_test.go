@@ -7,12 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // mistaken is a journal that takes a living owner for dead, which writes once more just
 // before it is asked for the last time.
 type mistaken struct {
-	revert.Journal
+	journal.Journal
 	asked int
 	last  func()
 }
@@ -30,16 +32,16 @@ func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
-	journal := &mistaken{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
-	r := &revert.Reverter{Journal: journal, Host: l.reverter.Host, Ways: l.reverter.Ways}
+	j := &mistaken{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
+	r := &revert.Reverter{Journal: j, Host: l.reverter.Host, Ways: l.reverter.Ways}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Settled, "it had ended")
 	require.Equal(t, []string{rec.Txn()}, found.OwnerGone)
-	txn, err := revert.Load(t.Context(), journal, rec.Txn())
+	txn, err := revert.Load(t.Context(), j, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.PhaseDone, txn.Calls[0].Phase)
-	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: call, Body: done()}}}), revert.ErrNotOwner)
+	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: call, Body: done()}}}), journal.ErrNotOwner)
 }
 
 // TestOwnerTakenForDeadByItself: a process that its journal takes for dead does not take
@@ -61,7 +63,7 @@ func TestOwnerTakenForDeadByItself(t *testing.T) {
 }
 
 // nobodyLives is a journal that takes everybody for dead.
-type nobodyLives struct{ revert.Journal }
+type nobodyLives struct{ journal.Journal }
 
 func (nobodyLives) Alive(context.Context, string) (bool, error) { return false, nil }
 
@@ -89,7 +91,7 @@ func TestNotBesideWhatGoesOn(t *testing.T) {
 	l.line(rec, dies, done())
 	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{id}})
 	require.NoError(t, err)
-	require.Equal(t, revert.UndoFailed, rep.Items[0].Outcome)
+	require.Equal(t, effect.Failed, rep.Items[0].Outcome)
 	require.Equal(t, "7", l.shelf.values["a"])
 	goes = false
 	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})

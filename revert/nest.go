@@ -4,18 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Nest is a transaction inside another: calls that are taken back alone, or stay
 // as calls of what they are in. It is no stream of its own, has no owner and no
 // claims: whoever owns the whole owns it.
 type Nest struct {
-	Nested
+	record.Nested
 	Ended    bool
 	Reverted bool
 }
 
-func (t *Txn) nest(b *Nested) error {
+func (t *Txn) nest(b *record.Nested) error {
 	if _, known := t.nested(b.ID); known || b.ID == "" {
 		return fmt.Errorf("nested transaction %q began twice", b.ID)
 	}
@@ -26,7 +29,7 @@ func (t *Txn) nest(b *Nested) error {
 	return nil
 }
 
-func (t *Txn) endNest(b *NestEnded) error {
+func (t *Txn) endNest(b *record.NestEnded) error {
 	n, known := t.nested(b.ID)
 	if !known || n.Ended {
 		return fmt.Errorf("nested transaction %s ended, and was not open", b.ID)
@@ -67,11 +70,11 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 		return Report{}, err
 	}
 	if n, known := t.nested(nest); !known || n.Ended {
-		return Report{}, fmt.Errorf("nested transaction %s of transaction %s: %w", nest, id, ErrNotFound)
+		return Report{}, fmt.Errorf("nested transaction %s of transaction %s: %w", nest, id, journal.ErrNotFound)
 	}
 	rec := r.recorder(t).In(t.ID)
 	outside := func(c *Call) bool { return !t.inNest(c, nest) }
-	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), outside), Dropped{Cause: "nest"})
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), outside), record.Dropped{Cause: "nest"})
 	rep := Report{Txn: id, State: Open, Items: dropped}
 	if err != nil {
 		return rep, err
@@ -85,7 +88,7 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 	var w Write
 	for _, n := range slices.Backward(t.Nests) { // what is inside goes first
 		if !n.Ended && t.within(n, nest) {
-			w.Lines = append(w.Lines, Line{Body: &NestEnded{ID: n.ID, Reverted: true, Complete: rep.Complete()}})
+			w.Lines = append(w.Lines, Line{Body: &record.NestEnded{ID: n.ID, Reverted: true, Complete: rep.Complete()}})
 		}
 	}
 	w.Durable = true

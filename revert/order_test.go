@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestUndoOrder compares with a slow reference on random calls: whatever changed a
@@ -21,14 +24,14 @@ func TestUndoOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		calls := make([]*Call, 2+r.IntN(4))
 		for i := range calls {
-			calls[i] = &Call{Ref: CallRef{Call: fmt.Sprint(i)}}
+			calls[i] = &Call{Ref: record.CallRef{Call: fmt.Sprint(i)}}
 		}
 		newest := slices.Clone(calls)
 		slices.Reverse(newest)
 		// Serial in some order, as two-phase locking leaves them.
 		for at, i := range r.Perm(len(calls)) {
 			for n := range 1 + r.IntN(3) {
-				calls[i].Changes = append(calls[i].Changes, Change{Resource: resources[r.IntN(len(resources))]})
+				calls[i].Changes = append(calls[i].Changes, effect.Change{Resource: resources[r.IntN(len(resources))]})
 				calls[i].at = append(calls[i].at, int64(10*at+n))
 			}
 		}
@@ -52,8 +55,8 @@ func TestUndoOrder(t *testing.T) {
 
 // TestUndoOrderOfACircle: nothing is lost of calls that lie on each other.
 func TestUndoOrderOfACircle(t *testing.T) {
-	a := &Call{Changes: []Change{{Resource: "x"}, {Resource: "x"}}, at: []int64{1, 3}}
-	b := &Call{Changes: []Change{{Resource: "x"}}, at: []int64{2}}
+	a := &Call{Changes: []effect.Change{{Resource: "x"}, {Resource: "x"}}, at: []int64{1, 3}}
+	b := &Call{Changes: []effect.Change{{Resource: "x"}}, at: []int64{2}}
 	require.Equal(t, []*Call{b, a}, undoOrder([]*Call{b, a}))
 }
 

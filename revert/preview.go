@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // ErrInFlight is returned where calls have no end on the journal: Recover settles
@@ -57,7 +60,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	return rep, err
 }
 
-func (r *Report) add(t *Txn, c *Call, results ...Result) {
+func (r *Report) add(t *Txn, c *Call, results ...effect.Result) {
 	for _, res := range results {
 		item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
 		if c.Ref.Txn != t.ID {
@@ -83,7 +86,7 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn,
 		}
 	}
 	slices.SortFunc(made, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
-	changes := make([]Change, len(made))
+	changes := make([]effect.Change, len(made))
 	for i := range made {
 		changes[i] = made[i].change
 		changes[i].N = i + 1
@@ -95,8 +98,8 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn,
 	for _, s := range steps {
 		last := made[slices.Max(s.Of)-1].call
 		n := len(rep.Items)
-		rep.add(t, last, Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Forced: s.Forced, Why: s.Why})
-		if s.Plan == Restored {
+		rep.add(t, last, effect.Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Forced: s.Forced, Why: s.Why})
+		if s.Plan == effect.Restored {
 			rep.Items[n].Does = s.Change.Kind
 		}
 	}
@@ -105,13 +108,13 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn,
 
 // placed is a change with its call and its position on the journal.
 type placed struct {
-	change Change
+	change effect.Change
 	call   *Call
 	at     int64
 }
 
 // foreseen says what would become of a call's effects outside handles.
-func (c *Call) foreseen(ctx context.Context, w Ways) []Result {
+func (c *Call) foreseen(ctx context.Context, w Ways) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanUndo(ctx, *c)
@@ -120,22 +123,22 @@ func (c *Call) foreseen(ctx context.Context, w Ways) []Result {
 	if !needed {
 		return nil
 	}
-	res := Result{Resource: c.toolResource(), Outcome: outcome}
-	if outcome == UndoFailed {
+	res := effect.Result{Resource: c.toolResource(), Outcome: outcome}
+	if outcome == effect.Failed {
 		res.Why = c.noWay(why)
 	}
-	return []Result{res}
+	return []effect.Result{res}
 }
 
 // looking is a journal that keeps nothing.
-type looking struct{ Journal }
+type looking struct{ journal.Journal }
 
 // Keep reads the content for its digest.
-func (l looking) Keep(_ context.Context, r io.Reader) (Blob, error) {
+func (l looking) Keep(_ context.Context, r io.Reader) (journal.Blob, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, r)
 	if err != nil {
-		return Blob{}, err
+		return journal.Blob{}, err
 	}
-	return StoredBlob(BlobRef{Digest: "sha256:" + hex.EncodeToString(h.Sum(nil)), Size: n}), nil
+	return journal.StoredBlob(effect.BlobRef{Digest: "sha256:" + hex.EncodeToString(h.Sum(nil)), Size: n}), nil
 }

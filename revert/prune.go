@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // The defaults of Retention.
@@ -56,7 +59,7 @@ func (r *Reverter) Prune(ctx context.Context, keep Retention) (Pruned, error) {
 	if err != nil {
 		return out, err
 	}
-	for e, err := range r.Journal.Entries(ctx, Query{Kinds: []Kind{KindBegun}}) {
+	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		if err != nil {
 			return out, err
 		}
@@ -84,7 +87,7 @@ func (r *Reverter) past(ctx context.Context, keep Retention) (int64, error) {
 	if keep.Last > 0 {
 		limit = 0
 		n := 0
-		for e, err := range r.Journal.Entries(ctx, Query{Kinds: []Kind{KindCommitted, KindAborted}, Newest: true, Limit: keep.Last}) {
+		for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Committed, kind.Aborted}, Newest: true, Limit: keep.Last}) {
 			if err != nil {
 				return 0, err
 			}
@@ -95,7 +98,7 @@ func (r *Reverter) past(ctx context.Context, keep Retention) (int64, error) {
 	}
 	var age time.Duration
 	var later time.Time
-	for e, err := range r.Journal.Entries(ctx, Query{Newest: true}) {
+	for e, err := range r.Journal.Entries(ctx, journal.Query{Newest: true}) {
 		if err != nil {
 			return 0, err
 		}

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const day = 24 * time.Hour
@@ -40,7 +43,7 @@ func (p *process) pruned(t *testing.T, txn string) bool {
 
 // TestRetentionIsJournalTime: a clock that jumps makes nothing old.
 func TestRetentionIsJournalTime(t *testing.T) {
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	first := p.one(t, "a", 1)
 	p.host.Advance(400 * day) // nobody wrote for so long, or the clock jumped
 	second := p.one(t, "a", 2)
@@ -55,9 +58,9 @@ func TestRetentionIsJournalTime(t *testing.T) {
 	require.Zero(t, p.prune(t, revert.Retention{Keep: 2 * day}).Txns, "twice is once")
 
 	_, err := p.reverter.Undo(t.Context(), first, revert.Undoing{})
-	require.ErrorIs(t, err, revert.ErrErased)
+	require.ErrorIs(t, err, record.ErrErased)
 	_, err = p.reverter.Redo(t.Context(), first, "")
-	require.ErrorIs(t, err, revert.ErrErased)
+	require.ErrorIs(t, err, record.ErrErased)
 	got, err := revert.Load(t.Context(), p.journal, first)
 	require.NoError(t, err)
 	require.Equal(t, revert.CommittedState, got.State(), "an attempt that could do nothing says nothing else")
@@ -67,7 +70,7 @@ func TestRetentionIsJournalTime(t *testing.T) {
 // TestWhatBelongsTogetherIsPrunedTogether: a transaction with its undo and its
 // redo, and only when all of them are old.
 func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	first := p.one(t, "a", 1)
 	p.host.Advance(day)
 	second := p.one(t, "b", 1)
@@ -86,7 +89,7 @@ func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
 
 // TestPruneKeepsWhatSomebodyMustLookAt also shows that it is told once.
 func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	open, err := p.begin(t.Context())
 	require.NoError(t, err)
 	_, err = p.call(t.Context(), open, put(write{"a", 1}))
@@ -99,24 +102,24 @@ func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 	unknown, err := p.begin(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, unknown.Write(t.Context(), revert.Write{Lines: []revert.Line{
-		{Call: "c_u", Body: &revert.Started{Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "send"}, Class: revert.Pivot, Input: []byte("{}"), Decision: []byte("{}")}},
-		{Call: "c_u", Body: &revert.Unknown{Status: "unknown", Why: "lost"}},
+		{Call: "c_u", Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "send"}, Class: effect.Pivot, Input: []byte("{}"), Decision: []byte("{}")}},
+		{Call: "c_u", Body: &record.Unknown{Status: "unknown", Why: "lost"}},
 	}}))
 	require.NoError(t, p.commit(t.Context(), unknown))
 	done := p.prune(t, revert.Retention{})
 	require.Zero(t, done.Txns)
 	require.Len(t, done.Kept, 3)
-	_, err = p.reverter.Erase(t.Context(), "c_u", revert.Erased{By: "kim", Why: "x"})
+	_, err = p.reverter.Erase(t.Context(), "c_u", record.Erased{By: "kim", Why: "x"})
 	require.ErrorIs(t, err, revert.ErrNotOver)
-	require.NoError(t, p.reverter.Decide(t.Context(), "c_u", revert.Decided{Applied: true, By: "kim", Why: "looked"}))
+	require.NoError(t, p.reverter.Decide(t.Context(), "c_u", record.Decided{Applied: true, By: "kim", Why: "looked"}))
 	require.Equal(t, 1, p.prune(t, revert.Retention{}).Txns)
 }
 
 // TestPruneDiesAnywhere: whatever step a prune dies before, each transaction is
 // either whole or gone, and the next prune comes to the same.
 func TestPruneDiesAnywhere(t *testing.T) {
-	make := func() (*process, func() revert.Journal, []string) {
-		store := revert.MemoryStore()
+	make := func() (*process, func() journal.Journal, []string) {
+		store := journal.Shared()
 		p := newProcess(store, &world{before()}, 1)
 		txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
 		_, err := p.reverter.Revert(t.Context(), txns[1])
@@ -145,7 +148,7 @@ func TestPruneDiesAnywhere(t *testing.T) {
 // TestNothingIsErasedWhileSomebodyTakesItBack: the claim of an undo stands in the
 // way, and the erasure leaves no trace.
 func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
-	store := revert.MemoryStore()
+	store := journal.Shared()
 	p := newProcess(store, &world{before()}, 1)
 	txn := p.one(t, "a", 1)
 	got, err := revert.Load(t.Context(), p.journal, txn)
@@ -155,7 +158,7 @@ func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
 	busy.dieAt(2) // in the middle of taking it back, and still alive
 	_, err = busy.reverter.Revert(t.Context(), txn)
 	require.Error(t, err)
-	_, err = p.reverter.Erase(t.Context(), call, revert.Erased{By: "kim", Why: "x"})
+	_, err = p.reverter.Erase(t.Context(), call, record.Erased{By: "kim", Why: "x"})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	require.False(t, p.pruned(t, txn))
 }

@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Recorder writes records into one stream of a journal: those of a transaction,
 // or of a session outside any. It is a value; copies write the same stream.
 type Recorder struct {
-	journal Journal
+	journal journal.Journal
 	host    host.Host
 	session string
 	txn     string
@@ -18,7 +21,7 @@ type Recorder struct {
 }
 
 // NewRecorder makes a recorder for a session's stream.
-func NewRecorder(j Journal, h host.Host, session string) Recorder {
+func NewRecorder(j journal.Journal, h host.Host, session string) Recorder {
 	return Recorder{journal: j, host: h, session: session}
 }
 
@@ -37,7 +40,7 @@ func (r Recorder) Watched(watch func(at time.Time, lines []Line)) Recorder {
 }
 
 // Journal returns the journal that r writes to.
-func (r Recorder) Journal() Journal { return r.journal }
+func (r Recorder) Journal() journal.Journal { return r.journal }
 
 // Host returns the world that r takes time and randomness from.
 func (r Recorder) Host() host.Host { return r.host }
@@ -52,16 +55,16 @@ func (r Recorder) Txn() string { return r.txn }
 type Line struct {
 	Call string // "" for records of the transaction itself
 	Txn  string // another stream than the recorder's, for links between transactions
-	Body Body
+	Body record.Body
 }
 
 // Write is what one step makes durable together.
 type Write struct {
 	Lines   []Line
-	Blobs   []Blob
+	Blobs   []journal.Blob
 	Claims  []string
 	Erase   []string // see Batch
-	Take    Take
+	Take    journal.Take
 	End     bool
 	Durable bool
 }
@@ -70,20 +73,20 @@ type Write struct {
 // the same, and each has a salt of its own.
 func (r Recorder) Write(ctx context.Context, w Write) error {
 	//mutant:barrier
-	batch := Batch{Blobs: w.Blobs, Claims: w.Claims, Erase: w.Erase, Take: w.Take, End: w.End, Durable: w.Durable}
+	batch := journal.Batch{Blobs: w.Blobs, Claims: w.Claims, Erase: w.Erase, Take: w.Take, End: w.End, Durable: w.Durable}
 	if r.txn != "" {
 		//mutant:lease
-		batch.Fence = Ownership{Txn: r.txn, Owner: r.journal.Owner()}
+		batch.Fence = journal.Ownership{Txn: r.txn, Owner: r.journal.Owner()}
 	}
 	now, point := r.host.Now(), "journal.append"
 	for _, l := range w.Lines {
-		e, err := r.seal(l, Header{Kind: l.Body.kind(), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
+		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
 		if err != nil {
 			return err
 		}
 		batch.Entries = append(batch.Entries, e)
-		if l.Body.kind() != KindErased || len(batch.Entries) == 1 { // of which there may be many
-			point += "." + string(l.Body.kind())
+		if record.KindOf(l.Body) != kind.Erased || len(batch.Entries) == 1 { // of which there may be many
+			point += "." + string(record.KindOf(l.Body))
 		}
 	}
 	if err := r.host.Point(ctx, point); err != nil {
@@ -98,14 +101,14 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	return nil
 }
 
-func (r Recorder) seal(l Line, h Header) (Entry, error) {
+func (r Recorder) seal(l Line, h record.Header) (record.Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
 	}
-	if b, ok := l.Body.(*State); ok { // it is found by its own session, whoever takes a call of that back
+	if b, ok := l.Body.(*record.State); ok { // it is found by its own session, whoever takes a call of that back
 		h.Session = b.Session
 	}
-	salt := make([]byte, SaltSize)
+	salt := make([]byte, record.SaltSize)
 	r.host.Random(salt)
-	return Seal(Record{Header: h, Body: l.Body}, salt)
+	return record.Seal(record.Record{Header: h, Body: l.Body}, salt)
 }

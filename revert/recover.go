@@ -5,18 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Settled is what recovery found out about one call that a dead process left in
 // flight.
 type Settled struct {
-	Txn   string   `json:"txn"`
-	Call  string   `json:"call"`
-	Tool  string   `json:"tool"`
-	As    Phase    `json:"as"`             // done, failed, unknown
-	Why   string   `json:"why"`            // how it could be told
-	Undo  bool     `json:"undo,omitempty"` // it was being taken back, and now is
-	Items []Result `json:"items,omitempty"`
+	Txn   string          `json:"txn"`
+	Call  string          `json:"call"`
+	Tool  string          `json:"tool"`
+	As    Phase           `json:"as"`             // done, failed, unknown
+	Why   string          `json:"why"`            // how it could be told
+	Undo  bool            `json:"undo,omitempty"` // it was being taken back, and now is
+	Items []effect.Result `json:"items,omitempty"`
 }
 
 // Recovery is what recovering a journal came to.
@@ -69,7 +73,7 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 			rec.Committing = append(rec.Committing, o.Txn)
 		}
 		rec.Settled = append(rec.Settled, settled...)
-		if err != nil && !errors.Is(err, ErrNotOwner) && !errors.Is(err, ErrBusy) {
+		if err != nil && !errors.Is(err, journal.ErrNotOwner) && !errors.Is(err, ErrBusy) {
 			rec.Failed = append(rec.Failed, Unsettled{Txn: o.Txn, Why: err.Error()})
 			if errors.Is(err, ErrNoTool) {
 				continue
@@ -83,7 +87,7 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 // alive reports whether somebody works on a transaction, or may. One that this
 // reverter took over, and nobody asked for, is still without an owner: an earlier
 // recovery did not come to its end.
-func (r *Reverter) alive(ctx context.Context, o Ownership) (bool, error) {
+func (r *Reverter) alive(ctx context.Context, o journal.Ownership) (bool, error) {
 	if took, given := r.took(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
 		return false, nil
 	}
@@ -223,7 +227,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		return s, err
 	}
 	if known && took && c.Confined() {
-		return r.found(ctx, w, rec, c, s, Verified{Verdict: string(Applied), Findings: []string{"its transaction committed"}})
+		return r.found(ctx, w, rec, c, s, record.Verified{Verdict: string(Applied), Findings: []string{"its transaction committed"}})
 	}
 	untouched := known && !took
 	if !untouched {
@@ -232,10 +236,10 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		}
 	}
 	if untouched && c.Confined() && !c.doubt {
-		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died before it had an effect", Proof: "no_effect"})
+		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died before it had an effect", Proof: "no_effect"})
 	}
-	if c.Class() == Pure && len(c.Changes) == 0 {
-		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})
+	if c.Class() == effect.Pure && len(c.Changes) == 0 {
+		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})
 	}
 	looked, why, err := w.probe(ctx, c)
 	if err != nil {
@@ -246,27 +250,27 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 	case finding == Applied:
 		return r.found(ctx, w, rec, c, s, looked)
 	case finding == AbsentYet && untouched:
-		return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
+		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
 	case finding == Partial && !c.Confined():
 		return r.found(ctx, w, rec, c, s, looked)
 	case c.doubt: // what one attempt came to says nothing of the one before
-		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "it was released before, and " + why})
+		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "it was released before, and " + why})
 	case c.Confined():
 		return r.withdraw(ctx, w, rec, c, s)
 	default:
-		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died and " + why})
+		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "its process died and " + why})
 	}
 }
 
 // found ends a call whose effect, or a part of it, is there.
-func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, looked Verified) (Settled, error) {
+func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, looked record.Verified) (Settled, error) {
 	s.As, s.Why = PhaseDone, "its effect is "+looked.Verdict
 	looked.Phase, looked.OK = "recovery", Finding(looked.Verdict) == Applied
 	if !looked.OK {
 		looked.Why = "only a part of the effect is there"
 	}
 	return s, rec.Write(ctx, Write{Lines: []Line{
-		{Call: c.Ref.Call, Body: &Done{Recovered: true, Output: []byte("null"), Posts: w.posts(ctx, c)}},
+		{Call: c.Ref.Call, Body: &record.Done{Recovered: true, Output: []byte("null"), Posts: w.posts(ctx, c)}},
 		{Call: c.Ref.Call, Body: &looked},
 		//mutant:barrier
 	}, Durable: true})
@@ -274,14 +278,14 @@ func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s S
 
 // posts are the versions that only the answers to an interrupted call would have
 // told: those that are there now, since its Verify says that they are its own.
-func (w Ways) posts(ctx context.Context, c *Call) (posts []Post) {
+func (w Ways) posts(ctx context.Context, c *Call) (posts []record.Post) {
 	for _, ch := range c.Changes {
 		s, ok := w.scheme(ch.Scheme)
 		if !ok || ch.Post.Known() {
 			continue
 		}
 		if now, err := s.Settle(ctx, ch); err == nil && now.Known() {
-			posts = append(posts, Post{N: ch.N, Post: now})
+			posts = append(posts, record.Post{N: ch.N, Post: now})
 		}
 	}
 	return posts
@@ -309,18 +313,18 @@ func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	return r.endWithdrawn(ctx, rec, c, s, results)
 }
 
-func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Settled, results []Result) (Settled, error) {
+func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Settled, results []effect.Result) (Settled, error) {
 	//mutant:check
 	if TakenBack(results) != "all" {
-		return r.end(ctx, rec, c, s, &Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
+		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
 	}
-	return r.end(ctx, rec, c, s, &Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
+	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
 }
 
 // untouched settles each change, newest first, and reports whether every
 // resource is then as it was before the call.
 func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
-	now, before := map[string]Token{}, map[string]Token{}
+	now, before := map[string]effect.Token{}, map[string]effect.Token{}
 	for _, ch := range slices.Backward(c.Changes) {
 		before[ch.Resource], now[ch.Resource] = ch.Pre, ""
 		s, ok := w.scheme(ch.Scheme)
@@ -343,26 +347,26 @@ func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
 
 // probe asks the tool. A tool that is not at hand leaves an unconfined call as it
 // is: what is written now could not be corrected by the program that has it.
-func (w Ways) probe(ctx context.Context, c *Call) (Verified, string, error) {
+func (w Ways) probe(ctx context.Context, c *Call) (record.Verified, string, error) {
 	if w.Prober == nil {
-		return Verified{}, "nothing can tell whether its effect is there", nil
+		return record.Verified{}, "nothing can tell whether its effect is there", nil
 	}
 	looked, err := w.Prober.Probe(ctx, *c)
 	switch {
 	case errors.Is(err, ErrNoTool) && !c.Confined():
-		return Verified{}, "", fmt.Errorf("tool %s: %w; recover in the program that has it", c.Tool.Name, err)
+		return record.Verified{}, "", fmt.Errorf("tool %s: %w; recover in the program that has it", c.Tool.Name, err)
 	case err != nil:
-		return Verified{}, "the check whether its effect is there failed: " + err.Error(), nil
+		return record.Verified{}, "the check whether its effect is there failed: " + err.Error(), nil
 	}
 	return looked, "its Verify cannot tell whether its effect is there", nil
 }
 
-func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b Body) (Settled, error) {
+func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b record.Body) (Settled, error) {
 	lines := []Line{{Call: c.Ref.Call, Body: b}}
 	switch e := b.(type) {
-	case *Failed:
+	case *record.Failed:
 		s.As, s.Why = PhaseFailed, e.Why
-	case *Unknown:
+	case *record.Unknown:
 		s.As, s.Why = PhaseUnknown, e.Why
 	}
 	//mutant:barrier

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // CauseRedo is the cause of a Reverting that takes an undo back.
@@ -89,7 +91,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		return rep, err
 	}
 	t := subjects[0]
-	begun, left := &Begun{Redoes: t.ID, Only: only}, 0
+	begun, left := &record.Begun{Redoes: t.ID, Only: only}, 0
 	for _, s := range subjects {
 		left += len(s.undone(only))
 		if s != t {
@@ -116,7 +118,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	// Earlier transactions first: what lies on them began later.
 	m := manner{cause: CauseRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
-	come := map[CallRef]bool{}
+	come := map[record.CallRef]bool{}
 	for _, s := range ordered {
 		for _, c := range s.undone(only) {
 			come[c.Ref] = true
@@ -128,7 +130,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		}
 	}
 	//mutant:barrier
-	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
 	rep.Undo = rec.Txn()
@@ -151,7 +153,7 @@ func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
 	return nil
 }
 
-func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[CallRef]bool, only string, rec Recorder, m manner, rep *Report) error {
+func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRef]bool, only string, rec Recorder, m manner, rep *Report) error {
 	w, err := r.Ways(ctx, t.Session)
 	if err != nil {
 		return err
@@ -184,7 +186,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[CallRef]bool,
 
 // redoCall takes the undo of one call back. The order of writes is that of
 // takeBackCall, and so is what a crash does to it.
-func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string, m manner) ([]Result, error) {
+func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string, m manner) ([]effect.Result, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleTries(ctx, c); err != nil {
 		return nil, err
@@ -198,36 +200,36 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 		id = c.Redo.Call
 	}
 	key := UndoKey(c.Undo.Reverting.Key)
-	reverting := &Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: m.by, Steps: steps}
+	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
 		return nil, err
 	}
-	results := []Result{}
+	results := []effect.Result{}
 	if c.outside {
-		results = append(results, Result{Resource: c.toolResource(), Outcome: UndoFailed, Why: "what the tool's Revert did is not done again; call the tool"})
+		results = append(results, effect.Result{Resource: c.toolResource(), Outcome: effect.Failed, Why: "what the tool's Revert did is not done again; call the tool"})
 	}
 	applied := r.applySteps(ctx, w, reverting.Steps)
 	lines := r.states(w, c, reverting.Steps, applied)
 	results = append(results, applied...)
-	lines = append(lines, Line{Call: id, Body: &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}})
+	lines = append(lines, Line{Call: id, Body: &record.Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}})
 	//mutant:barrier
 	return results, rec.Write(ctx, Write{Lines: lines, Durable: true})
 }
 
 // taken lists the changes with which a call was taken back, in all attempts, and
 // numbered anew. What an attempt did that died, the next one found done already.
-func (c *Call) taken(only string) []Change {
-	var out []Change
-	add := func(s Step) {
+func (c *Call) taken(only string) []effect.Change {
+	var out []effect.Change
+	add := func(s effect.Step) {
 		s.Change.N = len(out) + 1
 		out = append(out, s.Change)
 	}
-	lost := map[string]Step{} // by resource: what a dead attempt was going to do
+	lost := map[string]effect.Step{} // by resource: what a dead attempt was going to do
 	for _, u := range c.attempts() {
 		if !u.redoneBy(only) {
 			continue
 		}
-		outcome := map[string]UndoOutcome{}
+		outcome := map[string]effect.Outcome{}
 		if u.Reverted != nil {
 			for _, r := range u.Reverted.Results {
 				outcome[r.Resource] = r.Outcome
@@ -236,12 +238,12 @@ func (c *Call) taken(only string) []Change {
 		for _, s := range u.Reverting.Steps {
 			resource := s.Change.Resource
 			switch {
-			case u.Reverted == nil && s.Plan == Restored:
+			case u.Reverted == nil && s.Plan == effect.Restored:
 				lost[resource] = s
-			case outcome[resource] == Restored:
+			case outcome[resource] == effect.Restored:
 				add(s)
 				delete(lost, resource)
-			case outcome[resource] == Already && lost[resource].Plan == Restored:
+			case outcome[resource] == effect.Already && lost[resource].Plan == effect.Restored:
 				add(lost[resource])
 				delete(lost, resource)
 			}
@@ -253,7 +255,7 @@ func (c *Call) taken(only string) []Change {
 // broughtBack folds the end of a redo into the call. Of what is there again the
 // versions tell from here on, as before the undo; what is not can still be brought
 // back.
-func (c *Call) broughtBack(b *Reverted, only string) {
+func (c *Call) broughtBack(b *record.Reverted, only string) {
 	c.Redo = nil
 	if b.Complete || c.Undo == nil {
 		rest := slices.DeleteFunc(c.attempts(), func(u *Undo) bool { return u.redoneBy(only) })
@@ -266,7 +268,7 @@ func (c *Call) broughtBack(b *Reverted, only string) {
 	again, doubt := map[string]bool{}, map[string]bool{}
 	for _, r := range b.Results {
 		again[r.Resource] = r.Outcome.Clean()
-		if r.Resource != c.toolResource() && (r.Outcome == UndoFailed || r.Outcome == UndoUnknown) {
+		if r.Resource != c.toolResource() && (r.Outcome == effect.Failed || r.Outcome == effect.Unknown) {
 			doubt[r.Resource] = true
 		}
 	}
@@ -297,12 +299,12 @@ func (u *Undo) doubting(doubt map[string]bool) *Undo {
 
 // endDoubt folds the end of an undo into those before it: what it restored a redo had
 // brought back, and what it found restored already no redo had.
-func (c *Call) endDoubt(b *Reverted) {
+func (c *Call) endDoubt(b *record.Reverted) {
 	for i, u := range c.earlier {
 		back, rest := map[string]bool{}, maps.Clone(u.doubt)
 		for _, r := range b.Results {
 			if u.doubt[r.Resource] && r.Outcome.Clean() {
-				back[r.Resource] = r.Outcome == Restored
+				back[r.Resource] = r.Outcome == effect.Restored
 				delete(rest, r.Resource)
 			}
 		}
@@ -316,11 +318,11 @@ func (c *Call) endDoubt(b *Reverted) {
 // without is an undo that did not touch some resources.
 func (u *Undo) without(again map[string]bool) *Undo {
 	rest := *u
-	rest.Reverting.Steps = slices.DeleteFunc(slices.Clone(u.Reverting.Steps), func(s Step) bool { return again[s.Change.Resource] })
+	rest.Reverting.Steps = slices.DeleteFunc(slices.Clone(u.Reverting.Steps), func(s effect.Step) bool { return again[s.Change.Resource] })
 	if u.Reverted != nil && len(rest.Reverting.Steps) < len(u.Reverting.Steps) {
 		end := *u.Reverted
 		end.Complete = false
-		end.Results = slices.DeleteFunc(slices.Clone(end.Results), func(r Result) bool { return again[r.Resource] })
+		end.Results = slices.DeleteFunc(slices.Clone(end.Results), func(r effect.Result) bool { return again[r.Resource] })
 		rest.Reverted = &end
 	}
 	return &rest
@@ -336,7 +338,7 @@ func (c *Call) attempts() []*Undo {
 
 // remaining lists the changes that no attempt has taken back yet. What became of
 // the others since is no business of the call: calls below it may be gone as well.
-func (c *Call) remaining() []Change {
+func (c *Call) remaining() []effect.Change {
 	clean := map[string]bool{}
 	for _, u := range c.attempts() {
 		if u.Reverted == nil {
@@ -346,7 +348,7 @@ func (c *Call) remaining() []Change {
 			clean[r.Resource] = clean[r.Resource] || (r.Outcome.Clean() && !u.doubt[r.Resource])
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch Change) bool { return clean[ch.Resource] })
+	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch effect.Change) bool { return clean[ch.Resource] })
 }
 
 // undone lists the calls that were taken back with their transaction, by one undo

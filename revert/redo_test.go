@@ -8,13 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestRedoOfSeveralAttempts: what one attempt left alone and a later one forced is
 // brought back together with what the first one did.
 func TestRedoOfSeveralAttempts(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	id, err := p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
@@ -42,12 +46,12 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 }
 
 // askers lists who asked for each taking back, in order.
-func askers(t *testing.T, j revert.Journal) (all []string) {
-	for e, err := range j.Entries(context.Background(), revert.Query{Kinds: []revert.Kind{revert.KindReverting}}) {
+func askers(t *testing.T, j journal.Journal) (all []string) {
+	for e, err := range j.Entries(context.Background(), journal.Query{Kinds: []kind.Kind{kind.Reverting}}) {
 		require.NoError(t, err)
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		require.NoError(t, err)
-		b, ok := rec.Body.(*revert.Reverting)
+		b, ok := rec.Body.(*record.Reverting)
 		require.True(t, ok)
 		all = append(all, b.By)
 	}
@@ -61,7 +65,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 	calls := []callSpec{put(write{"a", 7}, write{"b", nil}, write{"c", 8}), put(write{"a", 9}, write{"d", 10})}
 	after := map[string]string{"a": "9", "c": "8", "d": "10"}
 	run := func(at int, recovers bool) (total int) {
-		open, w := revert.MemoryStore(), &world{before()}
+		open, w := journal.Shared(), &world{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
@@ -109,7 +113,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 // nobody is in the way, and until then the transaction is not called committed.
 func TestRedoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
@@ -123,7 +127,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	for range 2 { // again changes nothing
 		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 		require.NoError(t, err)
-		require.Equal(t, revert.Conflict, outcomes(rep.Items)["a"])
+		require.Equal(t, effect.Conflict, outcomes(rep.Items)["a"])
 		require.Equal(t, revert.RevertedPartial, rep.State)
 		require.Equal(t, map[string]string{"a": "theirs", "c": "8", "d": "9"}, p.world.values)
 	}
@@ -131,7 +135,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	p.world.values["a"] = before()["a"] // they put it back
 	rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
-	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.CommittedState, rep.State)
 	require.Equal(t, map[string]string{"a": "7", "c": "8", "d": "9"}, p.world.values)
 	rep, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
@@ -146,7 +150,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 // TestUndoAfterPartOfARedo takes back what was brought back, and brings all back.
 func TestUndoAfterPartOfARedo(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	id := p.changed(t, ctx, true)
 	after := map[string]string{"a": "9", "c": "8"}
 	p.world.values["b"] = "theirs"
@@ -169,7 +173,7 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 func TestUndoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
 	for name, how := range map[string]revert.Undoing{"they put it back": {}, "forced": {Force: "kim"}} {
-		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+		p := newProcess(journal.Shared(), &world{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
 		_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
@@ -189,7 +193,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		require.NoError(t, err)
 		rep, err = p.reverter.Undo(ctx, rec.Txn(), how)
 		require.NoError(t, err)
-		require.Equal(t, map[string]revert.UndoOutcome{"b": revert.Restored}, outcomes(rep.Items), name)
+		require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items), name)
 		require.Equal(t, outcomes(foreseen.Items), outcomes(rep.Items), name)
 		require.Equal(t, revert.RevertedState, rep.State)
 		require.Equal(t, map[string]string{"a": "made later", "b": "2"}, p.world.values, name)
@@ -201,7 +205,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 // ones.
 func TestRedoOfOneUndo(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
@@ -220,7 +224,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.ErrorContains(t, err, second.Undo)
 	rep, err := p.reverter.Redo(ctx, second.Undo, "kim")
 	require.NoError(t, err)
-	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.RevertedPartial, rep.State)
 	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values)
 	rep, err = p.reverter.Redo(ctx, second.Undo, "kim")
@@ -229,7 +233,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 
 	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
 	require.NoError(t, err)
-	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict}, outcomes(rep.Items), "as after the first attempt")
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(rep.Items), "as after the first attempt")
 	p.world.values["a"] = "7"
 	rep, err = p.reverter.Redo(ctx, first.Undo, "kim")
 	require.ErrorIs(t, err, revert.ErrUndo, "%+v", rep)
@@ -247,7 +251,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 func TestRedoOfACascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int, recovers bool) (total int) {
-		open, w := revert.MemoryStore(), &world{before()}
+		open, w := journal.Shared(), &world{before()}
 		p := newProcess(open, w, 1)
 		var ids []string
 		for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), put(write{"a", 8}, write{"c", 9}), put(write{"c", 10})} {

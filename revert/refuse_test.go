@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // at runs something when the process comes to a scheduling point for the first time.
@@ -42,7 +44,7 @@ func TestOneWorksOnATransaction(t *testing.T) {
 			_, adopt := l.reverter.Adopt(ctx, l.ids["t"])
 			_, redo := l.reverter.Redo(ctx, l.ids["t"], "kim")
 			_, undo := l.reverter.Undo(ctx, l.ids["t"], revert.Undoing{})
-			decide := l.reverter.Decide(ctx, sold, revert.Decided{By: "kim", Why: "looked"})
+			decide := l.reverter.Decide(ctx, sold, record.Decided{By: "kim", Why: "looked"})
 			for _, err := range []error{abort, adopt, redo, undo, decide} {
 				require.ErrorIs(t, err, revert.ErrBusy)
 				calls++
@@ -65,8 +67,8 @@ func TestOneWorksOnATransaction(t *testing.T) {
 // written.
 func TestRefusals(t *testing.T) {
 	ctx := context.Background()
-	sure := revert.Decided{Applied: true, By: "kim", Why: "looked"}
-	whole := revert.Erased{By: "kim", Why: "asked for"}
+	sure := record.Decided{Applied: true, By: "kim", Why: "looked"}
+	whole := record.Erased{By: "kim", Why: "asked for"}
 	committedOpen := func(l *lab) { // a call without an end, in a transaction that has one
 		rec := l.txn()
 		l.ids["t"] = rec.Txn()
@@ -88,18 +90,18 @@ func TestRefusals(t *testing.T) {
 		is      error
 		words   string
 	}{
-		{"a decision by nobody", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], revert.Decided{Why: "x"}) }, nil, "a decision names who makes it"},
-		{"a decision without a look", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], revert.Decided{By: "kim"}) }, nil, "what they looked at"},
-		{"a decision on no call", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, "c_none", sure) }, revert.ErrNotFound, "c_none"},
+		{"a decision by nobody", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], record.Decided{Why: "x"}) }, nil, "a decision names who makes it"},
+		{"a decision without a look", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], record.Decided{By: "kim"}) }, nil, "what they looked at"},
+		{"a decision on no call", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, "c_none", sure) }, journal.ErrNotFound, "c_none"},
 		{"a decision that versions make", left, func(l *lab) error { return l.reverter.Decide(ctx, "c_1_3", sure) }, revert.ErrNoDoubt, "the versions of what it touched tell"},
 		{"a decision where it is known", left, func(l *lab) error { return l.reverter.Decide(ctx, "c_1_1", sure) }, revert.ErrNoDoubt, "it is done"},
-		{"a decision after the end", committedOpen, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["c"], sure) }, revert.ErrNotOwner, "its transaction has ended"},
+		{"a decision after the end", committedOpen, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["c"], sure) }, journal.ErrNotOwner, "its transaction has ended"},
 		{"an erasure by nobody", func(l *lab) { l.worked() }, func(l *lab) error {
-			_, err := l.reverter.Erase(ctx, l.ids["second"], revert.Erased{Why: "x"})
+			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{Why: "x"})
 			return err
 		}, nil, "names who asks for it, and why"},
 		{"an erasure for nothing", func(l *lab) { l.worked() }, func(l *lab) error {
-			_, err := l.reverter.Erase(ctx, l.ids["second"], revert.Erased{By: "kim"})
+			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{By: "kim"})
 			return err
 		}, nil, "names who asks for it, and why"},
 		{"an erasure of what is open", opened, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotOver, "has not ended"},
@@ -107,22 +109,22 @@ func TestRefusals(t *testing.T) {
 		{"undo of calls of another", stacked, func(l *lab) error {
 			_, err := l.reverter.Undo(ctx, l.ids["t"], revert.Undoing{Calls: []string{"c_1_2"}})
 			return err
-		}, revert.ErrNotFound, "call c_1_2 of transaction"},
-		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Undoing{}); return err }, revert.ErrNotFound, "transaction or call t_none"},
+		}, journal.ErrNotFound, "call c_1_2 of transaction"},
+		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Undoing{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
 		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotOver, "has not ended"},
 		{"redo of a redo", undoneTwice, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrUndo, "worked on"},
 		{"a call that is not there", opened, func(l *lab) error {
 			_, err := l.reverter.TakeBack(ctx, revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), "c_none", "failed")
 			return err
-		}, revert.ErrNotFound, "call c_none"},
-		{"out of no nested transaction", opened, func(l *lab) error { _, err := l.reverter.RevertNest(ctx, l.ids["t"], "n_9"); return err }, revert.ErrNotFound, "nested transaction n_9"},
+		}, journal.ErrNotFound, "call c_none"},
+		{"out of no nested transaction", opened, func(l *lab) error { _, err := l.reverter.RevertNest(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
 		{"preview before recovery", left, func(l *lab) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Undoing{}); return err }, revert.ErrInFlight, "recover first"},
 		{"calls for an undo", begun(undo("t", revert.Undoing{}), 3), func(l *lab) error {
 			txn, err := revert.Load(ctx, l.journal, l.ids["t"])
 			require.NoError(l.t, err)
 			_, err = l.reverter.Adopt(ctx, txn.UndoneBy[0])
 			return err
-		}, revert.ErrNotOwner, "takes no more calls"},
+		}, journal.ErrNotOwner, "takes no more calls"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t)

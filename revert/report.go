@@ -1,5 +1,7 @@
 package revert
 
+import "github.com/remit-dev/remit/revert/effect"
+
 // Report is what taking something back came to: one item for each resource that
 // something was to be done about. Nothing that is left is left out.
 type Report struct {
@@ -18,7 +20,7 @@ type Item struct {
 	Call string `json:"call"`
 	Tool string `json:"tool"`
 	Does string `json:"does,omitempty"` // DoesDrop; else only of a preview: the kind of change that restores it, such as delete
-	Result
+	effect.Result
 }
 
 // DoesDrop is what an Item does about a call that was held: it takes it out of the
@@ -49,7 +51,7 @@ func (r Report) NotUndone() []Item {
 func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
 
 // TakenBack says how much of a set of results is clean: all, some or none.
-func TakenBack(results []Result) string {
+func TakenBack(results []effect.Result) string {
 	clean := 0
 	for _, r := range results {
 		if r.Outcome.Clean() {

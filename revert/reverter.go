@@ -9,6 +9,9 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // ErrBusy is returned when a transaction belongs to a process that is still alive.
@@ -23,7 +26,7 @@ var ErrUndo = errors.New("revert or redo that one instead")
 // of two that take the same transaction back, here or in two processes, one is
 // refused.
 type Reverter struct {
-	Journal Journal
+	Journal journal.Journal
 	Host    host.Host
 	// Ways finds what is needed to take back the calls of one session: it may
 	// be one of another process, on other roots.
@@ -81,7 +84,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Undoing) (Report, e
 		return Report{}, err
 	}
 	if t.End != "" || t.Owner != r.Journal.Owner() {
-		return Report{}, fmt.Errorf("transaction %s: %w", id, ErrNotOwner)
+		return Report{}, fmt.Errorf("transaction %s: %w", id, journal.ErrNotOwner)
 	}
 	return r.abort(ctx, t, how)
 }
@@ -99,7 +102,7 @@ func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
 	case err != nil:
 		return nil, err
 	case t.End != "" || t.Aborting || t.Undoes+t.Redoes != "":
-		return nil, fmt.Errorf("transaction %s takes no more calls: %w", id, ErrNotOwner)
+		return nil, fmt.Errorf("transaction %s takes no more calls: %w", id, journal.ErrNotOwner)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
@@ -122,14 +125,14 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	at, ok := t.mark(savepoint)
 	switch {
 	case !ok:
-		return Report{}, fmt.Errorf("savepoint %q of transaction %s: %w", savepoint, id, ErrNotFound)
+		return Report{}, fmt.Errorf("savepoint %q of transaction %s: %w", savepoint, id, journal.ErrNotFound)
 	case t.Committing:
-		return Report{}, fmt.Errorf("transaction %s has begun to commit, and can only be taken back whole: %w", id, ErrNotOwner)
+		return Report{}, fmt.Errorf("transaction %s has begun to commit, and can only be taken back whole: %w", id, journal.ErrNotOwner)
 	}
 	rec := r.recorder(t).In(t.ID)
 	before := func(c *Call) bool { return slices.Index(t.Calls, c) < at }
 	// What is held goes first: it must not be released after what it came with is gone.
-	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), before), Dropped{Cause: "savepoint", By: by})
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), before), record.Dropped{Cause: "savepoint", By: by})
 	if err != nil {
 		return Report{Txn: id, Items: dropped}, err
 	}
@@ -140,20 +143,20 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	}
 	rep := Report{Txn: id, State: Open, Items: items}
 	//mutant:barrier
-	err = rec.Write(ctx, Write{Lines: []Line{{Body: &RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
+	err = rec.Write(ctx, Write{Lines: []Line{{Body: &record.RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
 	return rep, err
 }
 
 // TakeBack takes one call of an open transaction back, for a call that failed
 // or did not verify.
-func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause string) ([]Result, error) {
+func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause string) ([]effect.Result, error) {
 	t, err := Load(ctx, r.Journal, rec.Txn())
 	if err != nil {
 		return nil, err
 	}
 	c, ok := t.Call(call)
 	if !ok {
-		return nil, fmt.Errorf("call %s: %w", call, ErrNotFound)
+		return nil, fmt.Errorf("call %s: %w", call, journal.ErrNotFound)
 	}
 	w, err := r.Ways(ctx, c.Session)
 	if err != nil {
@@ -180,7 +183,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, erro
 	// Aborting needs no barrier of its own: the first reverting record makes it
 	// durable, and without one nothing was done.
 	if !t.Aborting {
-		if err := rec.Write(ctx, Write{Lines: []Line{{Body: &Aborting{Why: "revert"}}}}); err != nil {
+		if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Aborting{Why: "revert"}}}}); err != nil {
 			return Report{Txn: t.ID}, err
 		}
 	}
@@ -195,7 +198,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, erro
 	}
 	rep := reportOf(t.ID, "", items)
 	//mutant:barrier
-	end := Write{Lines: []Line{{Body: &Aborted{Complete: rep.Complete()}}}, End: true, Durable: true}
+	end := Write{Lines: []Line{{Body: &record.Aborted{Complete: rep.Complete()}}}, End: true, Durable: true}
 	if err := rec.Write(ctx, end); err != nil {
 		return Report{Txn: t.ID, Items: items}, err
 	}
@@ -216,12 +219,12 @@ func (c *Call) unclear() bool {
 	return false
 }
 
-func freeze(c *Call, frozen map[string]string) []Result {
+func freeze(c *Call, frozen map[string]string) []effect.Result {
 	why := "the outcome of call " + c.Ref.Call + " is unknown: look at what it may have touched"
-	out := []Result{{Resource: "tool://" + c.Tool.Name, Outcome: UndoUnknown, Why: why}}
+	out := []effect.Result{{Resource: "tool://" + c.Tool.Name, Outcome: effect.Unknown, Why: why}}
 	for _, ch := range c.Changes {
 		frozen[ch.Resource] = c.Ref.Call
-		out = append(out, Result{Resource: ch.Resource, Outcome: UndoUnknown, Why: why})
+		out = append(out, effect.Result{Resource: ch.Resource, Outcome: effect.Unknown, Why: why})
 	}
 	return out
 }
@@ -262,10 +265,10 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	}
 	me := r.Journal.Owner()
 	err = r.recorder(t).In(t.ID).Write(ctx, Write{
-		Lines: []Line{{Body: &Adopted{From: t.Owner, To: me}}},
-		Take:  Take{From: t.Owner, To: Ownership{Txn: t.ID, Owner: me}},
+		Lines: []Line{{Body: &record.Adopted{From: t.Owner, To: me}}},
+		Take:  journal.Take{From: t.Owner, To: journal.Ownership{Txn: t.ID, Owner: me}},
 	})
-	if errors.Is(err, ErrNotOwner) {
+	if errors.Is(err, journal.ErrNotOwner) {
 		return nil, fmt.Errorf("transaction %s was taken over at this moment: %w; look again", t.ID, ErrBusy)
 	}
 	if err != nil {

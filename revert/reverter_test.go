@@ -9,12 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func before() map[string]string { return map[string]string{"a": "1", "b": "2"} }
 
-func outcomes(items []revert.Item) map[string]revert.UndoOutcome {
-	m := map[string]revert.UndoOutcome{}
+func outcomes(items []revert.Item) map[string]effect.Outcome {
+	m := map[string]effect.Outcome{}
 	for _, i := range items {
 		m[i.Resource] = i.Outcome
 	}
@@ -24,7 +27,7 @@ func outcomes(items []revert.Item) map[string]revert.UndoOutcome {
 func TestRevertOpenTransaction(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
@@ -50,7 +53,7 @@ func TestRevertOpenTransaction(t *testing.T) {
 func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
@@ -76,7 +79,7 @@ func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 func TestForeignChangeIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}))
@@ -89,7 +92,7 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedPartial, rep.State)
-	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict, "b": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, w.values)
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
@@ -105,7 +108,7 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 func TestSecondWriterAndHeldResource(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	one, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, one, put(write{"a", 7}))
@@ -119,8 +122,8 @@ func TestSecondWriterAndHeldResource(t *testing.T) {
 	three, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, three, put(write{"b", 9}))
-	require.ErrorIs(t, err, revert.ErrClaimed)
-	var held *revert.ClaimedError
+	require.ErrorIs(t, err, journal.ErrClaimed)
+	var held *journal.ClaimedError
 	require.ErrorAs(t, err, &held)
 	require.Equal(t, two.Txn(), held.Holder)
 
@@ -128,14 +131,14 @@ func TestSecondWriterAndHeldResource(t *testing.T) {
 	require.NoError(t, err, "a committed transaction holds nothing")
 	rep, err := p.revert(ctx, one.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.Conflict, rep.Items[0].Outcome)
+	require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
 	require.Equal(t, "8", w.values["a"])
 }
 
 func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	one, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, one, put(write{"a", 7}, write{"b", 8}))
@@ -144,23 +147,23 @@ func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	two, err := p.begin(ctx)
 	require.NoError(t, err)
 	// Claims a, but its effect has not happened yet.
-	require.NoError(t, two.Write(ctx, revert.Write{Claims: []string{"a"}, Durable: true, Lines: []revert.Line{{Body: &revert.Savepoint{Name: "x"}}}}))
+	require.NoError(t, two.Write(ctx, revert.Write{Claims: []string{"a"}, Durable: true, Lines: []revert.Line{{Body: &record.Savepoint{Name: "x"}}}}))
 
 	rep, err := p.revert(ctx, one.Txn())
 	require.NoError(t, err)
-	require.Equal(t, map[string]revert.UndoOutcome{"a": revert.Conflict, "b": revert.Restored}, outcomes(rep.Items))
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
 	require.Contains(t, rep.NotUndone()[0].Why, two.Txn())
 }
 
 func TestRevertToSavepoint(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}))
 	require.NoError(t, err)
-	require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Savepoint{Name: "sp"}}}}))
+	require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Savepoint{Name: "sp"}}}}))
 	_, err = p.call(ctx, rec, put(write{"a", 8}, write{"c", 1}))
 	require.NoError(t, err)
 
@@ -169,7 +172,7 @@ func TestRevertToSavepoint(t *testing.T) {
 	require.Equal(t, revert.Open, rep.State)
 	require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values)
 	_, err = p.reverter.RevertTo(ctx, rec.Txn(), "none", "kim")
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 
 	_, err = p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
@@ -178,7 +181,7 @@ func TestRevertToSavepoint(t *testing.T) {
 
 func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	ctx := context.Background()
-	open, w := revert.MemoryStore(), &world{before()}
+	open, w := journal.Shared(), &world{before()}
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -219,18 +222,18 @@ func TestEffectsOutsideHandles(t *testing.T) {
 	ctx := context.Background()
 	for _, tc := range []struct {
 		name   string
-		class  revert.EffectClass
+		class  effect.Class
 		undoer *undoTool
-		want   revert.UndoOutcome
+		want   effect.Outcome
 	}{
-		{"compensable with a way back", revert.Compensable, &undoTool{}, revert.Restored},
-		{"compensable whose way back fails", revert.Compensable, &undoTool{err: errors.New("gone")}, revert.UndoFailed},
-		{"compensable without its tool", revert.Compensable, nil, revert.UndoFailed},
-		{"pivot", revert.Pivot, nil, revert.UndoFailed},
-		{"reversible that recorded nothing", revert.Reversible, nil, revert.UndoFailed},
+		{"compensable with a way back", effect.Compensable, &undoTool{}, effect.Restored},
+		{"compensable whose way back fails", effect.Compensable, &undoTool{err: errors.New("gone")}, effect.Failed},
+		{"compensable without its tool", effect.Compensable, nil, effect.Failed},
+		{"pivot", effect.Pivot, nil, effect.Failed},
+		{"reversible that recorded nothing", effect.Reversible, nil, effect.Failed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+			p := newProcess(journal.Shared(), &world{before()}, 1)
 			if tc.undoer != nil {
 				p.undoer = tc.undoer
 			}
@@ -242,7 +245,7 @@ func TestEffectsOutsideHandles(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, tc.want, rep.Items[0].Outcome)
-			require.Equal(t, tc.want == revert.Restored, rep.State == revert.RevertedState)
+			require.Equal(t, tc.want == effect.Restored, rep.State == revert.RevertedState)
 			if tc.undoer != nil {
 				require.Equal(t, []string{revert.UndoKey("key-" + rep.Items[0].Call)}, tc.undoer.keys)
 			}
@@ -253,24 +256,24 @@ func TestEffectsOutsideHandles(t *testing.T) {
 func TestUnknownFreezesOnlyWhatItMayHaveTouched(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(revert.MemoryStore(), w, 1)
+	p := newProcess(journal.Shared(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", 8}))
 	require.NoError(t, err)
 	id := "c_unknown"
 	lines := []revert.Line{
-		{Call: id, Body: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "send"}, Class: revert.Pivot, Confinement: "trusted", Input: []byte("{}"), Decision: []byte("{}")}},
-		{Call: id, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "write", Pre: "v:7", Post: "v:9"}}},
-		{Call: id, Body: &revert.Unknown{Status: "unknown", Why: "lost reply"}},
+		{Call: id, Body: &record.Started{Key: "k", Tool: record.ToolRef{Name: "send"}, Class: effect.Pivot, Confinement: "trusted", Input: []byte("{}"), Decision: []byte("{}")}},
+		{Call: id, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "write", Pre: "v:7", Post: "v:9"}}},
+		{Call: id, Body: &record.Unknown{Status: "unknown", Why: "lost reply"}},
 	}
 	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Durable: true}))
 
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.RevertedPartial, rep.State)
-	require.Equal(t, map[string]revert.UndoOutcome{
-		"tool://send": revert.UndoUnknown, "a": revert.UndoUnknown, "b": revert.Restored,
+	require.Equal(t, map[string]effect.Outcome{
+		"tool://send": effect.Unknown, "a": effect.Unknown, "b": effect.Restored,
 	}, outcomes(rep.Items))
 	require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values)
 }
@@ -293,14 +296,14 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		_, err = p.revert(ctx, rec.Txn())
 		return rec.Txn(), err
 	}
-	clean := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	clean := newProcess(journal.Shared(), &world{before()}, 1)
 	total := clean.points(func() { _, _ = work(clean) })
 	require.Greater(t, total, 12)
 	states := 0
 	for first := range total {
 		for second := -1; second < 12; second++ {
 			states++
-			open, w := revert.MemoryStore(), &world{maps.Clone(before())}
+			open, w := journal.Shared(), &world{maps.Clone(before())}
 			p := newProcess(open, w, 1)
 			p.dieAt(first)
 			id, err := work(p)
@@ -327,9 +330,9 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	t.Logf("%d crash states", states)
 }
 
-func exists(ctx context.Context, j revert.Journal, txn string) bool {
+func exists(ctx context.Context, j journal.Journal, txn string) bool {
 	_, err := revert.Load(ctx, j, txn)
-	return !errors.Is(err, revert.ErrNotFound)
+	return !errors.Is(err, journal.ErrNotFound)
 }
 
 func after() map[string]string { return map[string]string{"a": "9", "c": "8"} }
@@ -357,7 +360,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 func TestRedo(t *testing.T) {
 	ctx := context.Background()
 	for _, commit := range []bool{true, false} {
-		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+		p := newProcess(journal.Shared(), &world{before()}, 1)
 		id := p.changed(t, ctx, commit)
 		for range 3 {
 			rep, err := p.reverter.Redo(ctx, id, "kim")
@@ -386,7 +389,7 @@ func TestRedo(t *testing.T) {
 
 func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	id := p.changed(t, ctx, true)
 	p.world.values["b"] = "theirs"
 	rep, err := p.reverter.Redo(ctx, id, "kim")
@@ -403,14 +406,14 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 // revert, and nothing is.
 func TestCrashOfRedo(t *testing.T) {
 	ctx := context.Background()
-	probe := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	probe := newProcess(journal.Shared(), &world{before()}, 1)
 	id := probe.changed(t, ctx, true)
 	total := probe.points(func() { _, _ = probe.reverter.Redo(ctx, id, "kim") })
 	require.Greater(t, total, 6)
 	for first := range total {
 		for second := -1; second < total; second++ {
 			for _, forward := range []bool{true, false} {
-				open, w := revert.MemoryStore(), &world{maps.Clone(before())}
+				open, w := journal.Shared(), &world{maps.Clone(before())}
 				p := newProcess(open, w, 1)
 				id := p.changed(t, ctx, true)
 				p.dieAt(first)

@@ -3,7 +3,10 @@ package revert
 import (
 	"context"
 	"errors"
-	"io"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Scheme knows one kind of resource: it reads the changes that its handle
@@ -28,55 +31,14 @@ type Scheme interface {
 	// Settle brings the resource of a change that was interrupted into a state
 	// that a plan can start from (it withdraws half-made files and puts back
 	// what it displaced but did not own), and returns the version there now.
-	Settle(ctx context.Context, c Change) (Token, error)
+	Settle(ctx context.Context, c effect.Change) (effect.Token, error)
 	// Plan looks at the world and says, in the order to be followed, what
 	// taking the changes of one call back means. Content that a step is going
 	// to displace is kept first, so that the step can itself be taken back.
-	Plan(ctx context.Context, changes []Change, keep Keeper) ([]Step, []Blob, error)
+	Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error)
 	// Apply does one planned step by check-and-swap: it MUST leave a resource
 	// alone whose version is not the one that the step expects.
-	Apply(ctx context.Context, s Step, keep Keeper) Result
-}
-
-// Keeper takes content in and gives it back; a Journal is one.
-type Keeper interface {
-	Keep(ctx context.Context, r io.Reader) (Blob, error)
-	Open(ctx context.Context, ref BlobRef) (io.ReadCloser, error)
-}
-
-// Step is one resource to be taken back: the planned outcome and, where
-// something is to be done, the counter-change. A counter-change is a Change: its
-// Pre is what is there now, its Post what will be there again.
-type Step struct {
-	Of     []int       `json:"of"`               // numbers of the changes it takes back
-	Plan   UndoOutcome `json:"plan"`             // restored: do Change; already, conflict, failed: nothing is done
-	Change Change      `json:"change"`           // the counter-change; without effect unless Plan is restored
-	Forced bool        `json:"forced,omitempty"` // what it displaces is somebody else's
-	Why    string      `json:"why,omitempty"`
-}
-
-// UndoOutcome is what became of taking one change back.
-type UndoOutcome string
-
-// The outcomes of an undo. The empty outcome counts as UndoUnknown.
-const (
-	Restored    UndoOutcome = "restored" // the earlier version is there again
-	Already     UndoOutcome = "already"  // it was there before the undo began
-	Conflict    UndoOutcome = "conflict" // somebody else's version is there; left alone
-	UndoFailed  UndoOutcome = "failed"   // there was no way back, or it did not work
-	UndoUnknown UndoOutcome = "unknown"  // cannot be told
-)
-
-// Clean reports whether nothing of the effect is left.
-func (o UndoOutcome) Clean() bool { return o == Restored || o == Already }
-
-// Result is what became of one resource.
-type Result struct {
-	Resource string      `json:"resource"`
-	Outcome  UndoOutcome `json:"outcome"`
-	Now      Token       `json:"now,omitempty"`    // version there afterwards, where known
-	Forced   bool        `json:"forced,omitempty"` // it displaced what somebody else had left, which is kept
-	Why      string      `json:"why,omitempty"`    // for people: what was found, and what to do
+	Apply(ctx context.Context, s effect.Step, keep journal.Keeper) effect.Result
 }
 
 // Undoer takes back effects outside handles, by the tool's own Revert. Package
@@ -105,10 +67,10 @@ var ErrNoTool = errors.New("its tool is not among the tools here")
 // zero Verified says that the tool has no Verify.
 type Prober interface {
 	// Probe looks at a call whose process died.
-	Probe(ctx context.Context, c Call) (Verified, error)
+	Probe(ctx context.Context, c Call) (record.Verified, error)
 	// Gone looks after an undo. What is applied or partial is still there,
 	// whatever a Revert said.
-	Gone(ctx context.Context, c Call) Verified
+	Gone(ctx context.Context, c Call) record.Verified
 }
 
 // Finding is what a probe found out.

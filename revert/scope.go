@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // scope is what an undo takes back: calls in the order in which it does, closed
@@ -129,7 +132,7 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call) (scope, 
 		return out, nil
 	}
 	seen, same := map[string]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
-	for e, err := range r.Journal.Entries(ctx, Query{Kinds: []Kind{KindChanged}, After: first}) {
+	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Changed}, After: first}) {
 		if err != nil {
 			return out, err
 		}

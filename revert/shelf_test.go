@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // shelf is a store of values whose scheme works in steps, as that of files does:
@@ -34,12 +35,12 @@ type faultyShelf struct {
 // way is the inverse of a change: where it lifts to, and what content it puts there.
 type way struct {
 	Stage string          `json:"stage"`
-	Will  *revert.BlobRef `json:"will,omitempty"` // content before the change; empty: there was nothing
-	Had   *revert.BlobRef `json:"had,omitempty"`  // of a counter-change: what it puts there
+	Will  *effect.BlobRef `json:"will,omitempty"` // content before the change; empty: there was nothing
+	Had   *effect.BlobRef `json:"had,omitempty"`  // of a counter-change: what it puts there
 }
 
 // keepNow keeps what is there, for a change that displaces it.
-func (s faultyShelf) keepNow(ctx context.Context, key string, keep revert.Keeper) (*revert.BlobRef, []revert.Blob, error) {
+func (s faultyShelf) keepNow(ctx context.Context, key string, keep journal.Keeper) (*effect.BlobRef, []journal.Blob, error) {
 	v, ok := s.values[key]
 	if !ok {
 		return nil, nil, nil
@@ -49,30 +50,30 @@ func (s faultyShelf) keepNow(ctx context.Context, key string, keep revert.Keeper
 		return nil, nil, err
 	}
 	ref := b.Ref()
-	return &ref, []revert.Blob{b}, nil
+	return &ref, []journal.Blob{b}, nil
 }
 
-func (s faultyShelf) change(n int, key, kind string, pre, post revert.Token, will, had *revert.BlobRef) revert.Change {
+func (s faultyShelf) change(n int, key, kind string, pre, post effect.Token, will, had *effect.BlobRef) effect.Change {
 	s.stages++
 	inverse, err := json.Marshal(way{fmt.Sprint("stage", s.stages), will, had})
 	if err != nil {
 		panic(err)
 	}
-	c := revert.Change{N: n, Scheme: "kv", Resource: key, Kind: kind, Pre: pre, Post: post, Inverse: inverse}
+	c := effect.Change{N: n, Scheme: "kv", Resource: key, Kind: kind, Pre: pre, Post: post, Inverse: inverse}
 	if will != nil {
-		c.Blobs = []revert.BlobRef{*will}
+		c.Blobs = []effect.BlobRef{*will}
 	}
 	return c
 }
 
-func wayOf(c revert.Change) (w way) {
+func wayOf(c effect.Change) (w way) {
 	if err := json.Unmarshal(c.Inverse, &w); err != nil {
 		panic(err)
 	}
 	return w
 }
 
-func (s faultyShelf) Settle(_ context.Context, c revert.Change) (now revert.Token, err error) {
+func (s faultyShelf) Settle(_ context.Context, c effect.Change) (now effect.Token, err error) {
 	return now, s.try("settle", func() error {
 		stage := wayOf(c).Stage
 		if v, half := s.lifted[stage]; half {
@@ -84,28 +85,28 @@ func (s faultyShelf) Settle(_ context.Context, c revert.Change) (now revert.Toke
 	})
 }
 
-func (s faultyShelf) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+func (s faultyShelf) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
 	if err := s.try("plan", func() error { return nil }); err != nil {
 		return nil, nil, err
 	}
 	for _, c := range slices.Backward(changes) {
-		if slices.ContainsFunc(steps, func(st revert.Step) bool { return st.Change.Resource == c.Resource }) {
+		if slices.ContainsFunc(steps, func(st effect.Step) bool { return st.Change.Resource == c.Resource }) {
 			continue
 		}
-		first := changes[slices.IndexFunc(changes, func(o revert.Change) bool { return o.Resource == c.Resource })]
+		first := changes[slices.IndexFunc(changes, func(o effect.Change) bool { return o.Resource == c.Resource })]
 		now := s.token(c.Resource)
-		step := revert.Step{Of: []int{c.N}, Change: revert.Change{Scheme: "kv", Resource: c.Resource, Pre: now}}
+		step := effect.Step{Of: []int{c.N}, Change: effect.Change{Scheme: "kv", Resource: c.Resource, Pre: now}}
 		switch {
 		case now.Same(first.Pre):
-			step.Plan = revert.Already
+			step.Plan = effect.Already
 		case !now.Same(c.Post):
-			step.Plan, step.Why = revert.Conflict, "changed by somebody else"
+			step.Plan, step.Why = effect.Conflict, "changed by somebody else"
 		default:
 			will, kept, err := s.keepNow(ctx, c.Resource, keep)
 			if err != nil {
 				return nil, nil, err
 			}
-			step.Plan, blobs = revert.Restored, append(blobs, kept...)
+			step.Plan, blobs = effect.Restored, append(blobs, kept...)
 			step.Change = s.change(0, c.Resource, "restore", now, first.Pre, will, wayOf(first).Will)
 		}
 		steps = append(steps, step)
@@ -113,11 +114,11 @@ func (s faultyShelf) Plan(ctx context.Context, changes []revert.Change, keep rev
 	return steps, blobs, nil
 }
 
-func (s faultyShelf) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+func (s faultyShelf) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
 	key := step.Change.Resource
-	res := revert.Result{Resource: key, Outcome: revert.UndoFailed}
+	res := effect.Result{Resource: key, Outcome: effect.Failed}
 	if now := s.token(key); !now.Same(step.Change.Pre) {
-		return revert.Result{Resource: key, Outcome: revert.Conflict, Now: now, Why: "changed meanwhile"}
+		return effect.Result{Resource: key, Outcome: effect.Conflict, Now: now, Why: "changed meanwhile"}
 	}
 	w := wayOf(step.Change)
 	content, err := s.fetch(ctx, w.Had, keep)
@@ -135,15 +136,15 @@ func (s faultyShelf) Apply(ctx context.Context, step revert.Step, keep revert.Ke
 		}
 		return nil
 	}); err != nil {
-		res.Outcome, res.Why = revert.UndoUnknown, err.Error()
+		res.Outcome, res.Why = effect.Unknown, err.Error()
 		return res
 	}
 	delete(s.lifted, w.Stage)
-	res.Outcome, res.Now = revert.Restored, step.Change.Post
+	res.Outcome, res.Now = effect.Restored, step.Change.Post
 	return res
 }
 
-func (s faultyShelf) fetch(ctx context.Context, ref *revert.BlobRef, keep revert.Keeper) (string, error) {
+func (s faultyShelf) fetch(ctx context.Context, ref *effect.BlobRef, keep journal.Keeper) (string, error) {
 	if ref == nil {
 		return "", nil
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // TestPartOfARedoIsNotShownAsReverted: of a transaction that was taken back, however,
@@ -15,7 +16,7 @@ import (
 func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 	ctx := context.Background()
 	for name, commit := range map[string]bool{"committed": true, "open": false} {
-		p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+		p := newProcess(journal.Shared(), &world{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
 		for _, w := range []write{{"a", 7}, {"c", 8}} {
@@ -49,7 +50,7 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int) int {
-		open, w := revert.MemoryStore(), &world{before()}
+		open, w := journal.Shared(), &world{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)

@@ -4,6 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // What lies on what tells an order: effects go from the top, and come back from the
@@ -27,7 +32,7 @@ func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
 			continue
 		}
 		for _, ch := range later.remaining() {
-			m.keep(later, []Result{{Resource: ch.Resource}})
+			m.keep(later, []effect.Result{{Resource: ch.Resource}})
 		}
 	}
 	return m, nil
@@ -64,19 +69,19 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 		return out, err
 	}
 	out, others.txns[t.ID] = others.calls, t
-	seen, same := map[CallRef]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
-	for e, err := range r.Journal.Entries(ctx, Query{Kinds: []Kind{KindReverting}, After: first}) {
+	seen, same := map[record.CallRef]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
+	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Reverting}, After: first}) {
 		if err != nil {
 			return out, err
 		}
 		if e.Erased != "" {
 			continue // nothing of it can come back
 		}
-		rec, err := Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return out, err
 		}
-		b, ok := rec.Body.(*Reverting)
+		b, ok := rec.Body.(*record.Reverting)
 		if !ok || seen[b.Of] {
 			continue
 		}
@@ -104,7 +109,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 // upon lists by resource, in words, why a call cannot come back there, as manner.upon:
 // what it lay on when it ran is not there, or something is there that it did not lie on.
 // Those that come are brought back in their order.
-func (a around) upon(c *Call, come map[CallRef]bool) map[string]string {
+func (a around) upon(c *Call, come map[record.CallRef]bool) map[string]string {
 	why := map[string]string{}
 	for _, o := range a {
 		if o.Ref == c.Ref || come[o.Ref] {
@@ -138,12 +143,12 @@ func (c *Call) stood(resource string, pos int64) (is bool) {
 
 // leaves reports whether something of what the call did to a resource may be left.
 func (c *Call) leaves(resource string) bool {
-	return c.Left() && slices.ContainsFunc(c.remaining(), func(ch Change) bool { return ch.Resource == resource })
+	return c.Left() && slices.ContainsFunc(c.remaining(), func(ch effect.Change) bool { return ch.Resource == resource })
 }
 
 // cleared reports whether an attempt came to an end at a resource.
 func (u *Undo) cleared(resource string) bool {
-	return u.Reverted != nil && slices.ContainsFunc(u.Reverted.Results, func(r Result) bool {
+	return u.Reverted != nil && slices.ContainsFunc(u.Reverted.Results, func(r effect.Result) bool {
 		return r.Resource == resource && r.Outcome.Clean()
 	})
 }

@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Phase is how far a call came.
@@ -30,27 +34,27 @@ const (
 
 // Call is what the journal says of one call.
 type Call struct {
-	Ref      CallRef
+	Ref      record.CallRef
 	Session  string
 	Began    time.Time
 	Ended    time.Time // zero while in flight
-	Tool     ToolRef
+	Tool     record.ToolRef
 	Phase    Phase
-	Started  *Started // nil unless the call reached it
-	Changes  []Change // in order, with every version that is known
+	Started  *record.Started // nil unless the call reached it
+	Changes  []effect.Change // in order, with every version that is known
 	Notes    map[string]json.RawMessage
-	Invalid  *Invalid
-	Denied   *Denied
-	Asked    *Asked
-	Answered *Answered // the newest
-	Held     *Held     // set: it is released by the commit, or was
-	Dropped  *Dropped  // it was held, and will not be released
-	Done     *Done
-	Failed   *Failed
-	Unknown  *Unknown
-	Decided  *Decided // what a person said of it, where its outcome was unknown
-	Erased   *Erased  // set: the records of the call are gone, and all else here with them
-	Verified []Verified
+	Invalid  *record.Invalid
+	Denied   *record.Denied
+	Asked    *record.Asked
+	Answered *record.Answered // the newest
+	Held     *record.Held     // set: it is released by the commit, or was
+	Dropped  *record.Dropped  // it was held, and will not be released
+	Done     *record.Done
+	Failed   *record.Failed
+	Unknown  *record.Unknown
+	Decided  *record.Decided // what a person said of it, where its outcome was unknown
+	Erased   *record.Erased  // set: the records of the call are gone, and all else here with them
+	Verified []record.Verified
 	Feedback []provenance.Feedback // what was said of it, oldest first
 	Undo     *Undo                 // the newest taking back, nil where there was none, or it was taken back itself
 	Redo     *Undo                 // a taking back of Undo that has no end
@@ -67,17 +71,17 @@ type Call struct {
 type Undo struct {
 	Txn       string // the transaction that took it back: the call's own, or an undo transaction
 	Call      string // id of the undo call
-	Reverting Reverting
-	Reverted  *Reverted // nil: in flight, or its process died
-	Verified  *Verified // what the tool's Verify found afterwards, where it was asked
-	Changes   []Change  // what the tool's own Revert did through handles
+	Reverting record.Reverting
+	Reverted  *record.Reverted // nil: in flight, or its process died
+	Verified  *record.Verified // what the tool's Verify found afterwards, where it was asked
+	Changes   []effect.Change  // what the tool's own Revert did through handles
 
 	at    int64           // position of Reverting on the journal
 	doubt map[string]bool // resources that a redo which went wrong may have brought back
 }
 
 // Class is the effect class that counts for the call.
-func (c *Call) Class() EffectClass {
+func (c *Call) Class() effect.Class {
 	if c.Erased != nil && c.Erased.Class != "" {
 		return c.Erased.Class
 	}
@@ -87,7 +91,7 @@ func (c *Call) Class() EffectClass {
 	case c.Held != nil:
 		return c.Held.Class.OrPivot()
 	default:
-		return Pure
+		return effect.Pure
 	}
 }
 
@@ -122,14 +126,14 @@ func (c *Call) Left() bool {
 	if len(c.Changes) > 0 {
 		return true
 	}
-	return c.Class() != Pure && (!c.Confined() || c.Started.Reverts)
+	return c.Class() != effect.Pure && (!c.Confined() || c.Started.Reverts)
 }
 
 // Verdict returns the newest look at the call's effect, ok false where nobody
 // looked.
-func (c *Call) Verdict() (v Verified, ok bool) {
+func (c *Call) Verdict() (v record.Verified, ok bool) {
 	if len(c.Verified) == 0 {
-		return Verified{}, false
+		return record.Verified{}, false
 	}
 	return c.Verified[len(c.Verified)-1], true
 }
@@ -161,12 +165,12 @@ type Txn struct {
 	UndoneBy   []string // undo transactions, oldest first
 	Committing bool     // its commit has begun: it takes no more calls, and releases those that are held
 	Aborting   bool
-	End        Kind   // committed, aborted, or empty while open
-	ended      int64  // position of the record that says so
-	complete   bool   // of an abort
-	redone     bool   // the newest of UndoneBy brought all of it back
-	redoing    bool   // while the stream of one that does is read, and has so far
-	limit      string // of the newest of UndoneBy, where it brings back: which undo it is limited to
+	End        kind.Kind // committed, aborted, or empty while open
+	ended      int64     // position of the record that says so
+	complete   bool      // of an abort
+	redone     bool      // the newest of UndoneBy brought all of it back
+	redoing    bool      // while the stream of one that does is read, and has so far
+	limit      string    // of the newest of UndoneBy, where it brings back: which undo it is limited to
 
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
@@ -188,9 +192,9 @@ func (t *Txn) State() TxnState {
 	switch {
 	case t.End == "":
 		return Open
-	case t.redone, t.End == KindCommitted && len(t.UndoneBy) == 0:
+	case t.redone, t.End == kind.Committed && len(t.UndoneBy) == 0:
 		return CommittedState
-	case t.End == KindAborted && t.complete && len(t.UndoneBy) == 0:
+	case t.End == kind.Aborted && t.complete && len(t.UndoneBy) == 0:
 		return RevertedState
 	case len(t.Left()) == 0:
 		return RevertedState
@@ -230,9 +234,9 @@ func (t *Txn) Call(id string) (*Call, bool) {
 }
 
 // Load reads one transaction, with what undo transactions did to its calls.
-func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
+func Load(ctx context.Context, j journal.Journal, id string) (*Txn, error) {
 	if id == "" {
-		return nil, fmt.Errorf("the empty transaction id: %w", ErrNotFound)
+		return nil, fmt.Errorf("the empty transaction id: %w", journal.ErrNotFound)
 	}
 	t, torn, err := load(ctx, j, id)
 	// What was read of something erased may be from before that and from after it. It
@@ -252,24 +256,24 @@ func Load(ctx context.Context, j Journal, id string) (*Txn, error) {
 
 // newestErasure is the position of the newest record that says that something was
 // erased, 0 where there is none.
-func newestErasure(ctx context.Context, j Journal) (pos int64, err error) {
-	for e, err := range j.Entries(ctx, Query{Kinds: []Kind{KindErased}, Newest: true, Limit: 1}) {
+func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Erased}, Newest: true, Limit: 1}) {
 		return e.Pos, err
 	}
 	return 0, nil
 }
 
 // load reads a transaction once, and reports whether something of it is erased.
-func load(ctx context.Context, j Journal, id string) (_ *Txn, erased bool, err error) {
+func load(ctx context.Context, j journal.Journal, id string) (_ *Txn, erased bool, err error) {
 	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}, told: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, t.erased, err
 	}
 	if t.Owner == "" {
-		return nil, false, fmt.Errorf("transaction %s: %w", id, ErrNotFound)
+		return nil, false, fmt.Errorf("transaction %s: %w", id, journal.ErrNotFound)
 	}
 	for call, pos := range t.gone {
-		return nil, true, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", ErrDamaged, pos, call)
+		return nil, true, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", record.ErrDamaged, pos, call)
 	}
 	for _, undo := range t.UndoneBy {
 		if err := t.read(ctx, j, undo, t.applyUndo); err != nil {
@@ -280,11 +284,11 @@ func load(ctx context.Context, j Journal, id string) (_ *Txn, erased bool, err e
 }
 
 // LoadCall reads one call, with the transaction it belongs to.
-func LoadCall(ctx context.Context, j Journal, id string) (*Txn, *Call, error) {
+func LoadCall(ctx context.Context, j journal.Journal, id string) (*Txn, *Call, error) {
 	if id == "" {
-		return nil, nil, fmt.Errorf("the empty call id: %w", ErrNotFound)
+		return nil, nil, fmt.Errorf("the empty call id: %w", journal.ErrNotFound)
 	}
-	for e, err := range j.Entries(ctx, Query{Call: id, Limit: 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Call: id, Limit: 1}) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -296,35 +300,35 @@ func LoadCall(ctx context.Context, j Journal, id string) (*Txn, *Call, error) {
 			return t, c, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("call %s: %w", id, ErrNotFound)
+	return nil, nil, fmt.Errorf("call %s: %w", id, journal.ErrNotFound)
 }
 
-func (t *Txn) read(ctx context.Context, j Journal, txn string, apply func(Entry, Record) error) error {
-	for e, err := range j.Entries(ctx, Query{Txn: txn}) {
+func (t *Txn) read(ctx context.Context, j journal.Journal, txn string, apply func(record.Entry, record.Record) error) error {
+	for e, err := range j.Entries(ctx, journal.Query{Txn: txn}) {
 		if err != nil {
 			return err
 		}
 		if e.Erased != "" {
 			t.erased = true
 			if err := t.applyGone(e); err != nil {
-				return fmt.Errorf("%w: entry %d: %w", ErrDamaged, e.Pos, err)
+				return fmt.Errorf("%w: entry %d: %w", record.ErrDamaged, e.Pos, err)
 			}
 			continue
 		}
-		r, err := Unseal(e)
+		r, err := record.Unseal(e)
 		if err != nil {
 			return err
 		}
 		if err := apply(e, r); err != nil {
-			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, e.Pos, err)
+			return fmt.Errorf("%w: entry %d: %w", record.ErrDamaged, e.Pos, err)
 		}
 	}
 	return nil
 }
 
 // apply folds one record of the transaction's own stream into t.
-func (t *Txn) apply(e Entry, r Record) error {
-	if begun, ok := r.Body.(*Begun); ok {
+func (t *Txn) apply(e record.Entry, r record.Record) error {
+	if begun, ok := r.Body.(*record.Begun); ok {
 		if t.Owner != "" {
 			return fmt.Errorf("transaction %s began twice", t.ID)
 		}
@@ -335,40 +339,40 @@ func (t *Txn) apply(e Entry, r Record) error {
 	if t.Owner == "" {
 		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
 	}
-	if b, ok := r.Body.(*State); ok {
+	if b, ok := r.Body.(*record.State); ok {
 		return t.applyState(r, b)
 	}
-	if t.End != "" && r.Kind != KindUndoneBy && r.Kind != KindAnswered && r.Kind != KindDecided && r.Kind != KindErased && r.Kind != KindFeedback {
+	if t.End != "" && r.Kind != kind.UndoneBy && r.Kind != kind.Answered && r.Kind != kind.Decided && r.Kind != kind.Erased && r.Kind != kind.Feedback {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {
-	case *Adopted:
+	case *record.Adopted:
 		t.Owner = b.To
-	case *Savepoint:
+	case *record.Savepoint:
 		t.Savepoints = append(t.Savepoints, Mark{Name: b.Name, At: len(t.Calls)})
 		return t.takesMore(r)
-	case *Nested:
+	case *record.Nested:
 		return cmp.Or(t.takesMore(r), t.nest(b))
-	case *NestEnded:
+	case *record.NestEnded:
 		return t.endNest(b)
-	case *Aborting:
+	case *record.Aborting:
 		t.Aborting = true
-	case *Committing:
+	case *record.Committing:
 		return t.beginCommit()
-	case *Committed:
-		t.End, t.ended = KindCommitted, e.Pos
+	case *record.Committed:
+		t.End, t.ended = kind.Committed, e.Pos
 		return t.nothingHeld()
-	case *Aborted:
-		t.End, t.ended, t.complete = KindAborted, e.Pos, b.Complete
+	case *record.Aborted:
+		t.End, t.ended, t.complete = kind.Aborted, e.Pos, b.Complete
 		return t.nothingHeld()
-	case *UndoneBy:
+	case *record.UndoneBy:
 		t.UndoneBy = append(t.UndoneBy, b.Txn)
-	case *RevertedTo:
+	case *record.RevertedTo:
 		t.dropMarks(b.Name)
 		return t.takesMore(r)
-	case *Reverting, *Reverted:
+	case *record.Reverting, *record.Reverted:
 		return t.applyUndo(e, r)
-	case *Erased:
+	case *record.Erased:
 		return t.applyErased(r, b)
 	default:
 		return t.applyCall(e, r)
@@ -388,16 +392,16 @@ func (t *Txn) dropMarks(name string) {
 
 // applyUndo folds the records with which a transaction, this one or another,
 // takes calls of this one back.
-func (t *Txn) applyUndo(e Entry, r Record) error {
+func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 	switch b := r.Body.(type) {
-	case *State:
+	case *record.State:
 		return t.applyState(r, b)
-	case *Begun:
+	case *record.Begun:
 		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
 		t.redone = false // until it has ended: its process may have died half-way
-	case *Committed:
+	case *record.Committed:
 		t.redone = t.redoing && len(t.undone("")) == 0
-	case *Reverting:
+	case *record.Reverting:
 		if b.Of.Txn != t.ID {
 			t.undos[r.Call] = &Undo{} // a call of the transaction that this one undoes
 			return nil
@@ -417,7 +421,7 @@ func (t *Txn) applyUndo(e Entry, r Record) error {
 			c.Undo = u
 		}
 		t.undos[r.Call] = u
-	case *Reverted:
+	case *record.Reverted:
 		if b.Of.Txn != t.ID {
 			return nil
 		}
@@ -436,11 +440,11 @@ func (t *Txn) applyUndo(e Entry, r Record) error {
 		for _, res := range b.Results {
 			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())
 		}
-	case *Changed:
+	case *record.Changed:
 		if u, ok := t.undos[r.Call]; ok {
 			u.Changes = append(u.Changes, b.Change)
 		}
-	case *Verified:
+	case *record.Verified:
 		if u, ok := t.undos[r.Call]; ok {
 			u.Verified = b
 		}

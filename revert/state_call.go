@@ -3,11 +3,13 @@ package revert
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // applyCall folds one record of a call into the transaction and refuses
 // sequences that no run can write.
-func (t *Txn) applyCall(e Entry, r Record) error {
+func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 	c, seen := t.byID[r.Call]
 	if !seen {
 		if _, undo := t.undos[r.Call]; undo {
@@ -16,14 +18,14 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 		return t.beginCall(r)
 	}
 	switch b := r.Body.(type) {
-	case *Verified:
+	case *record.Verified:
 		return c.apply(r)
-	case *Answered:
+	case *record.Answered:
 		c.Answered = b // anybody may write one at any time; only a pending call looks
 		return nil
-	case *Decided:
+	case *record.Decided:
 		return c.decide(b)
-	case *Feedback:
+	case *record.Feedback:
 		c.Feedback = append(c.Feedback, b.Feedback)
 		return nil
 	}
@@ -36,7 +38,7 @@ func (t *Txn) applyCall(e Entry, r Record) error {
 	if c.Phase != PhaseStarted {
 		return fmt.Errorf("%s of call %s, which ended as %s", r.Kind, r.Call, c.Phase)
 	}
-	if _, changed := r.Body.(*Changed); changed {
+	if _, changed := r.Body.(*record.Changed); changed {
 		c.at = append(c.at, e.Pos)
 	}
 	return c.apply(r)
@@ -47,7 +49,7 @@ const provenByPerson = "person"
 
 // decide ends the doubt about a call. Two people may say something at once: the
 // first one counts.
-func (c *Call) decide(b *Decided) error {
+func (c *Call) decide(b *record.Decided) error {
 	switch {
 	case c.Decided != nil, c.Held != nil && c.Phase != PhaseUnknown: // it was released again meanwhile
 		return nil
@@ -56,28 +58,28 @@ func (c *Call) decide(b *Decided) error {
 	}
 	c.Decided = b
 	if b.Applied {
-		c.Phase, c.Done = PhaseDone, &Done{Output: json.RawMessage("null"), Recovered: true}
+		c.Phase, c.Done = PhaseDone, &record.Done{Output: json.RawMessage("null"), Recovered: true}
 		return nil
 	}
-	c.Phase, c.Failed = PhaseFailed, &Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: provenByPerson}
+	c.Phase, c.Failed = PhaseFailed, &record.Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: provenByPerson}
 	return nil
 }
 
 // proceed ends the waiting of a pending call: it starts, once, or is held until
 // the commit, or denied.
-func (t *Txn) proceed(c *Call, r Record) error {
+func (t *Txn) proceed(c *Call, r record.Record) error {
 	switch b := r.Body.(type) {
-	case *Held:
+	case *record.Held:
 		c.Phase, c.Held, c.Began = PhaseHeld, b, r.At
 		return t.takesMore(r)
-	case *Started:
+	case *record.Started:
 		c.Phase, c.Started, c.Began = PhaseStarted, b, r.At
-	case *Asked:
+	case *record.Asked:
 		if b.Purpose == "" || c.Asked.Purpose != "" {
 			return fmt.Errorf("%s of call %s, which waits for an answer", r.Kind, r.Call)
 		}
 		c.Asked, c.Answered = b, nil // its program has run, and it waits again
-	case *Denied:
+	case *record.Denied:
 		c.Phase, c.Denied, c.Ended = PhaseDenied, b, r.At
 	default:
 		return fmt.Errorf("%s of call %s, which waits for an answer", r.Kind, r.Call)
@@ -85,18 +87,18 @@ func (t *Txn) proceed(c *Call, r Record) error {
 	return nil
 }
 
-func (t *Txn) beginCall(r Record) error {
-	c := &Call{Ref: CallRef{Txn: t.ID, Call: r.Call}, Session: r.Session, Began: r.At, Notes: map[string]json.RawMessage{}}
+func (t *Txn) beginCall(r record.Record) error {
+	c := &Call{Ref: record.CallRef{Txn: t.ID, Call: r.Call}, Session: r.Session, Began: r.At, Notes: map[string]json.RawMessage{}}
 	switch b := r.Body.(type) {
-	case *Started:
+	case *record.Started:
 		c.Phase, c.Started, c.Tool = PhaseStarted, b, b.Tool
-	case *Asked:
+	case *record.Asked:
 		c.Phase, c.Asked, c.Tool = PhasePending, b, b.Tool
-	case *Held:
+	case *record.Held:
 		c.Phase, c.Held, c.Tool = PhaseHeld, b, b.Tool
-	case *Denied:
+	case *record.Denied:
 		c.Phase, c.Denied, c.Tool, c.Ended = PhaseDenied, b, b.Tool, r.At
-	case *Invalid:
+	case *record.Invalid:
 		c.Phase, c.Invalid, c.Tool, c.Ended = PhaseInvalid, b, b.Tool, r.At
 	default:
 		return fmt.Errorf("%s of call %s before it started", r.Kind, r.Call)
@@ -109,25 +111,25 @@ func (t *Txn) beginCall(r Record) error {
 	return t.takesMore(r)
 }
 
-func (c *Call) apply(r Record) error {
+func (c *Call) apply(r record.Record) error {
 	switch b := r.Body.(type) {
-	case *Changed:
+	case *record.Changed:
 		if b.N != len(c.Changes)+1 {
 			return fmt.Errorf("change %d of call %s, want %d", b.N, r.Call, len(c.Changes)+1)
 		}
 		c.Changes = append(c.Changes, b.Change)
-	case *Landed:
+	case *record.Landed:
 		return c.setPosts(b.Posts)
-	case *Noted:
+	case *record.Noted:
 		c.Notes[b.Key] = b.Value
-	case *Done:
+	case *record.Done:
 		c.Phase, c.Done, c.Ended = PhaseDone, b, r.At
 		return c.setPosts(b.Posts)
-	case *Failed:
+	case *record.Failed:
 		c.Phase, c.Failed, c.Ended = PhaseFailed, b, r.At
-	case *Unknown:
+	case *record.Unknown:
 		c.Phase, c.Unknown, c.Ended = PhaseUnknown, b, r.At
-	case *Verified:
+	case *record.Verified:
 		c.Verified = append(c.Verified, *b)
 	default:
 		return fmt.Errorf("%s cannot follow in call %s", r.Kind, r.Call)
@@ -135,7 +137,7 @@ func (c *Call) apply(r Record) error {
 	return nil
 }
 
-func (c *Call) setPosts(posts []Post) error {
+func (c *Call) setPosts(posts []record.Post) error {
 	for _, p := range posts {
 		if p.N < 1 || p.N > len(c.Changes) {
 			return fmt.Errorf("version of change %d, but call %s has %d", p.N, c.Ref.Call, len(c.Changes))

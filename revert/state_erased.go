@@ -1,10 +1,16 @@
 package revert
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
 
 // applyGone folds a record whose body was destroyed: its header tells that there
 // was a call, and a later record what it was.
-func (t *Txn) applyGone(e Entry) error {
+func (t *Txn) applyGone(e record.Entry) error {
 	h := e.Header
 	switch {
 	case h.Call == "" || !h.Kind.Erasable():
@@ -17,15 +23,15 @@ func (t *Txn) applyGone(e Entry) error {
 	t.gone[h.Call] = e.Pos
 	c, seen := t.byID[h.Call]
 	switch h.Kind {
-	case KindStarted, KindAsked, KindHeld, KindDenied, KindInvalid:
+	case kind.Started, kind.Asked, kind.Held, kind.Denied, kind.Invalid:
 		if !seen {
-			c = &Call{Ref: CallRef{Txn: t.ID, Call: h.Call}, Session: h.Session, Began: h.At, Phase: PhaseErased}
+			c = &Call{Ref: record.CallRef{Txn: t.ID, Call: h.Call}, Session: h.Session, Began: h.At, Phase: PhaseErased}
 			t.Calls = append(t.Calls, c)
 			t.byID[h.Call] = c
 		}
-	case KindReverting:
+	case kind.Reverting:
 		t.undos[h.Call] = &Undo{}
-	case KindDone, KindFailed:
+	case kind.Done, kind.Failed:
 		if seen {
 			c.Ended = h.At
 		}
@@ -38,7 +44,7 @@ func (t *Txn) applyGone(e Entry) error {
 }
 
 // applyErased folds the record that says what an erased call was.
-func (t *Txn) applyErased(r Record, b *Erased) error {
+func (t *Txn) applyErased(r record.Record, b *record.Erased) error {
 	_, gone := t.gone[r.Call]
 	c, isCall := t.byID[r.Call]
 	switch {
@@ -62,8 +68,8 @@ func (t *Txn) applyErased(r Record, b *Erased) error {
 }
 
 // erasedResult is what becomes of taking an erased call back.
-func (c *Call) erasedResult() Result {
-	return Result{Resource: c.toolResource(), Outcome: UndoFailed, Why: c.erasedWhy()}
+func (c *Call) erasedResult() effect.Result {
+	return effect.Result{Resource: c.toolResource(), Outcome: effect.Failed, Why: c.erasedWhy()}
 }
 
 func (c *Call) erasedWhy() string {
@@ -89,5 +95,5 @@ func allErased(calls []*Call) bool {
 // noWayBack is the error of taking calls back of which nothing is left that says
 // how.
 func noWayBack(t *Txn, c *Call) error {
-	return fmt.Errorf("transaction %s cannot be taken back: %w: %s", t.ID, ErrErased, c.erasedWhy())
+	return fmt.Errorf("transaction %s cannot be taken back: %w: %s", t.ID, record.ErrErased, c.erasedWhy())
 }

@@ -12,24 +12,28 @@ import (
 
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // spoilt is a journal of which entries of a kind cannot be read, when they are asked for
 // by that kind alone: at all, or what they hold.
 type spoilt struct {
-	revert.Journal
-	kind revert.Kind
+	journal.Journal
+	kind kind.Kind
 	body bool
 }
 
 var errUnreadable = errors.New("it cannot be read")
 
-func (s spoilt) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	return func(yield func(revert.Entry, error) bool) {
+func (s spoilt) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
 		for e, err := range s.Journal.Entries(ctx, q) {
-			if slices.Equal(q.Kinds, []revert.Kind{s.kind}) && e.Erased == "" {
+			if slices.Equal(q.Kinds, []kind.Kind{s.kind}) && e.Erased == "" {
 				if e.Body = []byte("{"); !s.body {
-					e, err = revert.Entry{}, errUnreadable
+					e, err = record.Entry{}, errUnreadable
 				}
 			}
 			if !yield(e, err) {
@@ -40,7 +44,7 @@ func (s spoilt) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.En
 }
 
 // through is a process's reverter on another journal.
-func (p *process) through(j revert.Journal, ways func(context.Context, string) (revert.Ways, error)) *revert.Reverter {
+func (p *process) through(j journal.Journal, ways func(context.Context, string) (revert.Ways, error)) *revert.Reverter {
 	return &revert.Reverter{Journal: j, Host: p.host, Ways: ways}
 }
 
@@ -48,19 +52,19 @@ func (p *process) through(j revert.Journal, ways func(context.Context, string) (
 // stands in nobody's way; one that cannot be read does.
 func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	first, second := p.one(t, "a", 1), p.one(t, "b", 2)
 	for _, id := range []string{second, first} {
 		_, err := p.reverter.Revert(ctx, id)
 		require.NoError(t, err)
 	}
 	for _, body := range []bool{false, true} {
-		_, err := p.through(spoilt{p.journal, revert.KindReverting, body}, p.reverter.Ways).Redo(ctx, first, "kim")
+		_, err := p.through(spoilt{p.journal, kind.Reverting, body}, p.reverter.Ways).Redo(ctx, first, "kim")
 		require.Error(t, err)
 	}
 	txn, err := revert.Load(ctx, p.journal, second)
 	require.NoError(t, err)
-	_, err = p.reverter.Erase(ctx, txn.Calls[0].Ref.Call, revert.Erased{By: "kim", Why: "asked"})
+	_, err = p.reverter.Erase(ctx, txn.Calls[0].Ref.Call, record.Erased{By: "kim", Why: "asked"})
 	require.NoError(t, err)
 	rep, err := p.reverter.Redo(ctx, first, "kim")
 	require.NoError(t, err)
@@ -71,7 +75,7 @@ func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
 // unstated is a scheme that cannot say what its steps come to.
 type unstated struct{ revert.Scheme }
 
-func (unstated) State(revert.Step) (revert.State, error) { return revert.State{}, errUnreadable }
+func (unstated) State(effect.Step) (record.State, error) { return record.State{}, errUnreadable }
 
 // holding commits a call that leaves a state.
 func (p *process) holding(t *testing.T, content string) string {
@@ -82,18 +86,18 @@ func (p *process) holding(t *testing.T, content string) string {
 	require.NoError(t, err)
 	is, blob, err := state.Keep(ctx, p.journal, rec.Session(), "count", json.RawMessage(content))
 	require.NoError(t, err)
-	is.Of = revert.CallRef{Txn: rec.Txn(), Call: "c_" + rec.Txn()}
+	is.Of = record.CallRef{Txn: rec.Txn(), Call: "c_" + rec.Txn()}
 	change, err := state.Change(was, is)
 	require.NoError(t, err)
 	change.N = 1
 	started := handled()
 	started.Key, started.Input, started.Decision = "k", json.RawMessage(`{}`), json.RawMessage(`{}`)
 	var lines []revert.Line
-	for _, b := range []revert.Body{started, &revert.Changed{Change: change}} {
+	for _, b := range []record.Body{started, &record.Changed{Change: change}} {
 		lines = append(lines, revert.Line{Call: is.Of.Call, Body: b})
 	}
-	lines = append(lines, revert.Line{Call: is.ID(p.host), Body: &is}, revert.Line{Call: is.Of.Call, Body: &revert.Done{Output: json.RawMessage("null")}})
-	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Blobs: []revert.Blob{blob}, Durable: true}))
+	lines = append(lines, revert.Line{Call: is.ID(p.host), Body: &is}, revert.Line{Call: is.Of.Call, Body: &record.Done{Output: json.RawMessage("null")}})
+	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Blobs: []journal.Blob{blob}, Durable: true}))
 	require.NoError(t, p.commit(ctx, rec))
 	return rec.Txn()
 }
@@ -109,7 +113,7 @@ func (p *process) held(t *testing.T) string {
 // cannot tell which that is.
 func TestStatesOfCalls(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	ways := func(s revert.Scheme) func(context.Context, string) (revert.Ways, error) {
 		return func(context.Context, string) (revert.Ways, error) {
 			return revert.Ways{Schemes: []revert.Scheme{s}}, nil
@@ -123,7 +127,7 @@ func TestStatesOfCalls(t *testing.T) {
 
 	rep, err := p.through(p.journal, ways(unstated{state.Scheme(p.journal)})).Revert(ctx, third)
 	require.NoError(t, err)
-	require.Equal(t, revert.UndoFailed, rep.Items[0].Outcome, "%+v", rep)
+	require.Equal(t, effect.Failed, rep.Items[0].Outcome, "%+v", rep)
 	require.Contains(t, rep.Items[0].Why, errUnreadable.Error())
 	require.Equal(t, "4", p.held(t))
 	rep, err = p.reverter.Undo(ctx, last, revert.Undoing{Cascade: true})
@@ -135,7 +139,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Equal(t, "4", p.held(t))
 
 	for _, body := range []bool{false, true} {
-		_, err = p.through(spoilt{p.journal, revert.KindState, body}, p.reverter.Ways).Prune(ctx, revert.Retention{})
+		_, err = p.through(spoilt{p.journal, kind.State, body}, p.reverter.Ways).Prune(ctx, revert.Retention{})
 		require.Error(t, err)
 	}
 	for range 2 {
@@ -147,7 +151,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Equal(t, "5", p.held(t))
 	txn, err := revert.Load(ctx, p.journal, p.holding(t, "6"))
 	require.NoError(t, err)
-	_, err = p.reverter.Erase(ctx, txn.Calls[0].Ref.Call, revert.Erased{By: "kim", Why: "asked"})
+	_, err = p.reverter.Erase(ctx, txn.Calls[0].Ref.Call, record.Erased{By: "kim", Why: "asked"})
 	require.NoError(t, err)
 	require.Empty(t, p.held(t))
 }
@@ -155,13 +159,13 @@ func TestStatesOfCalls(t *testing.T) {
 // TestAStateThatIsNotWhatItSays is no state: its id, its session and its version are those
 // that it was written for.
 func TestAStateThatIsNotWhatItSays(t *testing.T) {
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	rec, err := p.begin(t.Context())
 	require.NoError(t, err)
-	s := revert.State{Session: "s_1", Tool: "count", Version: revert.Absent}
+	s := record.State{Session: "s_1", Tool: "count", Version: effect.Absent}
 	id := s.ID(p.host)
 	s.Tool = "other"
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: id, Body: &s}}, Durable: true}))
 	_, err = revert.Load(t.Context(), p.journal, rec.Txn())
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.ErrorIs(t, err, record.ErrDamaged)
 }

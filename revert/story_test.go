@@ -10,7 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func (l *lab) load(id string) *revert.Txn {
@@ -28,31 +32,31 @@ func (l *lab) call(id string) *revert.Call {
 }
 
 func TestEffectClasses(t *testing.T) {
-	for _, c := range revert.EffectClasses() {
+	for _, c := range effect.Classes() {
 		require.True(t, c.Valid())
 		require.Equal(t, c, c.OrPivot())
 	}
-	for _, c := range []revert.EffectClass{"", "Pure", "harmless"} {
+	for _, c := range []effect.Class{"", "Pure", "harmless"} {
 		require.False(t, c.Valid())
-		require.Equal(t, revert.Pivot, c.OrPivot())
-		require.NotContains(t, revert.EffectClasses(), c)
+		require.Equal(t, effect.Pivot, c.OrPivot())
+		require.NotContains(t, effect.Classes(), c)
 	}
 }
 
 // TestClassOfACall: what is not known is the worst, and what never started is nothing.
 func TestClassOfACall(t *testing.T) {
-	erased := &revert.Erased{Class: revert.Compensable}
+	erased := &record.Erased{Class: effect.Compensable}
 	for _, tt := range []struct {
 		call revert.Call
-		want revert.EffectClass
+		want effect.Class
 	}{
-		{revert.Call{}, revert.Pure},
-		{revert.Call{Phase: revert.PhasePending, Asked: &revert.Asked{}}, revert.Pure},
-		{revert.Call{Started: &revert.Started{}}, revert.Pivot},
-		{revert.Call{Started: &revert.Started{Class: "harmless"}}, revert.Pivot},
-		{revert.Call{Started: &revert.Started{Class: revert.Reversible}}, revert.Reversible},
-		{revert.Call{Phase: revert.PhaseErased, Erased: erased}, revert.Compensable},
-		{revert.Call{Phase: revert.PhaseErased, Erased: &revert.Erased{}}, revert.Pure},
+		{revert.Call{}, effect.Pure},
+		{revert.Call{Phase: revert.PhasePending, Asked: &record.Asked{}}, effect.Pure},
+		{revert.Call{Started: &record.Started{}}, effect.Pivot},
+		{revert.Call{Started: &record.Started{Class: "harmless"}}, effect.Pivot},
+		{revert.Call{Started: &record.Started{Class: effect.Reversible}}, effect.Reversible},
+		{revert.Call{Phase: revert.PhaseErased, Erased: erased}, effect.Compensable},
+		{revert.Call{Phase: revert.PhaseErased, Erased: &record.Erased{}}, effect.Pure},
 	} {
 		require.Equal(t, tt.want, tt.call.Class())
 	}
@@ -65,8 +69,8 @@ func TestFirstDecisionCounts(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	id := l.start(rec, bought())
-	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"},
-		&revert.Decided{Applied: true, By: "kim", Why: "it is there"}, &revert.Decided{By: "ada", Why: "it is not"})
+	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"},
+		&record.Decided{Applied: true, By: "kim", Why: "it is there"}, &record.Decided{By: "ada", Why: "it is not"})
 	c := l.call(id)
 	require.Equal(t, revert.PhaseDone, c.Phase)
 	require.Equal(t, "kim", c.Decided.By)
@@ -80,9 +84,9 @@ func TestErasureOfACallThatNobodyKnows(t *testing.T) {
 	s := handled()
 	s.Counts = map[string]json.Number{"amount": "5"}
 	id := l.start(rec, s, write{"a", 7})
-	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "stood in the way"})
+	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "stood in the way"})
 	l.end(rec)
-	_, err := l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+	_, err := l.reverter.Erase(t.Context(), id, record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	c := l.call(id)
 	require.Equal(t, "unknown", c.Erased.Status)
@@ -104,7 +108,7 @@ func TestErasureLosesToWhoWasFaster(t *testing.T) {
 		_, err := other.reverter.Revert(t.Context(), l.ids["t"])
 		require.ErrorIs(t, err, errDead)
 	})
-	_, err := l.reverter.Erase(t.Context(), l.ids["second"], revert.Erased{By: "kim", Why: "asked for"})
+	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	require.NotEqual(t, revert.PhaseErased, l.call(l.ids["second"]).Phase)
 }
@@ -114,7 +118,7 @@ func TestErasureLosesToWhoWasFaster(t *testing.T) {
 func TestPruneAfterAnErasure(t *testing.T) {
 	l := newLab(t)
 	first := l.worked()
-	_, err := l.reverter.Erase(t.Context(), l.ids["second"], revert.Erased{By: "kim", Why: "asked for"})
+	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	stacked(l)
 	_, err = l.reverter.Undo(t.Context(), l.ids["t"], revert.Undoing{Cascade: true})
@@ -140,7 +144,7 @@ func TestOutOfANestedTransaction(t *testing.T) {
 	l.line(rec, id, done())
 	gone := l.put(rec, write{"e", 1})
 	l.must(rec, revert.Write{
-		Lines: []revert.Line{{Call: gone, Body: &revert.Erased{Cause: "asked", Class: revert.Reversible, Left: true}}},
+		Lines: []revert.Line{{Call: gone, Body: &record.Erased{Cause: "asked", Class: effect.Reversible, Left: true}}},
 		Erase: []string{gone},
 	})
 	rep, err := l.reverter.RevertNest(t.Context(), l.ids["t"], "n_1")
@@ -154,10 +158,10 @@ func TestOutOfANestedTransaction(t *testing.T) {
 func TestErasedBeforeItBegan(t *testing.T) {
 	l := newLab(t)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1")
-	l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &revert.Invalid{Why: "x"}}}})
+	l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 	l.must(rec, revert.Write{Erase: []string{"c_1"}})
 	_, err := revert.Load(t.Context(), l.journal, "t_lost")
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.ErrorIs(t, err, record.ErrDamaged)
 	require.ErrorContains(t, err, "invalid before transaction t_lost began")
 }
 
@@ -168,13 +172,13 @@ func TestPreviewOfADoubt(t *testing.T) {
 	rec := l.txn()
 	l.put(rec, write{"a", 7}, write{"c", 8})
 	id := l.start(rec, bought(), write{"a", 9})
-	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
 	l.end(rec)
 	foreseen, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{})
 	require.NoError(t, err)
 	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Undoing{})
 	require.NoError(t, err)
-	want := map[string]revert.UndoOutcome{"tool://put": revert.UndoUnknown, "a": revert.UndoUnknown, "c": revert.Restored}
+	want := map[string]effect.Outcome{"tool://put": effect.Unknown, "a": effect.Unknown, "c": effect.Restored}
 	require.Equal(t, want, outcomes(foreseen.Items))
 	require.Equal(t, want, outcomes(rep.Items))
 }
@@ -182,15 +186,15 @@ func TestPreviewOfADoubt(t *testing.T) {
 // askew is a scheme whose plans are what a test wants.
 type askew struct {
 	*world
-	plan   func(changes []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error)
-	settle func() (revert.Token, error)
+	plan   func(changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error)
+	settle func() (effect.Token, error)
 }
 
-func (s askew) Plan(_ context.Context, changes []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+func (s askew) Plan(_ context.Context, changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
 	return s.plan(changes, keep)
 }
 
-func (s askew) Settle(context.Context, revert.Change) (revert.Token, error) { return s.settle() }
+func (s askew) Settle(context.Context, effect.Change) (effect.Token, error) { return s.settle() }
 
 func (l *lab) with(schemes ...revert.Scheme) {
 	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) { return revert.Ways{Schemes: schemes}, nil }
@@ -201,27 +205,27 @@ func (l *lab) with(schemes ...revert.Scheme) {
 func TestForceOverWhatCannotBeTold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		of     []int
-		settle func() (revert.Token, error)
+		settle func() (effect.Token, error)
 		words  string
 	}{
-		"no version":       {[]int{1}, func() (revert.Token, error) { return "", nil }, "not ours"},
-		"no look":          {[]int{1}, func() (revert.Token, error) { return "", errFault }, "not ours; it could not be overwritten: this operation failed"},
-		"of no change":     {nil, func() (revert.Token, error) { return "v:theirs", nil }, "not ours"},
-		"a conflict again": {[]int{1}, func() (revert.Token, error) { return "v:theirs", nil }, "not ours"},
+		"no version":       {[]int{1}, func() (effect.Token, error) { return "", nil }, "not ours"},
+		"no look":          {[]int{1}, func() (effect.Token, error) { return "", errFault }, "not ours; it could not be overwritten: this operation failed"},
+		"of no change":     {nil, func() (effect.Token, error) { return "v:theirs", nil }, "not ours"},
+		"a conflict again": {[]int{1}, func() (effect.Token, error) { return "v:theirs", nil }, "not ours"},
 	} {
 		l := newLab(t)
 		id := l.one(t, "a", 7)
 		l.with(askew{
 			world:  &l.shelf.world,
 			settle: tt.settle,
-			plan: func(changes []revert.Change, _ revert.Keeper) ([]revert.Step, []revert.Blob, error) {
-				return []revert.Step{{Of: tt.of, Plan: revert.Conflict, Why: "not ours", Change: revert.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
+			plan: func(changes []effect.Change, _ journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+				return []effect.Step{{Of: tt.of, Plan: effect.Conflict, Why: "not ours", Change: effect.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
 			},
 		})
 		rep, err := l.reverter.Undo(t.Context(), id, revert.Undoing{Force: "kim"})
 		require.NoError(t, err, name)
 		require.Equal(t, revert.RevertedPartial, rep.State, name)
-		require.Equal(t, revert.Conflict, rep.Items[0].Outcome, name)
+		require.Equal(t, effect.Conflict, rep.Items[0].Outcome, name)
 		require.Equal(t, tt.words, rep.Items[0].Why, name)
 		require.False(t, rep.Items[0].Forced, name)
 	}
@@ -233,7 +237,7 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 	l := newLab(t)
 	id := l.one(t, "a", 7)
 	torn := errors.New("torn")
-	l.with(askew{world: &l.shelf.world, plan: func(_ []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+	l.with(askew{world: &l.shelf.world, plan: func(_ []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
 		_, err := keep.Keep(t.Context(), iotest.ErrReader(torn))
 		return nil, nil, err
 	}})
@@ -251,7 +255,7 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rep.NotUndone(), len(rep.Items))
 	for _, i := range rep.Items {
-		require.Equal(t, revert.UndoFailed, i.Outcome, "%+v", i)
+		require.Equal(t, effect.Failed, i.Outcome, "%+v", i)
 	}
 	l.next()
 	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
@@ -261,8 +265,8 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 // lacking are tools among which the one that is asked for is not.
 type lacking struct{ faultyTools }
 
-func (lacking) Probe(context.Context, revert.Call) (revert.Verified, error) {
-	return revert.Verified{}, revert.ErrNoTool
+func (lacking) Probe(context.Context, revert.Call) (record.Verified, error) {
+	return record.Verified{}, revert.ErrNoTool
 }
 
 // TestRecoveryWithoutATool: a call that only its tool can look at waits for the
@@ -300,8 +304,8 @@ func TestOtherWorlds(t *testing.T) {
 	l.end(mine)
 	first := mine.Txn()
 	rec := revert.NewRecorder(l.journal, l.host, "s_2").In("t_other")
-	own := revert.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
-	l.must(rec, revert.Write{Take: revert.Take{To: own}, Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}})
+	own := journal.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
+	l.must(rec, revert.Write{Take: journal.Take{To: own}, Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}})
 	l.put(rec, write{"a", 8})
 	l.end(rec)
 	l.shelf.values["a"] = "7" // of the first world, where nobody wrote 8
@@ -329,7 +333,7 @@ func (r returning) Undo(ctx context.Context, rec revert.Recorder, _ revert.Call,
 	}
 	ch := faultyShelf{r.l.shelf, r.l.faults}.change(1, "z", "write", r.l.shelf.token("z"), "v:back", will, nil)
 	r.l.shelf.set("z", ch.Post)
-	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: undoCall, Body: &revert.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
+	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: undoCall, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
 }
 
 // TestErasureOfWhatAReleaseAndARevertLeft: of a call that was held, released, taken
@@ -337,7 +341,7 @@ func (r returning) Undo(ctx context.Context, rec revert.Recorder, _ revert.Call,
 // named, in whichever attempt.
 func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	l := newLab(t)
-	first, second := strings.Repeat("secret", revert.InlineMax), strings.Repeat("another", revert.InlineMax)
+	first, second := strings.Repeat("secret", journal.InlineMax), strings.Repeat("another", journal.InlineMax)
 	l.shelf.values["z"] = first
 	tools := returning{faultyTools{l.faults, l.till}, l}
 	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) {
@@ -345,11 +349,11 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	}
 	rec := l.txn()
 	id := l.hold(rec, bought(), true)
-	l.line(rec, "", &revert.Committing{})
+	l.line(rec, "", &record.Committing{})
 	l.release(rec, id)
 	_, err := l.reverter.TakeBack(t.Context(), rec, id, "failed")
 	require.NoError(t, err)
-	l.line(rec, id, &revert.Failed{Status: "failed", Why: "declined", Proof: "taken_back"})
+	l.line(rec, id, &record.Failed{Status: "failed", Why: "declined", Proof: "taken_back"})
 	l.shelf.values["z"] = second
 	l.release(rec, id)
 	l.line(rec, id, done())
@@ -360,11 +364,11 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 
 	other := l.open() // beside which only what was named is dropped
 	defer func() { require.NoError(t, other.Close()) }()
-	out, err := l.reverter.Erase(t.Context(), id, revert.Erased{By: "kim", Why: "asked for"})
+	out, err := l.reverter.Erase(t.Context(), id, record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	require.Equal(t, 3, out.Records, "the call, and two takings back")
 	require.Empty(t, out.Shared)
-	for e, err := range l.journal.Entries(t.Context(), revert.Query{}) {
+	for e, err := range l.journal.Entries(t.Context(), journal.Query{}) {
 		require.NoError(t, err)
 		if e.Header.Kind.Erasable() {
 			require.NotEmpty(t, e.Erased, "%s of %s", e.Header.Kind, e.Header.Call)
@@ -372,7 +376,7 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	}
 	for _, secret := range []string{first, second} {
 		_, err := l.journal.Open(t.Context(), refOf(secret))
-		require.ErrorIs(t, err, revert.ErrNotFound)
+		require.ErrorIs(t, err, journal.ErrNotFound)
 	}
 }
 
@@ -382,15 +386,15 @@ func TestReleaseAfterADoubt(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
-	l.line(rec, "", &revert.Savepoint{Name: "here"})
+	l.line(rec, "", &record.Savepoint{Name: "here"})
 	s := bought()
 	s.Confinement = "handles"
 	id := l.hold(rec, s, true)
-	l.line(rec, "", &revert.Committing{})
+	l.line(rec, "", &record.Committing{})
 	l.release(rec, id)
-	l.line(rec, id, &revert.Unknown{Status: "unknown", Why: "lost"})
+	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
 	_, err := l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
-	require.ErrorIs(t, err, revert.ErrNotOwner)
+	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.ErrorContains(t, err, "has begun to commit")
 	l.release(rec, id)
 	l.next()
@@ -401,4 +405,8 @@ func TestReleaseAfterADoubt(t *testing.T) {
 	require.Len(t, found.Settled, 1)
 	require.Equal(t, revert.PhaseUnknown, found.Settled[0].As)
 	require.Contains(t, found.Settled[0].Why, "it was released before")
+}
+
+func refOf(content string) effect.BlobRef {
+	return effect.BlobRef{Digest: string(canon.SumBytes([]byte(content))), Size: int64(len(content))}
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // table is the rows of a database: they change in transactions, all of one call or
@@ -25,14 +28,14 @@ func newTable() *table {
 	return &table{rows: map[string]string{"row/a": "1", "row/b": "2"}, committed: map[string]bool{}}
 }
 
-func (t *table) token(row string) revert.Token {
+func (t *table) token(row string) effect.Token {
 	if v, ok := t.rows[row]; ok {
-		return revert.Token("v:" + v)
+		return effect.Token("v:" + v)
 	}
-	return revert.Absent
+	return effect.Absent
 }
 
-func (t *table) set(row string, to revert.Token) {
+func (t *table) set(row string, to effect.Token) {
 	delete(t.rows, row)
 	if v, there := strings.CutPrefix(string(to), "v:"); there {
 		t.rows[row] = v
@@ -50,11 +53,11 @@ var _ revert.Atomic = faultyTable{}
 
 func (t faultyTable) Name() string { return t.name }
 
-func (t faultyTable) Settle(_ context.Context, c revert.Change) (now revert.Token, err error) {
+func (t faultyTable) Settle(_ context.Context, c effect.Change) (now effect.Token, err error) {
 	return now, t.try("look at a row", func() error { now = t.token(c.Resource); return nil })
 }
 
-func (t faultyTable) Versions(_ context.Context, changes []revert.Change) (now []revert.Token, err error) {
+func (t faultyTable) Versions(_ context.Context, changes []effect.Change) (now []effect.Token, err error) {
 	return now, t.try("look at rows", func() error {
 		for _, c := range changes {
 			now = append(now, t.token(c.Resource))
@@ -63,31 +66,31 @@ func (t faultyTable) Versions(_ context.Context, changes []revert.Change) (now [
 	})
 }
 
-func (t faultyTable) Plan(ctx context.Context, changes []revert.Change, _ revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+func (t faultyTable) Plan(ctx context.Context, changes []effect.Change, _ journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
 	now, err := t.Versions(ctx, changes)
 	for i := len(changes) - 1; i >= 0 && err == nil; i-- {
 		c := changes[i]
-		if slices.ContainsFunc(steps, func(s revert.Step) bool { return s.Change.Resource == c.Resource }) {
+		if slices.ContainsFunc(steps, func(s effect.Step) bool { return s.Change.Resource == c.Resource }) {
 			continue
 		}
-		first := changes[slices.IndexFunc(changes, func(o revert.Change) bool { return o.Resource == c.Resource })]
-		step := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Why: "changed by somebody else", Change: revert.Change{Scheme: t.name, Resource: c.Resource, Pre: now[i]}}
+		first := changes[slices.IndexFunc(changes, func(o effect.Change) bool { return o.Resource == c.Resource })]
+		step := effect.Step{Of: []int{c.N}, Plan: effect.Conflict, Why: "changed by somebody else", Change: effect.Change{Scheme: t.name, Resource: c.Resource, Pre: now[i]}}
 		switch {
 		case now[i].Same(first.Pre):
-			step.Plan, step.Why = revert.Already, ""
+			step.Plan, step.Why = effect.Already, ""
 		case now[i].Same(c.Post):
-			step.Plan, step.Why, step.Change.Kind, step.Change.Post = revert.Restored, "", "restore", first.Pre
+			step.Plan, step.Why, step.Change.Kind, step.Change.Post = effect.Restored, "", "restore", first.Pre
 		}
 		steps = append(steps, step)
 	}
 	return steps, nil, err
 }
 
-func (t faultyTable) Apply(ctx context.Context, s revert.Step, keep revert.Keeper) revert.Result {
-	return t.ApplyAll(ctx, []revert.Step{s}, keep)[0]
+func (t faultyTable) Apply(ctx context.Context, s effect.Step, keep journal.Keeper) effect.Result {
+	return t.ApplyAll(ctx, []effect.Step{s}, keep)[0]
 }
 
-func (t faultyTable) ApplyAll(_ context.Context, steps []revert.Step, _ revert.Keeper) (results []revert.Result) {
+func (t faultyTable) ApplyAll(_ context.Context, steps []effect.Step, _ journal.Keeper) (results []effect.Result) {
 	err := t.try("put", func() error {
 		for _, s := range steps {
 			t.set(s.Change.Resource, s.Change.Post)
@@ -95,16 +98,16 @@ func (t faultyTable) ApplyAll(_ context.Context, steps []revert.Step, _ revert.K
 		return nil
 	})
 	for _, s := range steps {
-		res := revert.Result{Resource: s.Change.Resource, Outcome: revert.Restored, Now: s.Change.Post}
+		res := effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored, Now: s.Change.Post}
 		if err != nil {
-			res.Outcome, res.Now, res.Why = revert.UndoUnknown, "", err.Error()
+			res.Outcome, res.Now, res.Why = effect.Unknown, "", err.Error()
 		}
 		results = append(results, res)
 	}
 	return results
 }
 
-func (t faultyTable) Took(_ context.Context, changes []revert.Change) (took, known bool, err error) {
+func (t faultyTable) Took(_ context.Context, changes []effect.Change) (took, known bool, err error) {
 	return took, known, t.try("ask for a commit", func() error {
 		var id string
 		if err := json.Unmarshal(changes[0].Inverse, &id); err != nil {
@@ -123,12 +126,12 @@ func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values .
 	require.NoError(l.t, err)
 	var w revert.Write
 	for i, x := range rows {
-		post := revert.Absent
+		post := effect.Absent
 		if x.value != nil {
-			post = revert.Token(fmt.Sprint("v:", x.value))
+			post = effect.Token(fmt.Sprint("v:", x.value))
 		}
-		ch := revert.Change{N: len(values) + i + 1, Scheme: "rows", Resource: x.key, Kind: "update", Pre: l.table.token(x.key), Post: post, Inverse: inverse}
-		w.Lines, w.Claims = append(w.Lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}}), append(w.Claims, x.key)
+		ch := effect.Change{N: len(values) + i + 1, Scheme: "rows", Resource: x.key, Kind: "update", Pre: l.table.token(x.key), Post: post, Inverse: inverse}
+		w.Lines, w.Claims = append(w.Lines, revert.Line{Call: id, Body: &record.Changed{Change: ch}}), append(w.Claims, x.key)
 		if committed {
 			l.table.set(x.key, post)
 		}
@@ -204,7 +207,7 @@ func TestRecoveryOfTwoTables(t *testing.T) {
 	rec := l.txn()
 	id := l.change(rec, true, []write{{"row/a", "7"}})
 	other := newTable()
-	l.line(rec, id, &revert.Changed{Change: revert.Change{N: 2, Scheme: "others", Resource: "row/b", Kind: "update", Pre: "v:2", Post: "v:8", Inverse: json.RawMessage(`"never"`)}})
+	l.line(rec, id, &record.Changed{Change: effect.Change{N: 2, Scheme: "others", Resource: "row/b", Kind: "update", Pre: "v:2", Post: "v:8", Inverse: json.RawMessage(`"never"`)}})
 	l.next()
 	l.with(faultyTable{l.table, l.faults, "rows"}, faultyTable{other, l.faults, "others"})
 	found, err := l.reverter.Recover(t.Context())

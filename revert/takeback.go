@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // manner is how calls are taken back.
@@ -20,7 +23,7 @@ type manner struct {
 }
 
 // keep notes where a call is not as it should be, for those that come after it.
-func (m manner) keep(c *Call, results []Result) {
+func (m manner) keep(c *Call, results []effect.Result) {
 	why := "a later call, " + c.Ref.Call + ", changed it and could not be taken back; that one has to go first"
 	if m.cause == CauseRedo {
 		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be brought back; that one has to come first"
@@ -39,14 +42,14 @@ func (m manner) keep(c *Call, results []Result) {
 //
 // A crash after the first barrier repeats the whole: the versions of the
 // resources tell which steps are done, and the undo key tells the tool.
-func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, m manner) ([]Result, error) {
+func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, m manner) ([]effect.Result, error) {
 	ctx = context.WithoutCancel(ctx) // half an undo is worse than a late one
 	steps, blobs := r.prepare(ctx, w, c, m)
 	undo, key := host.NewID(r.Host, "c_"), UndoKey(c.Started.Key)
 	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
 		undo = c.Undo.Call // an attempt that died goes on under its own id
 	}
-	reverting := &Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
+	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
 	//mutant:order
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	states := r.states(w, c, reverting.Steps, applied)
 	results, lines := w.verifyUndo(ctx, c, undo, append(results, applied...))
 	lines = append(lines, states...)
-	end := &Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
+	end := &record.Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
 	// than what recovery would find.
 	//mutant:barrier
@@ -70,12 +73,12 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 // its Revert took back, and what it found itself after the call, also where
 // handles restored each version. An effect that is still there is not undone,
 // whatever the Revert returned and the versions say.
-func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Result) ([]Result, []Line) {
+func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []effect.Result) ([]effect.Result, []Line) {
 	reverted := len(results) > 0 && results[0].Resource == c.toolResource()
 	switch {
 	case w.Prober == nil || (len(results) == 0 && !c.disputed()):
 		return results, nil
-	case reverted && results[0].Outcome != Restored, !reverted && (!c.verified() || TakenBack(results) != "all"):
+	case reverted && results[0].Outcome != effect.Restored, !reverted && (!c.verified() || TakenBack(results) != "all"):
 		return results, nil
 	}
 	found := w.Prober.Gone(ctx, *c)
@@ -89,9 +92,9 @@ func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []Re
 		if reverted {
 			said = "the tool's Revert ended well, but "
 		} else {
-			results = append([]Result{{Resource: c.toolResource()}}, results...)
+			results = append([]effect.Result{{Resource: c.toolResource()}}, results...)
 		}
-		results[0].Outcome, results[0].Why = UndoFailed, said+found.Why
+		results[0].Outcome, results[0].Why = effect.Failed, said+found.Why
 	}
 	return results, []Line{{Call: undo, Body: &found}}
 }
@@ -120,22 +123,22 @@ func (c *Call) verified() bool {
 // prepare plans, once what an earlier attempt left is in order. What cannot be
 // looked at is planned as failed, so that one bad resource does not keep the
 // others from being undone.
-func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]Step, []Blob) {
+func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]effect.Step, []journal.Blob) {
 	err := w.still(ctx, c)
 	if err == nil {
 		err = w.settleTries(ctx, c)
 	}
 	if err == nil {
-		var steps []Step
-		var blobs []Blob
+		var steps []effect.Step
+		var blobs []journal.Blob
 		if steps, blobs, err = r.plan(ctx, w, c.remaining(), m, r.Journal); err == nil {
 			return steps, blobs
 		}
 	}
-	steps := []Step{}
+	steps := []effect.Step{}
 	for _, ch := range c.remaining() {
-		steps = append(steps, Step{
-			Of: []int{ch.N}, Plan: UndoFailed, Change: Change{Scheme: ch.Scheme, Resource: ch.Resource}, Why: err.Error(),
+		steps = append(steps, effect.Step{
+			Of: []int{ch.N}, Plan: effect.Failed, Change: effect.Change{Scheme: ch.Scheme, Resource: ch.Resource}, Why: err.Error(),
 		})
 	}
 	return steps, nil
@@ -143,30 +146,30 @@ func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]St
 
 // writeReverting makes the plan durable and claims what it touches. A resource
 // that another transaction holds is left to it: its step becomes a conflict.
-func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string, b *Reverting, blobs []Blob) error {
+func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string, b *record.Reverting, blobs []journal.Blob) error {
 	for {
 		var claims []string
 		for _, s := range b.Steps {
-			if s.Plan == Restored {
+			if s.Plan == effect.Restored {
 				claims = append(claims, s.Change.Resource)
 			}
 		}
 		//mutant:barrier
 		err := rec.Write(ctx, Write{Lines: []Line{{Call: undo, Body: b}}, Blobs: blobs, Claims: claims, Durable: true})
-		var held *ClaimedError
+		var held *journal.ClaimedError
 		if !errors.As(err, &held) {
 			return err
 		}
 		for i := range b.Steps {
 			if b.Steps[i].Change.Resource == held.Resource {
-				b.Steps[i].Plan, b.Steps[i].Why = Conflict, held.Error()
+				b.Steps[i].Plan, b.Steps[i].Why = effect.Conflict, held.Error()
 			}
 		}
 	}
 }
 
 // undoOutside takes back what the call did outside handles, by its tool.
-func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Call, undo, key string) []Result {
+func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Call, undo, key string) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanUndo(ctx, *c)
@@ -175,38 +178,38 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 	if !needed {
 		return nil
 	}
-	res := Result{Resource: c.toolResource(), Outcome: outcome}
+	res := effect.Result{Resource: c.toolResource(), Outcome: outcome}
 	switch outcome {
-	case Restored:
+	case effect.Restored:
 		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
-			res.Outcome, res.Why = UndoUnknown, err.Error()
+			res.Outcome, res.Why = effect.Unknown, err.Error()
 		} else if err := w.Undoer.Undo(ctx, rec, *c, undo, key); err != nil {
-			res.Outcome, res.Why = UndoFailed, err.Error()
+			res.Outcome, res.Why = effect.Failed, err.Error()
 			if errors.Is(err, ErrUndoUnknown) {
-				res.Outcome = UndoUnknown
+				res.Outcome = effect.Unknown
 			}
 		}
-	case UndoFailed:
+	case effect.Failed:
 		res.Why = c.noWay(why)
-	case Already, Conflict, UndoUnknown:
+	case effect.Already, effect.Conflict, effect.Unknown:
 	}
-	return []Result{res}
+	return []effect.Result{res}
 }
 
 // outsideWay says what can be done about effects of the call outside handles;
 // not needed where it had none that its tool would have to take back.
-func (c *Call) outsideWay(can bool) (outcome UndoOutcome, needed bool) {
+func (c *Call) outsideWay(can bool) (outcome effect.Outcome, needed bool) {
 	switch {
 	case c.outside:
-		return Already, true // by an attempt that other resources kept from being complete
+		return effect.Already, true // by an attempt that other resources kept from being complete
 	case can:
-		return Restored, true
+		return effect.Restored, true
 	case c.Started.Reverts && !c.hadNoEffect():
-		return UndoFailed, true
-	case c.Confined() || c.Class() == Pure:
+		return effect.Failed, true
+	case c.Confined() || c.Class() == effect.Pure:
 		return "", false // its changes are all it did
 	default:
-		return UndoFailed, true
+		return effect.Failed, true
 	}
 }
 
@@ -226,10 +229,10 @@ func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Pr
 
 // plan asks each scheme, newest kind of change first, and freezes what a call
 // of unknown outcome may have touched.
-func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner, keep Keeper) ([]Step, []Blob, error) {
-	steps, blobs := []Step{}, []Blob{}
+func (r *Reverter) plan(ctx context.Context, w Ways, changes []effect.Change, m manner, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+	steps, blobs := []effect.Step{}, []journal.Blob{}
 	for _, name := range schemesOf(changes) {
-		var own []Change
+		var own []effect.Change
 		for _, ch := range changes {
 			if ch.Scheme == name {
 				own = append(own, ch)
@@ -238,7 +241,7 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner,
 		s, ok := w.scheme(name)
 		if !ok {
 			for _, ch := range own {
-				steps = append(steps, Step{Of: []int{ch.N}, Plan: UndoFailed, Change: Change{Scheme: name, Resource: ch.Resource}, Why: "nothing here knows how to restore " + name + " resources"})
+				steps = append(steps, effect.Step{Of: []int{ch.N}, Plan: effect.Failed, Change: effect.Change{Scheme: name, Resource: ch.Resource}, Why: "nothing here knows how to restore " + name + " resources"})
 			}
 			continue
 		}
@@ -255,32 +258,32 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []Change, m manner,
 		// Something lies on it that stays. What is as before is not gone already then: taking
 		// the other back, too, would bring it back. And what looks like a version of this call
 		// is one of the other, which would be lost without a word.
-		if on, ok := m.upon[steps[i].Change.Resource]; ok && (steps[i].Plan == Conflict || steps[i].Plan == Already || steps[i].Plan == Restored && !m.force) {
-			steps[i].Plan, steps[i].Why = Conflict, on
+		if on, ok := m.upon[steps[i].Change.Resource]; ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
+			steps[i].Plan, steps[i].Why = effect.Conflict, on
 		}
 		// What lies below a version that stays does not go before it: that one could
 		// not go any more then, or would bring back what it had found. Nor is it gone
 		// already: who knows what the other one has left half done.
 		if why, ok := m.kept[steps[i].Change.Resource]; ok && steps[i].Plan.Clean() {
-			steps[i].Plan, steps[i].Why = Conflict, why
+			steps[i].Plan, steps[i].Why = effect.Conflict, why
 		}
 		if holder, ok := m.frozen[steps[i].Change.Resource]; ok {
-			steps[i].Plan, steps[i].Why = UndoUnknown, "a later call, "+holder+", may have touched it and its outcome is unknown"
+			steps[i].Plan, steps[i].Why = effect.Unknown, "a later call, "+holder+", may have touched it and its outcome is unknown"
 		}
 	}
 	return steps, blobs, nil
 }
 
-func (r *Reverter) applyStep(ctx context.Context, w Ways, s Step) Result {
-	if s.Plan != Restored {
-		return Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Why: s.Why}
+func (r *Reverter) applyStep(ctx context.Context, w Ways, s effect.Step) effect.Result {
+	if s.Plan != effect.Restored {
+		return effect.Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Why: s.Why}
 	}
 	if err := r.Host.Point(ctx, "revert.apply"); err != nil {
-		return Result{Resource: s.Change.Resource, Outcome: UndoUnknown, Why: err.Error()}
+		return effect.Result{Resource: s.Change.Resource, Outcome: effect.Unknown, Why: err.Error()}
 	}
 	scheme, _ := w.scheme(s.Change.Scheme)
 	res := scheme.Apply(ctx, s, r.Journal)
-	res.Forced = s.Forced && res.Outcome == Restored
+	res.Forced = s.Forced && res.Outcome == effect.Restored
 	return res
 }
 
@@ -300,7 +303,7 @@ func (w Ways) settleTries(ctx context.Context, c *Call) error {
 
 // unsettled lists what the attempt may have left half done, in the order in which
 // it is put in order: what the tool's Revert was doing, then its steps.
-func (u *Undo) unsettled() []Change {
+func (u *Undo) unsettled() []effect.Change {
 	clean := map[string]bool{}
 	if u.Reverted != nil {
 		for _, r := range u.Reverted.Results {
@@ -313,14 +316,14 @@ func (u *Undo) unsettled() []Change {
 	open := slices.Clone(u.Changes)
 	slices.Reverse(open)
 	for _, s := range u.Reverting.Steps {
-		if s.Plan == Restored && !clean[s.Change.Resource] {
+		if s.Plan == effect.Restored && !clean[s.Change.Resource] {
 			open = append(open, s.Change)
 		}
 	}
 	return open
 }
 
-func (w Ways) settleChange(ctx context.Context, c Change) error {
+func (w Ways) settleChange(ctx context.Context, c effect.Change) error {
 	scheme, ok := w.scheme(c.Scheme)
 	if _, atomic := scheme.(Atomic); !ok || atomic {
 		return nil
@@ -339,7 +342,7 @@ func (w Ways) scheme(name string) (Scheme, bool) {
 }
 
 // schemesOf lists the schemes of a call's changes, newest first.
-func schemesOf(changes []Change) []string {
+func schemesOf(changes []effect.Change) []string {
 	var names []string
 	for i := len(changes) - 1; i >= 0; i-- {
 		if !slices.Contains(names, changes[i].Scheme) {

@@ -8,21 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // torn reads as a store does that reads in pages: up to where the journal ended when
 // it began, but each page as it is by then. Somebody erases after so many entries.
 type torn struct {
-	revert.Journal
+	journal.Journal
 	left  int
 	erase func()
 }
 
-func (j *torn) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	return func(yield func(revert.Entry, error) bool) {
+func (j *torn) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
 		last, err := j.Head(ctx)
 		if err != nil {
-			yield(revert.Entry{}, err)
+			yield(record.Entry{}, err)
 			return
 		}
 		for {
@@ -53,7 +55,7 @@ func TestReadWhileSomebodyErases(t *testing.T) {
 	ctx := t.Context()
 	total := -1
 	for at := 0; total < 0 || at <= total; at++ {
-		store := revert.MemoryStore()
+		store := journal.Shared()
 		p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
 		txn := p.one(t, "a", 1)
 		for range 2 {
@@ -68,7 +70,7 @@ func TestReadWhileSomebodyErases(t *testing.T) {
 		erased := false
 		j := &torn{Journal: p.journal, left: at, erase: func() {
 			erased = true
-			_, err := q.reverter.Erase(ctx, call, revert.Erased{By: "kim", Why: "x"})
+			_, err := q.reverter.Erase(ctx, call, record.Erased{By: "kim", Why: "x"})
 			require.NoError(t, err)
 		}}
 		got, err := revert.Load(ctx, j, txn)

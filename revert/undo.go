@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Undoing says what of a transaction is taken back, and how. The zero value is
@@ -72,21 +76,21 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Undoing) (Report, er
 // find finds the transaction that is to be taken back.
 func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undoing, error) {
 	t, err := Load(ctx, r.Journal, id)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		var c *Call
 		if t, c, err = LoadCall(ctx, r.Journal, id); err == nil {
 			how.Calls = []string{c.Ref.Call}
 		}
 	}
-	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("transaction or call %s: %w", id, ErrNotFound)
+	if errors.Is(err, journal.ErrNotFound) {
+		err = fmt.Errorf("transaction or call %s: %w", id, journal.ErrNotFound)
 	}
 	if err != nil {
 		return nil, how, err
 	}
 	for _, c := range how.Calls {
 		if _, ok := t.Call(c); !ok {
-			return nil, how, fmt.Errorf("call %s of transaction %s: %w", c, t.ID, ErrNotFound)
+			return nil, how, fmt.Errorf("call %s of transaction %s: %w", c, t.ID, journal.ErrNotFound)
 		}
 	}
 	about := t.Undoes + t.Redoes // at most one of them is set
@@ -141,7 +145,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		}
 	}
 	//mutant:barrier
-	if err := link.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true, Durable: true}); err != nil {
+	if err := link.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
 	rep.State = reportOf(t.ID, "", rep.Items).State
@@ -158,7 +162,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 // barrier, and whoever is told that nothing is left to do relies on it.
 func (r *Reverter) barrier(ctx context.Context) error {
 	//mutant:barrier
-	return r.Journal.Append(ctx, Batch{Durable: true})
+	return r.Journal.Append(ctx, journal.Batch{Durable: true})
 }
 
 // beginUndo begins an undo transaction for all transactions of a scope. What an
@@ -171,14 +175,14 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, er
 		}
 		rec, _, err := r.resumed(ctx, s.txns[id])
 		if err == nil && rec.Txn() != "" {
-			err = rec.Write(ctx, Write{Lines: []Line{{Body: &Committed{}}}, End: true}) // as in endLink
+			err = rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true}) // as in endLink
 		}
 		if err != nil {
 			return Recorder{}, err
 		}
 		also = append(also, id)
 	}
-	return r.beginLink(ctx, t, &Begun{Undoes: t.ID, Also: also})
+	return r.beginLink(ctx, t, &record.Begun{Undoes: t.ID, Also: also})
 }
 
 // resumed finds the undo transaction of an attempt that did not end. A redo that
@@ -218,10 +222,10 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 			}
 			ways[c.Session] = w
 		}
-		var results []Result
+		var results []effect.Result
 		var err error
 		if c.Phase == PhaseErased {
-			results = []Result{c.erasedResult()}
+			results = []effect.Result{c.erasedResult()}
 		} else if c.unclear() {
 			results = freeze(c, m.frozen)
 		} else if results, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
@@ -237,12 +241,12 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 
 // force plans what conflicts once more, as if the version that is there were the
 // one that the call left. What it displaces is kept like any other.
-func force(ctx context.Context, s Scheme, changes []Change, steps []Step, blobs []Blob, keep Keeper) ([]Step, []Blob, error) {
+func force(ctx context.Context, s Scheme, changes []effect.Change, steps []effect.Step, blobs []journal.Blob, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
 	for i, step := range steps {
-		if step.Plan != Conflict {
+		if step.Plan != effect.Conflict {
 			continue
 		}
-		var own []Change
+		var own []effect.Change
 		for _, c := range changes {
 			if slices.Contains(step.Of, c.N) {
 				own = append(own, c)
@@ -265,10 +269,10 @@ func force(ctx context.Context, s Scheme, changes []Change, steps []Step, blobs 
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(again) != 1 || again[0].Plan != Restored {
+		if len(again) != 1 || again[0].Plan != effect.Restored {
 			continue
 		}
-		if k, ok := s.(interface{ Keeps(s Step) bool }); ok && !k.Keeps(again[0]) {
+		if k, ok := s.(interface{ Keeps(s effect.Step) bool }); ok && !k.Keeps(again[0]) {
 			steps[i].Why += "; it is not overwritten, since what is there could not be brought back"
 			continue
 		}

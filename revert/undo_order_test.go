@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestRecoveryKeepsTheOrderOfAnUndo: a later call of the same value could not be taken
@@ -112,7 +114,7 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	got := redo("u")(t.Context(), l)
 	require.NoError(t, got.err)
 	require.Len(t, got.rep.Items, 1)
-	require.Equal(t, revert.Conflict, got.rep.Items[0].Outcome)
+	require.Equal(t, effect.Conflict, got.rep.Items[0].Outcome)
 	require.Contains(t, got.rep.Items[0].Why, "bring that one back first")
 	require.NoError(t, redo("t")(t.Context(), l).err)
 	require.Equal(t, "7", l.shelf.values["a"])
@@ -126,7 +128,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
-	l.line(rec, "", &revert.Nested{ID: "n_1"})
+	l.line(rec, "", &record.Nested{ID: "n_1"})
 	inside := handled()
 	inside.Nest = "n_1"
 	l.line(rec, l.start(rec, inside, write{"a", 7}, write{"b", 8}), done())
@@ -137,7 +139,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 	require.Equal(t, before(), l.shelf.values)
 	for _, item := range got.rep.Items {
 		if item.Resource == "a" {
-			require.Equal(t, revert.Conflict, item.Outcome)
+			require.Equal(t, effect.Conflict, item.Outcome)
 			require.Contains(t, item.Why, "outside")
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // past is a random history of committed transactions, kept beside the journal.
@@ -38,12 +40,12 @@ func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, delet
 			for _, k := range r.Perm(len(keys))[:1+r.IntN(2)] {
 				value++
 				w := write{keys[k], any(value)}
-				if deletes && r.IntN(5) == 0 && p.world.token(keys[k]) != revert.Absent {
+				if deletes && r.IntN(5) == 0 && p.world.token(keys[k]) != effect.Absent {
 					w.value = nil
 				}
 				spec.writes = append(spec.writes, w)
 			}
-			spec.class, spec.confinement = revert.Reversible, "handles"
+			spec.class, spec.confinement = effect.Reversible, "handles"
 			id, err := p.call(ctx, rec, spec)
 			require.NoError(t, err)
 			h.calls = append(h.calls, pastCall{rec.Txn(), id, spec.writes})
@@ -61,9 +63,9 @@ func (h past) without(gone map[string]bool) map[string]string {
 			switch {
 			case gone[c.id]:
 			case x.value == nil:
-				w.set(x.key, revert.Absent)
+				w.set(x.key, effect.Absent)
 			default:
-				w.set(x.key, revert.Token(fmt.Sprint("v:", x.value)))
+				w.set(x.key, effect.Token(fmt.Sprint("v:", x.value)))
 			}
 		}
 	}
@@ -98,7 +100,7 @@ func TestSelectiveUndo(t *testing.T) {
 	cascaded, single := 0, 0
 	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		p := newProcess(revert.MemoryStore(), &world{before()}, seed)
+		p := newProcess(journal.Shared(), &world{before()}, seed)
 		h := p.history(t, ctx, r, true)
 		c := h.calls[r.IntN(len(h.calls))]
 		gone, id, how := map[string]bool{}, c.txn, revert.Undoing{Cascade: true}
@@ -152,7 +154,7 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 	blocked := 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		p := newProcess(revert.MemoryStore(), &world{before()}, seed)
+		p := newProcess(journal.Shared(), &world{before()}, seed)
 		h := p.history(t, ctx, r, false) // a version that is there again counts as the call's own
 		c := h.calls[r.IntN(len(h.calls))]
 		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Undoing{})
@@ -180,7 +182,7 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 // brought back by redo.
 func TestForce(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(revert.MemoryStore(), &world{before()}, 1)
+	p := newProcess(journal.Shared(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
@@ -217,7 +219,7 @@ func TestForce(t *testing.T) {
 func TestCrashOfCascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(first, second int) (total int) {
-		open, w := revert.MemoryStore(), &world{maps.Clone(before())}
+		open, w := journal.Shared(), &world{maps.Clone(before())}
 		p := newProcess(open, w, 1)
 		h := p.history(t, ctx, rand.New(rand.NewPCG(5, 4)), true)
 		id, how := h.calls[0].txn, revert.Undoing{Cascade: true}

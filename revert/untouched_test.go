@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestDiedBeforeItsEffect: the versions tell of a call that announced a change which
@@ -15,7 +17,7 @@ func TestDiedBeforeItsEffect(t *testing.T) {
 	for confinement, proof := range map[string]string{"handles": "no_effect", "trusted": "probe"} {
 		l := newLab(t)
 		rec := l.txn()
-		id := l.start(rec, &revert.Started{Class: revert.Compensable, Confinement: confinement, Reverts: true}, write{"a", 7})
+		id := l.start(rec, &record.Started{Class: effect.Compensable, Confinement: confinement, Reverts: true}, write{"a", 7})
 		l.shelf.values = before() // it was about to be
 		l.next()
 		found, err := l.reverter.Recover(t.Context())

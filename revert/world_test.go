@@ -13,6 +13,9 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // world is a store of values with a scheme of its own: the smallest thing that
@@ -21,16 +24,16 @@ type world struct {
 	values map[string]string
 }
 
-func (w *world) token(key string) revert.Token {
+func (w *world) token(key string) effect.Token {
 	v, ok := w.values[key]
 	if !ok {
-		return revert.Absent
+		return effect.Absent
 	}
-	return revert.Token("v:" + v)
+	return effect.Token("v:" + v)
 }
 
-func (w *world) set(key string, t revert.Token) {
-	if t == revert.Absent {
+func (w *world) set(key string, t effect.Token) {
+	if t == effect.Absent {
 		delete(w.values, key)
 		return
 	}
@@ -39,37 +42,37 @@ func (w *world) set(key string, t revert.Token) {
 
 func (w *world) Name() string { return "kv" }
 
-func (w *world) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+func (w *world) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return w.token(c.Resource), nil
 }
 
-func (w *world) Plan(_ context.Context, changes []revert.Change, _ revert.Keeper) ([]revert.Step, []revert.Blob, error) {
-	var steps []revert.Step
+func (w *world) Plan(_ context.Context, changes []effect.Change, _ journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+	var steps []effect.Step
 	for i := len(changes) - 1; i >= 0; i-- {
 		last := changes[i]
-		if slices.ContainsFunc(steps, func(s revert.Step) bool { return s.Change.Resource == last.Resource }) {
+		if slices.ContainsFunc(steps, func(s effect.Step) bool { return s.Change.Resource == last.Resource }) {
 			continue
 		}
-		first := changes[slices.IndexFunc(changes, func(c revert.Change) bool { return c.Resource == last.Resource })]
+		first := changes[slices.IndexFunc(changes, func(c effect.Change) bool { return c.Resource == last.Resource })]
 		now := w.token(last.Resource)
-		s := revert.Step{Of: []int{last.N}, Change: revert.Change{Scheme: "kv", Resource: last.Resource, Kind: "restore", Pre: now, Post: first.Pre}}
+		s := effect.Step{Of: []int{last.N}, Change: effect.Change{Scheme: "kv", Resource: last.Resource, Kind: "restore", Pre: now, Post: first.Pre}}
 		switch {
 		case now.Same(last.Post):
-			s.Plan = revert.Restored
+			s.Plan = effect.Restored
 		case now.Same(first.Pre):
-			s.Plan = revert.Already
+			s.Plan = effect.Already
 		default:
-			s.Plan, s.Why = revert.Conflict, "changed by somebody else"
+			s.Plan, s.Why = effect.Conflict, "changed by somebody else"
 		}
 		steps = append(steps, s)
 	}
 	return steps, nil, nil
 }
 
-func (w *world) Apply(_ context.Context, s revert.Step, _ revert.Keeper) revert.Result {
-	r := revert.Result{Resource: s.Change.Resource, Outcome: revert.Restored, Now: s.Change.Post}
+func (w *world) Apply(_ context.Context, s effect.Step, _ journal.Keeper) effect.Result {
+	r := effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored, Now: s.Change.Post}
 	if now := w.token(s.Change.Resource); !now.Same(s.Change.Pre) {
-		return revert.Result{Resource: s.Change.Resource, Outcome: revert.Conflict, Now: now, Why: "changed meanwhile"}
+		return effect.Result{Resource: s.Change.Resource, Outcome: effect.Conflict, Now: now, Why: "changed meanwhile"}
 	}
 	w.set(s.Change.Resource, s.Change.Post)
 	return r
@@ -79,7 +82,7 @@ func (w *world) Apply(_ context.Context, s revert.Step, _ revert.Keeper) revert.
 // that outlives it.
 type process struct {
 	host     *hosttest.Host
-	journal  revert.Journal
+	journal  journal.Journal
 	reverter *revert.Reverter
 	world    *world
 	undoer   revert.Undoer
@@ -87,7 +90,7 @@ type process struct {
 	calls    int
 }
 
-func newProcess(open func() revert.Journal, w *world, seed uint64) *process {
+func newProcess(open func() journal.Journal, w *world, seed uint64) *process {
 	p := &process{host: hosttest.New(seed), journal: open(), world: w}
 	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, Ways: func(context.Context, string) (revert.Ways, error) {
 		return revert.Ways{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil
@@ -125,8 +128,8 @@ func (p *process) begin(ctx context.Context) (revert.Recorder, error) {
 	id := host.NewID(p.host, "t_")
 	rec := revert.NewRecorder(p.journal, p.host, "s_1").In(id)
 	return rec, rec.Write(ctx, revert.Write{
-		Lines: []revert.Line{{Body: &revert.Begun{Owner: p.journal.Owner()}}},
-		Take:  revert.Take{To: revert.Ownership{Txn: id, Owner: p.journal.Owner()}},
+		Lines: []revert.Line{{Body: &record.Begun{Owner: p.journal.Owner()}}},
+		Take:  journal.Take{To: journal.Ownership{Txn: id, Owner: p.journal.Owner()}},
 	})
 }
 
@@ -137,7 +140,7 @@ type write struct {
 }
 
 type callSpec struct {
-	class       revert.EffectClass
+	class       effect.Class
 	confinement string
 	writes      []write
 }
@@ -146,17 +149,17 @@ type callSpec struct {
 func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) (id string, err error) {
 	p.calls++
 	id = fmt.Sprintf("c_%s_%d", rec.Txn(), p.calls)
-	started := &revert.Started{
-		Sequence: p.calls, Key: "key-" + id, Tool: revert.ToolRef{Name: "put"}, Class: spec.class, Confinement: spec.confinement,
+	started := &record.Started{
+		Sequence: p.calls, Key: "key-" + id, Tool: record.ToolRef{Name: "put"}, Class: spec.class, Confinement: spec.confinement,
 		Declared: true, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`),
 	}
 	lines := []revert.Line{{Call: id, Body: started}}
 	for i, w := range spec.writes {
-		ch := revert.Change{N: i + 1, Scheme: "kv", Resource: w.key, Kind: "write", Pre: p.world.token(w.key), Post: revert.Absent}
+		ch := effect.Change{N: i + 1, Scheme: "kv", Resource: w.key, Kind: "write", Pre: p.world.token(w.key), Post: effect.Absent}
 		if w.value != nil {
-			ch.Post = revert.Token(fmt.Sprint("v:", w.value))
+			ch.Post = effect.Token(fmt.Sprint("v:", w.value))
 		}
-		lines = append(lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}})
+		lines = append(lines, revert.Line{Call: id, Body: &record.Changed{Change: ch}})
 		if err := rec.Write(ctx, revert.Write{Lines: lines, Claims: []string{w.key}, Durable: true}); err != nil {
 			return id, err
 		}
@@ -166,16 +169,16 @@ func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) 
 		}
 		p.world.set(w.key, ch.Post)
 	}
-	lines = append(lines, revert.Line{Call: id, Body: &revert.Done{Output: json.RawMessage(`null`)}})
+	lines = append(lines, revert.Line{Call: id, Body: &record.Done{Output: json.RawMessage(`null`)}})
 	return id, rec.Write(ctx, revert.Write{Lines: lines, Durable: true})
 }
 
 func (p *process) commit(ctx context.Context, rec revert.Recorder) error {
-	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true, Durable: true})
+	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true, Durable: true})
 }
 
 func put(writes ...write) callSpec {
-	return callSpec{class: revert.Reversible, confinement: "handles", writes: writes}
+	return callSpec{class: effect.Reversible, confinement: "handles", writes: writes}
 }
 
 // revert takes a transaction back as its owner or as somebody else.

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/jsonpatch"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Adjust makes a new tool from an old one, by a patch of its declaration: a list of
@@ -67,7 +67,7 @@ type adjustable struct {
 	Input       json.RawMessage       `json:"input"`
 	Output      rawJSON               `json:"output"`
 	Needs       []perm.ResourceAccess `json:"needs"`
-	EffectClass revert.EffectClass    `json:"effect_class"`
+	EffectClass effect.Class          `json:"effect_class"`
 	Confinement Confinement           `json:"confinement"`
 	Destination Destination           `json:"destination"`
 	Counters    map[string]string     `json:"counters"`
@@ -214,8 +214,8 @@ func (a *adjustment) class(s *Spec) error {
 	if now == s.EffectClass {
 		return nil
 	}
-	order := []revert.EffectClass{revert.Pure, revert.Reversible, revert.Compensable, revert.Pivot}
-	if now != "" && now != revert.Pivot && (!slices.Contains(order, was) || slices.Index(order, now) < slices.Index(order, was)) {
+	order := []effect.Class{effect.Pure, effect.Reversible, effect.Compensable, effect.Pivot}
+	if now != "" && now != effect.Pivot && (!slices.Contains(order, was) || slices.Index(order, now) < slices.Index(order, was)) {
 		return fmt.Errorf("/effect_class: %s promises more than %s, or another thing", now, was)
 	}
 	s.EffectClass, s.ClassOf = now, nil // which would make single calls milder

@@ -12,14 +12,14 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
 // copier reads one file and writes another, through handles.
 func copier(t *testing.T, change ...func(*tool.Spec)) tool.Tool {
 	s := tool.Spec{
-		Name: "copier", Description: "Copies.", Version: "1", Tags: []string{"files"}, EffectClass: revert.Reversible, Confinement: tool.Handles, Destination: tool.NoDestination,
+		Name: "copier", Description: "Copies.", Version: "1", Tags: []string{"files"}, EffectClass: effect.Reversible, Confinement: tool.Handles, Destination: tool.NoDestination,
 		Input: json.RawMessage(`{"type":"object","properties":{"from":{"type":"string"},"to":{"type":"string"},"mode":{"enum":["fast","safe"]},"lines":{"type":"integer","minimum":0}},"required":["from","to"],"additionalProperties":false}`),
 		Needs: []perm.ResourceAccess{
 			{Action: perm.Read, Resource: "file://workspace/{from}"}, {Action: perm.Write, Resource: "file://workspace/{to}"}, {Action: perm.List, Resource: "file://workspace/**"},
@@ -27,7 +27,7 @@ func copier(t *testing.T, change ...func(*tool.Spec)) tool.Tool {
 		Counters:   map[string]string{"lines": "lines"},
 		Hints:      tool.Hints{Idempotent: true, Concurrent: true, Timeout: time.Minute, Sensitive: []string{"from"}},
 		Provenance: provenance.Source{Kind: provenance.Host, Name: "example.com/copier"},
-		ClassOf:    func(json.RawMessage) revert.EffectClass { return revert.Pure },
+		ClassOf:    func(json.RawMessage) effect.Class { return effect.Pure },
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("copied"), nil
 		},
@@ -77,7 +77,7 @@ func TestAdjust(t *testing.T) {
 	// No call is milder than the class.
 	class, err := is.ClassFor(json.RawMessage(`{"from":"a","to":"docs/b"}`))
 	require.NoError(t, err)
-	require.Equal(t, revert.Pivot, class)
+	require.Equal(t, effect.Pivot, class)
 
 	// What a call touches is what it always touched, within what is left.
 	accesses, err := is.Accesses(json.RawMessage(`{"from":"a","to":"docs/b"}`))
@@ -163,7 +163,7 @@ func TestAdjustIsNeverWider(t *testing.T) {
 		})
 	}
 	shy := copier(t, func(s *tool.Spec) {
-		s.EffectClass, s.ClassOf, s.Confinement, s.Destination, s.Hints = revert.Pivot, nil, tool.Trusted, tool.ThirdParty, tool.Hints{}
+		s.EffectClass, s.ClassOf, s.Confinement, s.Destination, s.Hints = effect.Pivot, nil, tool.Trusted, tool.ThirdParty, tool.Hints{}
 	})
 	for place, value := range map[string]string{
 		"/hints/idempotent": "true", "/hints/concurrent": "true", "/destination": `"none"`, "/effect_class": `"reversible"`, "/confinement": `"handles"`, "/needs": "[]",

@@ -11,6 +11,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // admitted is a call whose tool exists and whose input is valid: the only thing
@@ -22,9 +24,9 @@ type admitted struct {
 	input  []byte // canonical
 	digest string // of the input
 	exact  []perm.ResourceAccess
-	class  revert.EffectClass // of this call
-	bound  perm.Set           // what the call may ask for while it runs
-	veil   *veil              // what is not written down or shown of it
+	class  effect.Class // of this call
+	bound  perm.Set     // what the call may ask for while it runs
+	veil   *veil        // what is not written down or shown of it
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
@@ -36,7 +38,7 @@ type admitted struct {
 	program  []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
 	preview  string             // the same for whoever is asked
 
-	released *revert.Held // the call was held, and its transaction commits now
+	released *record.Held // the call was held, and its transaction commits now
 	doubt    bool         // it was released before, and nobody knows what became of that
 
 	sums    map[string]json.Number // what the call adds to sums of its session
@@ -61,7 +63,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
-	var before []revert.Replacement
+	var before []record.Replacement
 	if req.resumed != nil && req.resumed.Asked != nil {
 		before = req.resumed.Asked.Replaced
 	}
@@ -107,7 +109,7 @@ func (t Tool) scriptOf(input []byte) (script *perm.ScriptFacts) {
 
 // classOf is the class of one call. A function that panics, or names none, leaves the
 // tool's own.
-func (t Tool) classOf(input []byte) (class revert.EffectClass) {
+func (t Tool) classOf(input []byte) (class effect.Class) {
 	defer func() {
 		if recover() != nil {
 			class = t.Class()
@@ -120,8 +122,8 @@ func (t Tool) classOf(input []byte) (class revert.EffectClass) {
 	switch class = f(slices.Clone(input)); {
 	case !class.Valid():
 		return t.Class()
-	case class == revert.Pure && t.t.spec.holds != "":
-		return revert.Reversible // its state
+	case class == effect.Pure && t.t.spec.holds != "":
+		return effect.Reversible // its state
 	default:
 		return class
 	}
@@ -164,9 +166,9 @@ func decodeInput(input any, limits canon.Limits) (canon.Value, error) {
 }
 
 // ClassFor returns the effect class of a call with this input: Class, or a milder one.
-func (t Tool) ClassFor(input json.RawMessage) (revert.EffectClass, error) {
+func (t Tool) ClassFor(input json.RawMessage) (effect.Class, error) {
 	if t.t == nil {
-		return revert.Pivot, fmt.Errorf("a tool that was never made: %w", ErrInvalid)
+		return effect.Pivot, fmt.Errorf("a tool that was never made: %w", ErrInvalid)
 	}
 	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: mostDepth})
 	if err != nil {
@@ -360,7 +362,7 @@ func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Out
 		out.Error.Fix = "resume it in a program that has the tool as it was asked about, or take its transaction back"
 		return out.withText()
 	}
-	rec := revert.Line{Call: req.ID, Body: &revert.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
+	rec := revert.Line{Call: req.ID, Body: &record.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
 	// No barrier: nothing happened, and losing the note loses nothing.
 	if err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{rec}}); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
@@ -368,10 +370,10 @@ func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Out
 	return out.withText()
 }
 
-func toolRef(t Tool, name string) revert.ToolRef {
+func toolRef(t Tool, name string) record.ToolRef {
 	if t.IsZero() {
-		return revert.ToolRef{Name: name}
+		return record.ToolRef{Name: name}
 	}
 	s := t.t.spec
-	return revert.ToolRef{Name: s.Name, Version: s.Version, Digest: t.t.digest, Settings: t.SettingsDigest(), UndoVersion: s.UndoVersion}
+	return record.ToolRef{Name: s.Name, Version: s.Version, Digest: t.t.digest, Settings: t.SettingsDigest(), UndoVersion: s.UndoVersion}
 }

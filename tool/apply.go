@@ -6,7 +6,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // terms are those of the decisions about a call; of one that is released, as they
@@ -33,7 +33,7 @@ func termsOf(d perm.Decision) line.Terms {
 // program has ended, and nothing that it did is real yet, so somebody can be asked
 // and take their time; they see the difference.
 func (l *Line) changeGate(p permitted) line.ChangeGate {
-	return func(ctx context.Context, w line.Wanted) (*revert.Approval, error) {
+	return func(ctx context.Context, w line.Wanted) (*record.Approval, error) {
 		p := p
 		p.program = w.Facts
 		for _, access := range w.Accesses {
@@ -57,7 +57,7 @@ func (l *Line) changeGate(p permitted) line.ChangeGate {
 
 // previewed has somebody approve what a program wants to change, where the policy
 // asks for it. What must be seen is not approved by what was said of other calls.
-func (l *Line) previewed(ctx context.Context, p permitted, w line.Wanted) (*revert.Approval, error) {
+func (l *Line) previewed(ctx context.Context, p permitted, w line.Wanted) (*record.Approval, error) {
 	asks, shown := p.decision.Effect() == perm.Ask, w.Terms.And(termsOf(p.decision)).Demands("preview")
 	waited := p.waitedWithChanges()
 	if !asks && !shown && !waited {
@@ -90,7 +90,7 @@ func (a admitted) waitedWithChanges() bool {
 
 // answered looks whether what a program wants to change now is what somebody
 // approved.
-func (l *Line) answered(p permitted, asked []perm.ResourceAccess) (*revert.Approval, error) {
+func (l *Line) answered(p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
 	approval, waiting, why := l.answer(p, l.question(p.admitted, asked, p.decision))
 	if waiting {
 		why = "nobody has approved it"

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // approved has somebody approve the call before it runs: by what they said before of
@@ -29,8 +30,8 @@ func (l *Line) approved(ctx context.Context, p permitted, asked []perm.ResourceA
 
 // approve asks the approver. The answer is bound to everything that was shown,
 // and the requesting principal cannot give it.
-func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*revert.Approval, error) {
-	refuse := func(why string) (*revert.Approval, error) {
+func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*record.Approval, error) {
+	refuse := func(why string) (*record.Approval, error) {
 		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
 	}
 	if l.p.Approver == nil {
@@ -55,12 +56,12 @@ func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAcc
 		// Where it is not kept, somebody is asked again.
 		_ = l.p.Memory.Keep(ctx, ask, toolRef(a.tool, ""), a.digest, answer.By(), r)
 	}
-	return &revert.Approval{By: answer.By(), Digest: ask.Digest}, nil
+	return &record.Approval{By: answer.By(), Digest: ask.Digest}, nil
 }
 
 // recalled finds an approval that somebody gave for calls to come. One that
 // cannot be looked for is none: somebody is asked again.
-func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *revert.Approval {
+func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *record.Approval {
 	if l.p.Memory == nil {
 		return nil
 	}
@@ -169,7 +170,7 @@ func (l *Line) stands(p permitted, asked []perm.ResourceAccess) error {
 
 // answer looks whether a resumed call was approved: in time, by somebody else,
 // for exactly what would run now.
-func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, waiting bool, why string) {
+func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *record.Approval, waiting bool, why string) {
 	asked, answered := p.resume.Asked, p.resume.Answered
 	switch {
 	case answered != nil && !answered.Approved:
@@ -185,7 +186,7 @@ func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *revert.Approval, 
 	case answered.By == "" || l.asks(answered.By):
 		return nil, false, "the one who asks cannot be the one who approves"
 	}
-	return &revert.Approval{By: answered.By, Digest: asked.Digest}, false, ""
+	return &record.Approval{By: answered.By, Digest: asked.Digest}, false, ""
 }
 
 // asked writes the question down. It has a barrier: whoever answers it later
@@ -195,7 +196,7 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 	out.Error = pendingProblem(p)
 	decision, err := canon.Marshal(p.veil.decision(p.decision))
 	if err == nil {
-		body := &revert.Asked{
+		body := &record.Asked{
 			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
 			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked), Replaced: p.pass.replacements(),
 		}

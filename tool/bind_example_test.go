@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -21,7 +21,7 @@ func (d dictionary) Meaning(_ context.Context, in word) (string, error) { return
 // Methods of a value as tools: the schema comes from their argument.
 func ExampleBind() {
 	tools, err := tool.Bind(dictionary{"remit": "to send back"}, map[string]tool.Spec{
-		"Meaning": {Name: "look_up", Description: "Look a word up.", EffectClass: revert.Pure},
+		"Meaning": {Name: "look_up", Description: "Look a word up.", EffectClass: effect.Pure},
 	})
 	fmt.Println(err)
 	fmt.Println(tools[0].Name(), string(tools[0].InputSchema()))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -56,8 +56,8 @@ func (*station) Functions(context.Context, ask) (struct{ Inner struct{ F func() 
 // TestBind: the named methods are tools, and no other.
 func TestBind(t *testing.T) {
 	all, err := tool.Bind(&station{"rain"}, map[string]tool.Spec{
-		"ReadHTTPPage":    {EffectClass: revert.Pure},
-		"ForecastWeather": {Description: "Tell the weather.", EffectClass: revert.Pure},
+		"ReadHTTPPage":    {EffectClass: effect.Pure},
+		"ForecastWeather": {Description: "Tell the weather.", EffectClass: effect.Pure},
 	})
 	require.NoError(t, err)
 	require.Len(t, all, 2)

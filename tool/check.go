@@ -11,6 +11,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -31,7 +33,7 @@ func (l *Line) verify(ctx context.Context, s settled) Outcome {
 		out.Output = out.Result.Output()
 		return *out.withText()
 	}
-	body := &revert.Verified{
+	body := &record.Verified{
 		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
 		Evidence: evidence(verdict), Why: s.veil.text(broken),
 	}
@@ -135,7 +137,7 @@ func (l *Line) judgesResults() bool {
 	return !says || ensures.Ensures() || reads && labels.LabelsResults()
 }
 
-func changeFacts(changes []revert.Change) []perm.ChangeFacts {
+func changeFacts(changes []effect.Change) []perm.ChangeFacts {
 	out := make([]perm.ChangeFacts, 0, len(changes))
 	for _, c := range changes {
 		r, err := perm.ParseResource(c.Resource)
@@ -143,10 +145,10 @@ func changeFacts(changes []revert.Change) []perm.ChangeFacts {
 			continue
 		}
 		f := perm.ChangeFacts{Resource: r.Facts(), Kind: c.Kind}
-		if c.Pre != revert.Absent {
+		if c.Pre != effect.Absent {
 			f.Before = string(c.Pre)
 		}
-		if c.Post != revert.Absent {
+		if c.Post != effect.Absent {
 			f.After = string(c.Post)
 		}
 		out = append(out, f)
@@ -185,7 +187,7 @@ func (i intended) subject(output json.RawMessage) verify.Subject {
 	}
 }
 
-func viewSubject(changes []revert.Change) []verify.Change {
+func viewSubject(changes []effect.Change) []verify.Change {
 	out := make([]verify.Change, 0, len(changes))
 	for _, c := range changes {
 		out = append(out, verify.Change{Resource: c.Resource, Kind: c.Kind, Before: string(c.Pre), After: string(c.Post)})

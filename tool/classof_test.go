@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -16,18 +16,18 @@ import (
 // makes milder.
 func TestClassOf(t *testing.T) {
 	spec := tool.Spec{
-		Name: "one", Description: "One.", EffectClass: revert.Pivot,
+		Name: "one", Description: "One.", EffectClass: effect.Pivot,
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text(""), nil
 		},
 	}
 	plain, err := tool.FromSpec(spec)
 	require.NoError(t, err)
-	spec.ClassOf = func(json.RawMessage) revert.EffectClass { return revert.Pure }
+	spec.ClassOf = func(json.RawMessage) effect.Class { return effect.Pure }
 	milder, err := tool.FromSpec(spec)
 	require.NoError(t, err)
 	require.NotEqual(t, plain.Digest(), milder.Digest())
-	require.Equal(t, revert.Pivot, milder.Class(), "of the tool")
+	require.Equal(t, effect.Pivot, milder.Class(), "of the tool")
 	spec.EffectClass = ""
 	_, err = tool.FromSpec(spec)
 	require.ErrorContains(t, err, "EffectClass, which is missing")
@@ -36,7 +36,7 @@ func TestClassOf(t *testing.T) {
 // TestCompensableThroughHandles needs no Revert; one that nothing confines does.
 func TestCompensableThroughHandles(t *testing.T) {
 	spec := tool.Spec{
-		Name: "one", Description: "One.", EffectClass: revert.Compensable,
+		Name: "one", Description: "One.", EffectClass: effect.Compensable,
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text(""), nil
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -18,10 +18,10 @@ import (
 type Option func(*Spec)
 
 // Pure declares that calls have no effect at all.
-func Pure() Option { return Effect(revert.Pure) }
+func Pure() Option { return Effect(effect.Pure) }
 
 // Effect declares what can be done about the effects of calls.
-func Effect(c revert.EffectClass) Option { return func(s *Spec) { s.EffectClass = c } }
+func Effect(c effect.Class) Option { return func(s *Spec) { s.EffectClass = c } }
 
 // Confined declares what keeps the tool to its accesses.
 func Confined(c Confinement) Option { return func(s *Spec) { s.Confinement = c } }

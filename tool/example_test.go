@@ -8,7 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -50,7 +50,7 @@ func ExampleFromSpec() {
 // that leaves out what has a default comes to the tool with it.
 func ExampleParams() {
 	forecast, err := tool.FromSpec(tool.Spec{
-		Name: "forecast", Description: "Tell the weather of the next days.", EffectClass: revert.Pure,
+		Name: "forecast", Description: "Tell the weather of the next days.", EffectClass: effect.Pure,
 		Params: tool.Params{
 			{Name: "city", Type: "string", Required: true},
 			{Name: "days", Type: "integer", Default: 3},
@@ -73,7 +73,7 @@ func ExampleStateful() {
 		func(_ context.Context, _ ctxperm.ToolContext, in string, was list) (int, list, error) {
 			was.Items = append(was.Items, in)
 			return len(was.Items), was, nil
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	fmt.Println(err)
 	_, err = tool.Stateful("todo", "Keep a list.", nil,
 		func(context.Context, ctxperm.ToolContext) (bad, error) { return bad{}, nil },

@@ -7,6 +7,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -39,7 +41,7 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 	out := l.outcome(i.permitted, status)
 	out.Stage, out.Changes = stage, viewChanges(i.live.Changes())
 	out.Error = &Problem{What: whatOf(status), Why: err.Error()}
-	body := &revert.Failed{Status: string(status), Stage: stage}
+	body := &record.Failed{Status: string(status), Stage: stage}
 	if status == StatusDenied {
 		refusedInside(i, err, &out, body)
 	}
@@ -62,7 +64,7 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 		out.Status, out.Stage = StatusUnknown, ""
 		out.Error.What = "the effect of the call cannot be told"
 		out.Error.Fix = "look at what it may have touched; it is neither repeated nor undone by itself"
-		l.end(ctx, i, &out, &revert.Unknown{Status: string(StatusUnknown), Why: i.veil.text(err.Error())})
+		l.end(ctx, i, &out, &record.Unknown{Status: string(StatusUnknown), Why: i.veil.text(err.Error())})
 		return out.withText().without(i.input)
 	}
 	body.Why, body.Proof = i.veil.text(err.Error()), string(p)
@@ -72,7 +74,7 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 
 // refusedInside tells of an access that a running call asked for and did not get:
 // what was decided about that, and not what let the call begin.
-func refusedInside(i intended, err error, out *Outcome, body *revert.Failed) {
+func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
 	var d *line.DeniedError
 	if !errors.As(err, &d) {
 		return
@@ -87,9 +89,9 @@ func refusedInside(i intended, err error, out *Outcome, body *revert.Failed) {
 // withdraw takes the changes of a failed call back. What only the call knew of
 // them goes first, without a barrier: the one of the taking back makes it
 // durable.
-func (l *Line) withdraw(ctx context.Context, i intended) ([]revert.Result, error) {
+func (l *Line) withdraw(ctx context.Context, i intended) ([]effect.Result, error) {
 	if posts := i.live.Posts(); len(posts) > 0 {
-		w := revert.Write{Lines: []revert.Line{{Call: i.id, Body: &revert.Landed{Posts: posts}}}}
+		w := revert.Write{Lines: []revert.Line{{Call: i.id, Body: &record.Landed{Posts: posts}}}}
 		if err := l.p.Recorder.Write(ctx, w); err != nil {
 			return nil, err
 		}
@@ -106,20 +108,20 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	switch {
 	case m.going, errors.Is(m.err, line.ErrUndetermined): // what may still come must not be taken for absent
 		return noProof
-	case s.Confinement == Sandbox && i.tool.Class() != revert.Reversible && i.tool.Class() != revert.Pure:
+	case s.Confinement == Sandbox && i.tool.Class() != effect.Reversible && i.tool.Class() != effect.Pure:
 		return noProof // it reached further than what is taken back
-	case s.Confinement == Handles && i.class != revert.Pure && i.connects():
+	case s.Confinement == Handles && i.class != effect.Pure && i.connects():
 		return noProof // and so may a program that it ran
 	case s.Confinement != Trusted:
 		if len(i.live.Changes()) == 0 {
 			return provenByTool
 		}
 		return provenBack
-	case parts && composed.Back && i.class != revert.Pure:
+	case parts && composed.Back && i.class != effect.Pure:
 		return provenBack
 	case parts && composed.Nothing, !parts && (errors.As(m.err, &none) || errors.As(m.err, &blocked)):
 		return provenByTool
-	case i.class == revert.Pure:
+	case i.class == effect.Pure:
 		return provenPure
 	case m.running: // what is absent now may be there in a moment
 		return noProof
@@ -134,7 +136,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 
 // end writes the record that ends a call, with its start where that was still
 // waiting. It has a barrier unless the call can have had no effect.
-func (l *Line) end(ctx context.Context, i intended, out *Outcome, b revert.Body) {
+func (l *Line) end(ctx context.Context, i intended, out *Outcome, b record.Body) {
 	//mutant:barrier
 	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || i.counts() || out.Status == StatusDenied}
 	if s := i.live.Pending(); s != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Filter is code of the host program around the calls of its runtime: between the
@@ -108,7 +108,7 @@ func (f *Filtered) Session() string { return f.pass.line.p.Recorder.Session() }
 func (f *Filtered) Tool() Tool { return f.p.tool }
 
 // Class returns the effect class of this call.
-func (f *Filtered) Class() revert.EffectClass { return f.p.class }
+func (f *Filtered) Class() effect.Class { return f.p.class }
 
 // Accesses returns what was decided about before the call; a tool may ask for more
 // while it runs.

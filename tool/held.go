@@ -8,6 +8,8 @@ import (
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const setHold = "hold"
@@ -46,7 +48,7 @@ func (a admitted) cannotWait(dynamic bool) string {
 		return ""
 	case dynamic:
 		return "a call that runs cannot wait for it"
-	case class != revert.Deferrable && class != revert.Pivot:
+	case class != effect.Deferrable && class != effect.Pivot:
 		return "only deferrable and pivot calls can wait for it, this one is " + string(class)
 	}
 	return ""
@@ -59,7 +61,7 @@ func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
 	started, err := l.startedRecord(f)
 	if err == nil {
 		terms := p.terms()
-		body := &revert.Held{
+		body := &record.Held{
 			Started: *started, Idempotent: p.tool.t.spec.Hints.Idempotent, Masks: terms.Masks, Requires: terms.Requires,
 		}
 		//mutant:barrier
@@ -154,7 +156,7 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 	if err != nil {
 		return "tool", err
 	}
-	now := make([]revert.Access, 0, len(a.exact))
+	now := make([]record.Access, 0, len(a.exact))
 	for _, access := range a.exact {
 		now = append(now, accessText(access))
 	}
@@ -195,7 +197,7 @@ func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why er
 		out.Status, out.Stage = StatusUnknown, ""
 		return out.withText()
 	}
-	body := &revert.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.veil.text(why.Error()), Proof: "not_started"}
+	body := &record.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.veil.text(why.Error()), Proof: "not_started"}
 	//mutant:barrier
 	w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
 	if err := l.p.Recorder.Write(context.WithoutCancel(ctx), w); err != nil {
@@ -219,7 +221,7 @@ func (o *Outcome) recallHeld(c *revert.Call) {
 	}
 }
 
-func droppedWhy(d *revert.Dropped) string {
+func droppedWhy(d *record.Dropped) string {
 	why := map[string]string{
 		"abort": "its transaction was taken back", "savepoint": "what came after a savepoint was taken back",
 		"nest": "the transaction inside another that it was in was taken back", "undo": "it was taken back itself",

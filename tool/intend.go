@@ -9,6 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // intended is a permitted call whose write-ahead record is written, or stands
@@ -53,9 +55,9 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 
 func barrierBeforeExecute(t Tool) bool {
 	switch t.Class() {
-	case revert.Pure:
+	case effect.Pure:
 		return false
-	case revert.Reversible:
+	case effect.Reversible:
 		return t.t.spec.Confinement == Trusted
 	default:
 		return t.t.spec.Confinement != Handles
@@ -73,7 +75,7 @@ func reachesOut(bound perm.Set) bool {
 	})
 }
 
-func (l *Line) startedRecord(f filtered) (*revert.Started, error) {
+func (l *Line) startedRecord(f filtered) (*record.Started, error) {
 	p := f.permitted
 	if p.released != nil {
 		started := p.released.Started
@@ -83,23 +85,23 @@ func (l *Line) startedRecord(f filtered) (*revert.Started, error) {
 	if err != nil {
 		return nil, err
 	}
-	right := make([]revert.Access, 0, len(p.exact))
+	right := make([]record.Access, 0, len(p.exact))
 	for _, a := range p.bound.Accesses() {
 		right = append(right, accessText(a))
 	}
-	decided := make([]revert.Access, 0, len(p.exact))
+	decided := make([]record.Access, 0, len(p.exact))
 	for _, a := range p.exact {
 		decided = append(decided, accessText(a))
 	}
 	s := p.tool.t.spec
-	started := &revert.Started{
+	started := &record.Started{
 		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.veil.shownInput(), InputDigest: p.digest,
 		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
 		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.veil.hides(),
 		Replaced: p.pass.replacements(), Ends: p.pass.end(),
 	}
 	if f.answer != nil { // nothing runs, so there is nothing to take back
-		started.AnsweredBy, started.Reverts, started.Right = p.pass.refuser(), false, []revert.Access{}
+		started.AnsweredBy, started.Reverts, started.Right = p.pass.refuser(), false, []record.Access{}
 	}
 	return started, nil
 }

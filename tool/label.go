@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // label gives the session the labels that a decision carries, and those of what the
@@ -39,7 +40,7 @@ func (l *Line) labelled(ctx context.Context, call string, labels, requires []str
 	}
 	// In the session's own stream: a label outlives whatever becomes of the call.
 	rec := revert.NewRecorder(l.p.Recorder.Journal(), l.p.Host, l.p.Recorder.Session())
-	body := &revert.Labelled{Labels: append([]string{}, labels...), Requires: requires, By: revert.CallRef{Txn: l.p.Recorder.Txn(), Call: call}}
+	body := &record.Labelled{Labels: append([]string{}, labels...), Requires: requires, By: record.CallRef{Txn: l.p.Recorder.Txn(), Call: call}}
 	//mutant:barrier
 	return rec.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: call, Body: body}}, Durable: true})
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -44,16 +46,16 @@ type Parts struct {
 	Reverter  *revert.Reverter
 	Roots     map[string]disk.Root
 	Drivers   []any // ctxperm.Driver each
-	World     func(accesses []perm.ResourceAccess, changes []revert.Change) verify.World
+	World     func(accesses []perm.ResourceAccess, changes []effect.Change) verify.World
 	Facts     Facts
 	Nest      string // the nested transaction of the calls
 	Beside    *Line  // of the transaction that it is in
 	// Memory keeps approvals for calls to come; nil: none is remembered.
 	Memory interface {
 		// Recall finds one that stands for an answer to the question now.
-		Recall(ctx context.Context, ask ctxperm.Ask, inputDigest string) (approval *revert.Approval, err error)
+		Recall(ctx context.Context, ask ctxperm.Ask, inputDigest string) (approval *record.Approval, err error)
 		// Keep remembers an answer that was just given.
-		Keep(ctx context.Context, ask ctxperm.Ask, ref revert.ToolRef, inputDigest, by string, r ctxperm.Remember) error
+		Keep(ctx context.Context, ask ctxperm.Ask, ref record.ToolRef, inputDigest, by string, r ctxperm.Remember) error
 	}
 	Limits   Limits
 	Waits    *line.Waits    // of the runtime
@@ -166,7 +168,7 @@ func (l *Line) tools() Registry {
 
 // asking is how a call on the journal asked for its tool, or would have: whatever came
 // since, it is this version that it stands for.
-func asking(ref revert.ToolRef) string {
+func asking(ref record.ToolRef) string {
 	if ref.Version == "" {
 		return ref.Name
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Status is how a call ended. The zero Status is no outcome and counts as
@@ -70,11 +70,11 @@ type Outcome struct {
 	Result      Result               `json:"-"`               // the whole result of a done call
 	Input       json.RawMessage      `json:"-"`               // as it is written down: canonical, without what the policy redacts
 	Decision    *perm.DecisionRecord `json:"decision"`        // null where nobody was asked
-	EffectClass revert.EffectClass   `json:"effect_class,omitempty"`
+	EffectClass effect.Class         `json:"effect_class,omitempty"`
 	Changes     []Change             `json:"changes"`
 	Verdict     *Verdict             `json:"verdict"`              // null where nobody looked
 	TakenBack   string               `json:"taken_back,omitempty"` // all, some, none
-	Undo        []revert.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
+	Undo        []effect.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
 	Error       *Problem             `json:"error"`                // null for a success
 	Text        string               `json:"text"`                 // for the model
 	Filter      string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
@@ -86,8 +86,8 @@ type Outcome struct {
 type Change struct {
 	Resource string        `json:"resource"`
 	Kind     string        `json:"kind"`
-	Before   *revert.Token `json:"before"` // null: did not exist
-	After    *revert.Token `json:"after"`  // null: does not exist
+	Before   *effect.Token `json:"before"` // null: did not exist
+	After    *effect.Token `json:"after"`  // null: does not exist
 }
 
 // Verdict is what verifying came to.
@@ -126,7 +126,7 @@ func (o Outcome) Err() error {
 	return e
 }
 
-func viewChanges(changes []revert.Change) []Change {
+func viewChanges(changes []effect.Change) []Change {
 	out := make([]Change, 0, len(changes))
 	for _, c := range changes {
 		//mutant:token
@@ -138,8 +138,8 @@ func viewChanges(changes []revert.Change) []Change {
 	return out
 }
 
-func viewToken(t revert.Token) *revert.Token {
-	if !t.Known() || t == revert.Absent {
+func viewToken(t effect.Token) *effect.Token {
+	if !t.Known() || t == effect.Absent {
 		return nil
 	}
 	return &t

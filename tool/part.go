@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Composed says that the tool runs others inside its calls: its Needs are what these may
@@ -29,17 +29,17 @@ func (s Spec) Sandboxed() bool { return s.sandboxed }
 
 // Admit decodes and validates an input as a call of the tool would, and computes what it
 // asks for before it runs, and its class. Only this module can.
-func (t Tool) Admit(k line.Key, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class revert.EffectClass, err error) {
+func (t Tool) Admit(k line.Key, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class effect.Class, err error) {
 	if !k.Valid() || t.t == nil {
-		return nil, nil, revert.Pivot, ErrInvalid
+		return nil, nil, effect.Pivot, ErrInvalid
 	}
 	value, err := t.t.read(input, canon.Limits{Bytes: mostBytes, Depth: mostDepth})
 	if err != nil {
-		return nil, nil, revert.Pivot, fmt.Errorf("%w: tool %s: %w", ErrInvalid, t.Name(), err)
+		return nil, nil, effect.Pivot, fmt.Errorf("%w: tool %s: %w", ErrInvalid, t.Name(), err)
 	}
 	exact, _, err := t.t.accesses(value)
 	if err != nil {
-		return nil, nil, revert.Pivot, fmt.Errorf("%w: tool %s: %w", ErrInvalid, t.Name(), err)
+		return nil, nil, effect.Pivot, fmt.Errorf("%w: tool %s: %w", ErrInvalid, t.Name(), err)
 	}
 	if len(exact) == 0 {
 		exact = []perm.ResourceAccess{callAccess(t.Name())}
@@ -76,14 +76,14 @@ func (t Tool) Enter(ctx context.Context, k line.Key, tc ctxperm.ToolContext, in 
 
 // Harmless reports whether a part that went wrong with err is known to have no effect but
 // through handles.
-func (t Tool) Harmless(class revert.EffectClass, err error) bool {
+func (t Tool) Harmless(class effect.Class, err error) bool {
 	var none *noEffectError
 	var blocked *blockedError
 	var composed *line.ComposedError
 	switch {
 	case t.t == nil, errors.Is(err, line.ErrUndetermined), errors.Is(err, line.ErrNotBack):
 		return false
-	case class == revert.Pure:
+	case class == effect.Pure:
 		return true
 	case t.t.spec.Confinement == Handles:
 		return !reachesOut(t.t.bound)

@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // filtered is a permitted call that every filter let through, or that one answered:
@@ -35,14 +36,14 @@ type pass struct {
 	settled  int // so many had their say on the input before the call waited
 	by       string
 	ends     []string
-	replaced []revert.Replacement
+	replaced []record.Replacement
 	values   context.Context //nolint:containedctx // of the last Within
 }
 
 // maxEnds bounds why a loop is to end.
 const maxEnds = 1 << 10
 
-func (l *Line) newPass(turn int, before []revert.Replacement) *pass {
+func (l *Line) newPass(turn int, before []record.Replacement) *pass {
 	if len(l.p.Filters) == 0 {
 		if before == nil {
 			return nil
@@ -73,7 +74,7 @@ func (ps *pass) end() string {
 	return canon.Printable(ps.now.veil.text(strings.Join(ps.ends, "; ")), maxEnds)
 }
 
-func (ps *pass) replacements() []revert.Replacement {
+func (ps *pass) replacements() []record.Replacement {
 	if ps == nil {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (l *Line) answeredBy(ctx context.Context, p permitted, by string, r Result)
 	if err != nil {
 		return filtered{}, l.refusedBy(ctx, p, by, fmt.Errorf("what it answered cannot be delivered: %w", err))
 	}
-	p.pass.by, p.class = by, revert.Pure
+	p.pass.by, p.class = by, effect.Pure
 	p.pass.now = p
 	return filtered{permitted: p, answer: output}, nil
 }
@@ -216,7 +217,7 @@ func (l *Line) replacedBy(ctx context.Context, p permitted, by string, input any
 		return p, l.refusedBy(ctx, p, by, errors.New("the input of a call that was held cannot be replaced when it is released: it was decided about"))
 	}
 	a.veil.like(p.veil)
-	ps.replaced = append(ps.replaced, revert.Replacement{By: by, Given: p.digest})
+	ps.replaced = append(ps.replaced, record.Replacement{By: by, Given: p.digest})
 	a.counted = l.p.Facts.Reserve(a.id, a.tool.Name(), a.sums)
 	again := permitted{admitted: a}
 	ps.now = again

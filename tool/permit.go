@@ -12,6 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // permitted is an admitted call that every access of was allowed: the only
@@ -20,7 +22,7 @@ type permitted struct {
 	admitted
 	key      string
 	decision perm.Decision
-	approval *revert.Approval
+	approval *record.Approval
 	held     bool // the call waits for the commit
 }
 
@@ -248,7 +250,7 @@ func merged[E comparable](all, more []E) []E {
 
 // unmetRequirement returns the first thing that a policy requires and the tool
 // does not have.
-func unmetRequirement(t Tool, class revert.EffectClass, d perm.Decision) string {
+func unmetRequirement(t Tool, class effect.Class, d perm.Decision) string {
 	s := t.t.spec
 	for _, r := range d.Details().Requires {
 		met, fix := false, ""
@@ -259,7 +261,7 @@ func unmetRequirement(t Tool, class revert.EffectClass, d perm.Decision) string 
 				fix = "a tool that it is composed of declares no Verify"
 			}
 		case "revert":
-			met, fix = t.CanRevert() || class == revert.Pure, "calls of the tool cannot be taken back"
+			met, fix = t.CanRevert() || class == effect.Pure, "calls of the tool cannot be taken back"
 		case "sandbox":
 			met, fix = s.Confinement == Sandbox, "the tool does not run in the sandbox"
 		case "preview":
@@ -318,7 +320,7 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 	out.Error = &Problem{What: "the call was denied by " + d.Stage, Why: reason, Fix: howToAllow(d, p.tool)}
 	raw, err := canon.Marshal(decision)
 	if err == nil {
-		body := &revert.Denied{
+		body := &record.Denied{
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
 			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), Ends: p.pass.end(),
 		}
@@ -339,7 +341,7 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 func howToAllow(d *line.DeniedError, t Tool) string {
 	switch {
 	case t.t.spec.EffectClass == "" && d.Stage == "policy":
-		return "tool " + t.Name() + " declares no effect class, so it counts as having no way back; declare one: tool.Pure(), tool.Effect(revert.Reversible), …"
+		return "tool " + t.Name() + " declares no effect class, so it counts as having no way back; declare one: tool.Pure(), tool.Effect(effect.Reversible), …"
 	case d.Stage == "grant":
 		return "grant it to the session, or call within what it holds"
 	case d.Stage == "filter":
@@ -358,6 +360,6 @@ func howToAllow(d *line.DeniedError, t Tool) string {
 		d.Access.Action, d.Access.Resource)
 }
 
-func accessText(a perm.ResourceAccess) revert.Access {
-	return revert.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method}
+func accessText(a perm.ResourceAccess) record.Access {
+	return record.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method}
 }

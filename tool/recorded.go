@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -95,7 +96,7 @@ func (l *Line) otherCall(c *revert.Call, req Request) string {
 // givenDigest is the digest of the input that the caller gave, whatever filters put
 // in its place.
 func givenDigest(c *revert.Call) string {
-	digest, replaced := "", []revert.Replacement(nil)
+	digest, replaced := "", []record.Replacement(nil)
 	switch {
 	case c.Started != nil:
 		digest, replaced = c.Started.InputDigest, c.Started.Replaced
@@ -221,7 +222,7 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 
 func (o *Outcome) recallDone(c *revert.Call, needsVerdict bool) {
 	o.Decision = decisionRecord(c.Started.Decision)
-	var looked *revert.Verified
+	var looked *record.Verified
 	for i := range c.Verified {
 		if c.Verified[i].Phase != string(verify.AfterUndo) {
 			looked = &c.Verified[i]

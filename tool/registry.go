@@ -10,7 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Registry is a set of tools that cannot change: a call sees one registry from
@@ -136,7 +136,7 @@ func (r Registry) After(old Registry) Registry {
 
 // undo finds the declaration that takes a call back: by name and undo version.
 // Of several the one that made the call is the best, then one of its version.
-func (r Registry) undo(of revert.ToolRef) (Tool, bool) {
+func (r Registry) undo(of record.ToolRef) (Tool, bool) {
 	var found []Tool
 	for _, t := range r.tools[of.Name] {
 		if t.look().UndoVersion == of.UndoVersion {
@@ -154,7 +154,7 @@ func (r Registry) undo(of revert.ToolRef) (Tool, bool) {
 }
 
 // likeness is how near a declaration is to the one that made a call.
-func (t Tool) likeness(of revert.ToolRef) int {
+func (t Tool) likeness(of record.ToolRef) int {
 	switch {
 	case t.Digest() == of.Digest:
 		return 2

@@ -5,6 +5,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // settled is a call whose result is on the journal: the only thing that verify
@@ -51,12 +52,12 @@ func (l *Line) settle(ctx context.Context, e delivered) (settled, *Outcome) {
 
 // record is the result without what the policy redacts, and beside it what the
 // filters made of it.
-func (s *settled) record() (done *revert.Done, err error) {
+func (s *settled) record() (done *record.Done, err error) {
 	if s.raw, err = s.veil.result(s.output); err != nil {
 		return nil, err
 	}
 	s.shown = s.raw
-	done = &revert.Done{Output: s.raw, OutputDigest: outputDigest(s.raw), Posts: s.live.Posts(), Ends: s.pass.end(), Undelivered: s.veil.text(s.broken)}
+	done = &record.Done{Output: s.raw, OutputDigest: outputDigest(s.raw), Posts: s.live.Posts(), Ends: s.pass.end(), Undelivered: s.veil.text(s.broken)}
 	if s.given != nil {
 		if s.shown, err = s.veil.result(s.given); err != nil {
 			return nil, err

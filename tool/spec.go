@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -58,10 +58,10 @@ type Spec struct {
 	// have been spent stays so, whatever is taken back.
 	Counters map[string]string
 
-	EffectClass revert.EffectClass // empty: undeclared, counts as pivot
+	EffectClass effect.Class // empty: undeclared, counts as pivot
 	// ClassOf returns the class of one call, where some inputs have a milder effect
 	// than others; empty is EffectClass. It only computes: no effects.
-	ClassOf     func(in json.RawMessage) revert.EffectClass
+	ClassOf     func(in json.RawMessage) effect.Class
 	Confinement Confinement // empty: trusted
 	Destination Destination // empty: model-chosen
 
@@ -152,7 +152,7 @@ type RevertContext struct {
 	Output     json.RawMessage // of the result; null where it was lost
 	ExecutedAt time.Time
 	Notes      map[string]json.RawMessage // what Execute noted
-	Changes    []revert.Change            // what Execute did through handles; they are undone without its help
+	Changes    []effect.Change            // what Execute did through handles; they are undone without its help
 	Key        string                     // operation key of the call
 	UndoKey    string                     // key of this undo, the same for each attempt
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -91,7 +91,7 @@ func TestNoGoFunctionIsSandboxed(t *testing.T) {
 }
 
 func TestCompensableNeedsItsRevert(t *testing.T) {
-	_, err := tool.FromSpec(tool.Spec{Name: "pay", Execute: does, EffectClass: revert.Compensable})
+	_, err := tool.FromSpec(tool.Spec{Name: "pay", Execute: does, EffectClass: effect.Compensable})
 	require.ErrorContains(t, err, "Revert")
 }
 

@@ -27,7 +27,7 @@ import (
 // the JSON are refused here. begin runs inside the first call, and sees the tool's settings as that does;
 // it runs again where that call failed or was taken back.
 //
-// A tool that acts on nothing else is [Effect](revert.Reversible), [Confined](Handles).
+// A tool that acts on nothing else is [Effect](effect.Reversible), [Confined](Handles).
 func Stateful[S, In, Out any](name, description string, needs []perm.ResourceAccess,
 	begin func(ctx context.Context, tc ctxperm.ToolContext) (S, error),
 	call func(ctx context.Context, tc ctxperm.ToolContext, in In, state S) (Out, S, error), opts ...Option,

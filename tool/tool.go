@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -95,19 +95,19 @@ func checkSpec(s Spec) error {
 	case s.Params != nil && s.Input != nil:
 		return errors.New("Params and Input both say what the arguments are; leave one out")
 	case s.EffectClass != "" && !s.EffectClass.Valid():
-		return fmt.Errorf("unknown effect class %q; valid are %v", s.EffectClass, revert.EffectClasses())
+		return fmt.Errorf("unknown effect class %q; valid are %v", s.EffectClass, effect.Classes())
 	case !slices.Contains([]Confinement{"", Trusted, Handles, Sandbox}, s.Confinement):
 		return fmt.Errorf("unknown confinement %q; valid are trusted, handles, sandbox", s.Confinement)
 	case !slices.Contains([]Destination{"", NoDestination, Configured, ThirdParty, ModelChosen}, s.Destination):
 		return fmt.Errorf("unknown destination %q; valid are none, configured, third_party, model_chosen", s.Destination)
 	case s.Confinement == Sandbox && !s.sandboxed:
 		return errors.New("no Go function runs in the sandbox; only remit's own tools that start programs do")
-	case s.EffectClass == revert.Reversible && s.Revert == nil && s.Confinement != Handles && s.Confinement != Sandbox:
+	case s.EffectClass == effect.Reversible && s.Revert == nil && s.Confinement != Handles && s.Confinement != Sandbox:
 		return errors.New("a reversible tool either acts only through handles, which tool.Confined(tool.Handles) declares, or has a Revert")
-	case s.EffectClass == revert.Compensable && s.Revert == nil && s.Confinement != Handles:
+	case s.EffectClass == effect.Compensable && s.Revert == nil && s.Confinement != Handles:
 		return errors.New("a compensable tool has a Revert, or acts only through handles, which tool.Confined(tool.Handles) declares: else nothing would be taken back")
-	case s.holds != "" && s.EffectClass == revert.Pure:
-		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(revert.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
+	case s.holds != "" && s.EffectClass == effect.Pure:
+		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(effect.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
 	case s.OutputContent != nil && s.OutputContent.Check() != nil:
 		return fmt.Errorf("OutputContent: %w", s.OutputContent.Check())
 	case s.ClassOf != nil && s.EffectClass == "":
@@ -186,7 +186,7 @@ func (t Tool) InputSchema() []byte {
 }
 
 // Class is the effect class that counts: pivot where none is declared.
-func (t Tool) Class() revert.EffectClass { return t.look().EffectClass.OrPivot() }
+func (t Tool) Class() effect.Class { return t.look().EffectClass.OrPivot() }
 
 // Verifier returns the tool's Verify where it declares one.
 func (t Tool) Verifier() mo.Option[verify.Verifier] {
@@ -197,7 +197,7 @@ func (t Tool) Verifier() mo.Option[verify.Verifier] {
 // CanVerify reports whether the tool declares a Verify, and where it is composed of others,
 // that each of them does which has an effect.
 func (t Tool) CanVerify() bool {
-	unseen := func(part Tool) bool { return part.Class() != revert.Pure && !part.CanVerify() }
+	unseen := func(part Tool) bool { return part.Class() != effect.Pure && !part.CanVerify() }
 	return t.Verifier().IsPresent() && !slices.ContainsFunc(t.look().parts, unseen)
 }
 
@@ -209,7 +209,7 @@ func (t Tool) CanRevert() bool {
 	if s.parts != nil {
 		return !slices.ContainsFunc(s.parts, func(part Tool) bool { return !part.CanRevert() })
 	}
-	return s.Revert != nil || s.EffectClass == revert.Pure || s.EffectClass == revert.Reversible || s.EffectClass == revert.Compensable
+	return s.Revert != nil || s.EffectClass == effect.Pure || s.EffectClass == effect.Reversible || s.EffectClass == effect.Compensable
 }
 
 // Grant returns what a session needs for any call of the tool: its needs, and

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -146,20 +147,20 @@ func outputOf(c revert.Call) json.RawMessage {
 
 // Probe asks the tool's Verify whether the effect of an interrupted call is
 // there. It makes a Line a revert.Prober.
-func (l *Line) Probe(ctx context.Context, c revert.Call) (revert.Verified, error) {
+func (l *Line) Probe(ctx context.Context, c revert.Call) (record.Verified, error) {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok {
-		return revert.Verified{}, revert.ErrNoTool
+		return record.Verified{}, revert.ErrNoTool
 	}
 	return l.lookAgain(ctx, t, c, verify.Recovery, nil), nil
 }
 
 // Gone asks the tool's Verify whether the effect of a call that was taken back is
 // gone.
-func (l *Line) Gone(ctx context.Context, c revert.Call) revert.Verified {
+func (l *Line) Gone(ctx context.Context, c revert.Call) record.Verified {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok {
-		return revert.Verified{}
+		return record.Verified{}
 	}
 	return l.lookAgain(ctx, t, c, verify.AfterUndo, outputOf(c))
 }
@@ -167,9 +168,9 @@ func (l *Line) Gone(ctx context.Context, c revert.Call) revert.Verified {
 // lookAgain asks about what the journal says of a call. Of one whose input the
 // policy had redacted nothing can be told: what a Verify would look at is not what
 // was given.
-func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verify.Phase, output json.RawMessage) revert.Verified {
+func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verify.Phase, output json.RawMessage) record.Verified {
 	if t.t.spec.Verify == nil {
-		return revert.Verified{}
+		return record.Verified{}
 	}
 	v := verify.Unclear("the policy redacted what its Verify would look at")
 	if len(c.Started.Redacted) == 0 {
@@ -181,7 +182,7 @@ func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verif
 	for i := range findings {
 		findings[i] = l.known.Scrub(findings[i])
 	}
-	return revert.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: findings, Evidence: evidence(v)}
+	return record.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: findings, Evidence: evidence(v)}
 }
 
 func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {

@@ -6,30 +6,31 @@ import (
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
 // answer is how one call of a script ended, as programs read it. The keys that
 // may be missing are there where they have something to say.
 type answer struct {
-	Line        int                `json:"line"`
-	Released    bool               `json:"released,omitempty"` // the call was held at this line, and the commit ran it
-	Call        string             `json:"call"`               // empty: the line was no call
-	Txn         string             `json:"txn"`                // empty: the line was no call
-	Tool        string             `json:"tool"`
-	Status      tool.Status        `json:"status"`
-	Stage       string             `json:"stage,omitempty"`
-	Output      json.RawMessage    `json:"output"`
-	Decision    *decision          `json:"decision"`
-	EffectClass revert.EffectClass `json:"effect_class"`
-	Changes     []tool.Change      `json:"changes"`
-	Verdict     *tool.Verdict      `json:"verdict"`
-	TakenBack   string             `json:"taken_back,omitempty"`
-	Undo        []revert.Result    `json:"undo,omitempty"`
-	Error       *tool.Problem      `json:"error"`
-	Text        string             `json:"text,omitempty"`   // what to tell the model, of everything that has no output, or that filters add to it
-	Filter      string             `json:"filter,omitempty"` // that refused the call
-	Ends        string             `json:"ends,omitempty"`   // why no further call should come
+	Line        int             `json:"line"`
+	Released    bool            `json:"released,omitempty"` // the call was held at this line, and the commit ran it
+	Call        string          `json:"call"`               // empty: the line was no call
+	Txn         string          `json:"txn"`                // empty: the line was no call
+	Tool        string          `json:"tool"`
+	Status      tool.Status     `json:"status"`
+	Stage       string          `json:"stage,omitempty"`
+	Output      json.RawMessage `json:"output"`
+	Decision    *decision       `json:"decision"`
+	EffectClass effect.Class    `json:"effect_class"`
+	Changes     []tool.Change   `json:"changes"`
+	Verdict     *tool.Verdict   `json:"verdict"`
+	TakenBack   string          `json:"taken_back,omitempty"`
+	Undo        []effect.Result `json:"undo,omitempty"`
+	Error       *tool.Problem   `json:"error"`
+	Text        string          `json:"text,omitempty"`   // what to tell the model, of everything that has no output, or that filters add to it
+	Filter      string          `json:"filter,omitempty"` // that refused the call
+	Ends        string          `json:"ends,omitempty"`   // why no further call should come
 }
 
 // decision is what was decided, and by which lines of which policy.

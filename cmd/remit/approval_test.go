@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -42,7 +43,7 @@ func TestAlteredApproval(t *testing.T) {
 		code, out := command(t, append([]string{verb, call, "--why", "because"}, place[:4]...)...)
 		require.Zero(t, code, out)
 	}
-	write := func(t *testing.T, state, call string, b revert.Answered) {
+	write := func(t *testing.T, state, call string, b record.Answered) {
 		ctx := context.Background()
 		j, err := sqlite.Open(ctx, state)
 		require.NoError(t, err)
@@ -68,13 +69,13 @@ func TestAlteredApproval(t *testing.T) {
 		says  string
 	}{
 		"given to another question": {func(t *testing.T, state, call string, _ []string) {
-			write(t, state, call, revert.Answered{Approved: true, By: "tester", Digest: "sha256:0000"})
+			write(t, state, call, record.Answered{Approved: true, By: "tester", Digest: "sha256:0000"})
 		}, exitDenied, "the answer was given to another question"},
 		"written for who asks": {func(t *testing.T, state, call string, _ []string) {
-			write(t, state, call, revert.Answered{Approved: true, By: "agent"})
+			write(t, state, call, record.Answered{Approved: true, By: "agent"})
 		}, exitDenied, "the one who asks cannot be the one who approves"},
 		"written for nobody": {func(t *testing.T, state, call string, _ []string) {
-			write(t, state, call, revert.Answered{Approved: true})
+			write(t, state, call, record.Answered{Approved: true})
 		}, exitDenied, "the one who asks cannot be the one who approves"},
 		"a no that became a yes": {func(t *testing.T, state, call string, place []string) {
 			answer(t, "deny", place, call)
@@ -104,7 +105,7 @@ func TestAlteredApproval(t *testing.T) {
 		code, out := command(t, append([]string{"resume", call}, place...)...)
 		require.Zero(t, code, out)
 		require.NoError(t, os.Remove(target))
-		write(t, state, call, revert.Answered{Approved: true, By: "tester"})
+		write(t, state, call, record.Answered{Approved: true, By: "tester"})
 		code, out = command(t, append([]string{"resume", call}, place...)...)
 		require.Equal(t, int(exitUsage), code, out)
 		require.Contains(t, out, "does not wait for anybody")

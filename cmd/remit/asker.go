@@ -9,6 +9,9 @@ import (
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // asker is who a session belongs to, as its record says.
@@ -18,17 +21,17 @@ type asker struct {
 	folders   []string          // of its roots, as they were
 }
 
-func askerOf(ctx context.Context, j revert.Journal, session string) (who asker, err error) {
-	q := revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession}, Limit: 1}
+func askerOf(ctx context.Context, j journal.Journal, session string) (who asker, err error) {
+	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
 			return who, err
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return who, err
 		}
-		body, ok := rec.Body.(*revert.Session)
+		body, ok := rec.Body.(*record.Session)
 		if !ok {
 			continue
 		}
@@ -74,13 +77,13 @@ func clientWords(c *perm.ClientFacts) string {
 // foldersLeft are those that calls of what was left may have changed: the roots of the
 // session that a call or a transaction belongs to, and where the command line says that they
 // are by now. There are none of an id that nothing has.
-func (p *place) foldersLeft(ctx context.Context, j revert.Journal, id string) (folders []string, err error) {
+func (p *place) foldersLeft(ctx context.Context, j journal.Journal, id string) (folders []string, err error) {
 	t, _, err := revert.LoadCall(ctx, j, id)
-	if errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		t, err = revert.Load(ctx, j, id)
 	}
 	switch {
-	case errors.Is(err, revert.ErrNotFound):
+	case errors.Is(err, journal.ErrNotFound):
 	case err != nil:
 		return nil, err
 	default:

@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 func (a *app) diffCommand() *cobra.Command {
@@ -97,7 +98,7 @@ type deltaRecord struct {
 }
 
 type sightRecord struct {
-	Version revert.Token `json:"version"`
+	Version effect.Token `json:"version"`
 	Type    string       `json:"type"`
 	Mode    string       `json:"mode,omitempty"`
 	Target  string       `json:"target,omitempty"`
@@ -105,9 +106,9 @@ type sightRecord struct {
 }
 
 type unseenRecord struct {
-	Call        string             `json:"call"`
-	Tool        string             `json:"tool"`
-	EffectClass revert.EffectClass `json:"effect_class"`
+	Call        string       `json:"call"`
+	Tool        string       `json:"tool"`
+	EffectClass effect.Class `json:"effect_class"`
 }
 
 func sightOf(s diff.Sight) *sightRecord {

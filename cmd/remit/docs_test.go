@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -75,7 +76,7 @@ func TestStatesTables(t *testing.T) {
 	}, order)
 	order, _ = table(t, "Taking back")
 	require.Equal(t, []string{
-		string(revert.Restored), string(revert.Already), string(revert.Conflict), string(revert.UndoFailed), string(revert.UndoUnknown),
+		string(effect.Restored), string(effect.Already), string(effect.Conflict), string(effect.Failed), string(effect.Unknown),
 	}, order)
 }
 

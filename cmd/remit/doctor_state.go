@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -103,14 +104,14 @@ func (a *app) checkJournal(ctx context.Context, p *place, tell func(finding)) {
 		tell(finding{Where: "journal", Check: "head", Is: failing, What: err.Error(), Fix: "see what " + p.hint("fsck") + " finds"})
 		return
 	}
-	tell(finding{Where: "journal", Check: "format", Is: healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, revert.RecordVersion)})
+	tell(finding{Where: "journal", Check: "format", Is: healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)})
 	tell(finding{Where: "journal", Check: "head", Is: healthy, What: fmt.Sprintf("%s, head %s", entries(head.Size), head)})
 	tell(finding{Where: "journal", Check: "size", Is: healthy, What: bytesWords(folderSize(p.state)) + " in " + p.state})
 	tell(openTxns(ctx, j, p))
 }
 
 // openTxns tells of the transactions that hold what they touched.
-func openTxns(ctx context.Context, j revert.Journal, p *place) finding {
+func openTxns(ctx context.Context, j journal.Journal, p *place) finding {
 	f := finding{Where: "journal", Check: "open txns", Is: healthy, What: "none is open"}
 	open, err := j.Unfinished(ctx)
 	gone := []string{}

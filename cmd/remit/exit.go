@@ -9,6 +9,8 @@ import (
 
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -88,11 +90,11 @@ func problemOf(err error) *problem {
 		return &problem{code: exitUsage, what: "nothing was erased", why: err.Error(), fix: "remit log shows how it stands; remit settle says what became of a call"}
 	case errors.Is(err, revert.ErrUndo):
 		return &problem{code: exitUsage, what: "nothing was done", why: err.Error()}
-	case errors.Is(err, revert.ErrErased):
+	case errors.Is(err, record.ErrErased):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
-	case errors.Is(err, revert.ErrNotFound):
+	case errors.Is(err, journal.ErrNotFound):
 		return &problem{code: exitUsage, what: err.Error(), fix: "remit log lists what is recorded for this workspace; --workspace and --state name others"}
-	case errors.Is(err, revert.ErrDamaged):
+	case errors.Is(err, record.ErrDamaged):
 		return &problem{code: exitInternal, what: err.Error(), fix: "copy the folder before anything else opens it; remit fsck lists what is wrong"}
 	default:
 		return &problem{code: exitInternal, what: err.Error()}

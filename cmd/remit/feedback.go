@@ -9,7 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func (a *app) feedbackCommand() *cobra.Command {
@@ -33,7 +33,7 @@ func (a *app) feedbackCommand() *cobra.Command {
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
 				f, err := rt.Feedback(cmd.Context(), f)
-				if errors.Is(err, revert.ErrErased) || len(note) > 4096 {
+				if errors.Is(err, record.ErrErased) || len(note) > 4096 {
 					return &problem{code: exitUsage, what: "nothing was written", why: err.Error()}
 				}
 				if err != nil {

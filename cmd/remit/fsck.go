@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -43,12 +45,12 @@ func (a *app) fsck(ctx context.Context, p *place, kept string, asJSON bool) erro
 	}}
 	if kept != "" {
 		var err error
-		if o.Kept, err = revert.ParseHead(kept); err != nil {
+		if o.Kept, err = journal.ParseHead(kept); err != nil {
 			return &problem{code: exitUsage, what: "--head: " + err.Error(), fix: "give the head as an earlier remit fsck wrote it"}
 		}
 	}
 	report, err := sqlite.Fsck(ctx, p.state, o)
-	if err != nil && (report.Problems == 0 || !errors.Is(err, revert.ErrDamaged)) {
+	if err != nil && (report.Problems == 0 || !errors.Is(err, record.ErrDamaged)) {
 		return err // it could not be looked at
 	}
 	if asJSON {

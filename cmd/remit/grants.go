@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -102,7 +102,7 @@ func (a *app) revokeCommand() *cobra.Command {
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
 				err := rt.Revoke(cmd.Context(), args[0], who, why)
-				if errors.Is(err, revert.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
+				if errors.Is(err, journal.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
 					return &problem{code: exitUsage, what: "there is no grant " + args[0], fix: p.hint("grants") + " lists them"}
 				}
 				if err == nil && asJSON {

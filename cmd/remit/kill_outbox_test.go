@@ -20,6 +20,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -35,7 +38,7 @@ func mailTools(box string) []tool.Tool {
 	}
 	deliver := func(name string, idempotent bool) tool.Tool {
 		made, err := tool.FromSpec(tool.Spec{
-			Name: name, Description: "Delivers a line.", EffectClass: revert.Pivot, Hints: tool.Hints{Idempotent: idempotent},
+			Name: name, Description: "Delivers a line.", EffectClass: effect.Pivot, Hints: tool.Hints{Idempotent: idempotent},
 			Execute: func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 				var text string
 				err := json.Unmarshal(in, &text)
@@ -117,7 +120,7 @@ func (w outboxWorld) only(t *testing.T) *revert.Txn {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	var found *revert.Txn
-	for e, err := range j.Entries(t.Context(), revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -296,4 +296,4 @@ func unfinished(t *testing.T, state string) []string {
 	return ids
 }
 
-var _ revert.Journal = (*sqlite.Journal)(nil)
+var _ journal.Journal = (*sqlite.Journal)(nil)

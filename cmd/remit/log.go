@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -66,8 +68,8 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 }
 
 // eachTxn calls fn with the ids of all transactions, newest first.
-func eachTxn(ctx context.Context, j revert.Journal, fn func(id string) error) error {
-	for e, err := range j.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}, Newest: true}) {
+func eachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) error {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
 		if err != nil {
 			return err
 		}

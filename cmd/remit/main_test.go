@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/internal/pgtest"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -205,11 +205,11 @@ func toolsForTests() []tool.Tool {
 	var tools []tool.Tool
 	for _, s := range []tool.Spec{
 		{Name: "undeclared", Description: "Says nothing about its effects.", Execute: text("ran", nil)},
-		{Name: "send", Description: "Sends something.", EffectClass: revert.Pivot, Execute: text("sent", nil)},
-		{Name: "lose", Description: "Loses its connection.", EffectClass: revert.Pivot, Execute: text("", lost)},
-		{Name: "fail", Description: "Fails.", EffectClass: revert.Pure, Execute: text("", errors.New("no such thing"))},
+		{Name: "send", Description: "Sends something.", EffectClass: effect.Pivot, Execute: text("sent", nil)},
+		{Name: "lose", Description: "Loses its connection.", EffectClass: effect.Pivot, Execute: text("", lost)},
+		{Name: "fail", Description: "Fails.", EffectClass: effect.Pure, Execute: text("", errors.New("no such thing"))},
 		{
-			Name: "forecast", Version: "1.0.0", Description: "Says how the weather will be.", EffectClass: revert.Pure, Execute: text("rain", nil),
+			Name: "forecast", Version: "1.0.0", Description: "Says how the weather will be.", EffectClass: effect.Pure, Execute: text("rain", nil),
 			Settings: tool.Params{{Name: "region", Type: "string", Default: "eu"}, {Name: "token", Type: "string", Secret: true, Required: true}},
 			CheckSettings: func(_ context.Context, s json.RawMessage) ([]string, error) {
 				if strings.Contains(string(s), "mars") {
@@ -218,15 +218,15 @@ func toolsForTests() []tool.Tool {
 				return []string{"the service is slow"}, nil
 			},
 		},
-		{Name: "forecast", Version: "0.9.0", Description: "Guesses.", Deprecated: "use 1.0.0", EffectClass: revert.Pure, Execute: text("sun", nil)},
-		{Name: "greet", Description: "Greets.", EffectClass: revert.Pure, Execute: text("hello", nil)},
+		{Name: "forecast", Version: "0.9.0", Description: "Guesses.", Deprecated: "use 1.0.0", EffectClass: effect.Pure, Execute: text("sun", nil)},
+		{Name: "greet", Description: "Greets.", EffectClass: effect.Pure, Execute: text("hello", nil)},
 		{
-			Name: "login", Description: "Takes a password.", EffectClass: revert.Pure, Execute: text("in", nil),
+			Name: "login", Description: "Takes a password.", EffectClass: effect.Pure, Execute: text("in", nil),
 			Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string"}},"additionalProperties":false}`),
 			Hints: tool.Hints{Sensitive: []string{"password"}},
 		},
 		{
-			Name: "book", Description: "Books a table; giving it back fails.", EffectClass: revert.Compensable, Execute: text("booked", nil),
+			Name: "book", Description: "Books a table; giving it back fails.", EffectClass: effect.Compensable, Execute: text("booked", nil),
 			Revert: func(context.Context, tool.RevertContext) error { return errors.New("the restaurant is closed") }, UndoVersion: "1",
 		},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -104,7 +105,7 @@ func (a *app) settleCommand() *cobra.Command {
 				return err
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				err := rt.Decide(cmd.Context(), args[0], revert.Decided{Applied: args[1] == "applied", By: who, Why: why})
+				err := rt.Decide(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
 				if err != nil {
 					return notTaken(err, &p, args[0])
 				}

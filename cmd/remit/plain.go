@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -112,9 +113,9 @@ func (t plainTeller) end(s summary) {
 func (t plainTeller) state(s revert.TxnState) string { return t.paint.state(s, false) }
 
 // leftovers lists what is not as before, and why.
-func (t plainTeller) leftovers(rs []revert.Result) { t.paint.leftovers(t.w, rs) }
+func (t plainTeller) leftovers(rs []effect.Result) { t.paint.leftovers(t.w, rs) }
 
-func (p paint) leftovers(w io.Writer, rs []revert.Result) {
+func (p paint) leftovers(w io.Writer, rs []effect.Result) {
 	for _, r := range rs {
 		if !r.Outcome.Clean() {
 			_, _ = fmt.Fprintf(w, "     %s %s: %s\n", p.bad(undoWord(r.Outcome)), resourceWords(r.Resource), printable(r.Why))
@@ -136,8 +137,8 @@ func (p paint) state(s revert.TxnState, ownerGone bool) string {
 	}
 }
 
-func results(items []revert.Item) []revert.Result {
-	var out []revert.Result
+func results(items []revert.Item) []effect.Result {
+	var out []effect.Result
 	for _, i := range items {
 		out = append(out, i.Result)
 	}
@@ -205,9 +206,9 @@ func changeWord(kind string) string {
 	}
 }
 
-func undoWord(o revert.UndoOutcome) string {
+func undoWord(o effect.Outcome) string {
 	if o == "" {
-		return string(revert.UndoUnknown)
+		return string(effect.Unknown)
 	}
 	return string(o)
 }

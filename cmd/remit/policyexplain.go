@@ -14,6 +14,10 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -184,7 +188,7 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 		accesses = wouldTouch(called, c.Denied.Input, accesses)
 	}
 	if len(accesses) == 0 {
-		accesses = []revert.Access{{Action: string(perm.Call), Resource: "tool://" + c.Tool.Name}}
+		accesses = []record.Access{{Action: string(perm.Call), Resource: "tool://" + c.Tool.Name}}
 	}
 	for _, access := range accesses {
 		r, err := perm.ParseResource(access.Resource)
@@ -204,19 +208,19 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 
 // wouldTouch are all accesses that a call of the tool has before it runs; those
 // that are known where that cannot be told.
-func wouldTouch(t tool.Tool, input json.RawMessage, known []revert.Access) (all []revert.Access) {
+func wouldTouch(t tool.Tool, input json.RawMessage, known []record.Access) (all []record.Access) {
 	exact, err := t.Accesses(input)
 	if err != nil || len(exact) == 0 {
 		return known
 	}
 	for _, a := range exact {
-		all = append(all, revert.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
+		all = append(all, record.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
 	}
 	return all
 }
 
 // inside is what the policy was asked about a call that ran, and refused.
-func (r recordedAsk) inside(f *revert.Failed) (recordedAsk, error) {
+func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	resource, err := perm.ParseResource(f.Access.Resource)
 	if err != nil {
 		return r, err
@@ -226,7 +230,7 @@ func (r recordedAsk) inside(f *revert.Failed) (recordedAsk, error) {
 	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
-func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, err error) {
+func recordedCall(c *revert.Call) (ask recordedAsk, accesses []record.Access, err error) {
 	ask.call = c.Ref.Call
 	ask.request = perm.Request{Purpose: perm.PurposeRun, Time: c.Began, Call: perm.CallFacts{ID: c.Ref.Call, Batch: perm.BatchFacts{Count: 1}}}
 	var raw json.RawMessage
@@ -242,8 +246,8 @@ func recordedCall(c *revert.Call) (ask recordedAsk, accesses []revert.Access, er
 	case c.Denied != nil:
 		ask.request.Call.Args, ask.stage, raw = c.Denied.Input, c.Denied.Stage, c.Denied.Decision
 		ask.redacted = strings.Contains(string(c.Denied.Input), `"(hidden)"`)
-		if c.Denied.Access != (revert.Access{}) {
-			accesses = []revert.Access{c.Denied.Access}
+		if c.Denied.Access != (record.Access{}) {
+			accesses = []record.Access{c.Denied.Access}
 		}
 	case c.Asked != nil:
 		ask.request.Call.Args, accesses, raw, ask.pending = c.Asked.Input, c.Asked.Access, c.Asked.Decision, c.Phase == revert.PhasePending
@@ -276,29 +280,29 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest, Grade: string(tool.Ungraded)}
 	}
 	if ask.request.Call.EffectClass == "" {
-		ask.request.Call.EffectClass = string(revert.Pivot)
+		ask.request.Call.EffectClass = string(effect.Pivot)
 	}
 	return called
 }
 
 // whoAsked reads a session's principal, and the labels that it had.
-func whoAsked(ctx context.Context, j revert.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
+func whoAsked(ctx context.Context, j journal.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
 	s.ID = session
-	q := revert.Query{Session: session, Kinds: []revert.Kind{revert.KindSession, revert.KindLabelled}}
+	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session, kind.Labelled}}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
 			return p, s, err
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return p, s, err
 		}
 		switch b := rec.Body.(type) {
-		case *revert.Session:
+		case *record.Session:
 			if err := json.Unmarshal(b.Principal, &p); err != nil {
 				return p, s, err
 			}
-		case *revert.Labelled:
+		case *record.Labelled:
 			if b.By.Call != c.Ref.Call && !rec.At.After(c.Began) {
 				s.Labels = append(s.Labels, b.Labels...)
 			}

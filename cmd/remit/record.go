@@ -10,6 +10,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -62,7 +65,7 @@ func erasedOf(c *revert.Call) *erasedRecord {
 	return &erasedRecord{Cause: e.Cause, By: e.By, Why: e.Why, Left: e.Left, Touched: e.Touched}
 }
 
-func loadTxn(ctx context.Context, j revert.Journal, id string) (*revert.Txn, txnRecord, error) {
+func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, txnRecord, error) {
 	t, err := revert.Load(ctx, j, id)
 	if err != nil {
 		return nil, txnRecord{}, err
@@ -139,7 +142,7 @@ func undoneOf(c *revert.Call) string {
 	}
 }
 
-func changesOf(changes []revert.Change) []tool.Change {
+func changesOf(changes []effect.Change) []tool.Change {
 	out := []tool.Change{}
 	for _, c := range changes {
 		out = append(out, tool.Change{Resource: c.Resource, Kind: c.Kind, Before: tokenOf(c.Pre), After: tokenOf(c.Post)})
@@ -147,8 +150,8 @@ func changesOf(changes []revert.Change) []tool.Change {
 	return out
 }
 
-func tokenOf(t revert.Token) *revert.Token {
-	if !t.Known() || t == revert.Absent {
+func tokenOf(t effect.Token) *effect.Token {
+	if !t.Known() || t == effect.Absent {
 		return nil
 	}
 	return &t
@@ -157,8 +160,8 @@ func tokenOf(t revert.Token) *revert.Token {
 // callRecord is everything about one call.
 type callRecord struct {
 	callLine
-	Decided     *revert.Decided            `json:"decided,omitempty"` // what a person said became of it
-	Dropped     *revert.Dropped            `json:"dropped,omitempty"` // it was held, and will not be released
+	Decided     *record.Decided            `json:"decided,omitempty"` // what a person said became of it
+	Dropped     *record.Dropped            `json:"dropped,omitempty"` // it was held, and will not be released
 	Txn         string                     `json:"txn"`
 	Session     string                     `json:"session"`
 	Principal   string                     `json:"principal"`
@@ -173,33 +176,33 @@ type callRecord struct {
 	Input       json.RawMessage            `json:"input"`
 	Redacted    []string                   `json:"redacted,omitempty"` // what the policy keeps out of input and output
 	Decision    *decision                  `json:"decision"`
-	EffectClass revert.EffectClass         `json:"effect_class"`
+	EffectClass effect.Class               `json:"effect_class"`
 	Declared    bool                       `json:"declared"`
 	Confinement string                     `json:"confinement,omitempty"`
-	Access      []revert.Access            `json:"access"`
+	Access      []record.Access            `json:"access"`
 	Refused     *refusedRecord             `json:"refused,omitempty"` // by what the call asked while it ran
-	Approval    *revert.Approval           `json:"approval"`
-	Previewed   *revert.Approval           `json:"previewed,omitempty"` // who approved what its program wanted to change
+	Approval    *record.Approval           `json:"approval"`
+	Previewed   *record.Approval           `json:"previewed,omitempty"` // who approved what its program wanted to change
 	Preview     string                     `json:"preview,omitempty"`   // of one that waits with that
 	Question    string                     `json:"question,omitempty"`  // of one that waits: the digest of what it asks
 	Expires     *time.Time                 `json:"expires,omitempty"`   // of one that waits: later answers do not count
-	Answered    *revert.Answered           `json:"answered,omitempty"`  // of one that waits: the newest answer, which counts when it goes on
+	Answered    *record.Answered           `json:"answered,omitempty"`  // of one that waits: the newest answer, which counts when it goes on
 	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
 	Filter      string                     `json:"filter,omitempty"`       // that refused the call
 	AnsweredBy  string                     `json:"answered_by,omitempty"`  // the filter that gave the result in the tool's place
-	Replaced    []revert.Replacement       `json:"replaced,omitempty"`     // inputs that filters put another one in the place of
+	Replaced    []record.Replacement       `json:"replaced,omitempty"`     // inputs that filters put another one in the place of
 	Ends        string                     `json:"ends,omitempty"`         // why a filter wanted the caller's loop to end
 	Output      json.RawMessage            `json:"output"`                 // as the tool returned it
 	Delivered   json.RawMessage            `json:"delivered,omitempty"`    // what filters made of that
 	DeliveredBy []string                   `json:"delivered_by,omitempty"` // which
 	Undelivered string                     `json:"undelivered,omitempty"`  // why filters let nothing of it be delivered
-	Verdicts    []revert.Verified          `json:"verdicts"`
+	Verdicts    []record.Verified          `json:"verdicts"`
 	Undo        *undoRecord                `json:"undo"`
 }
 
 // refusedRecord is what a call asked for while it ran, and did not get.
 type refusedRecord struct {
-	revert.Access
+	record.Access
 	Decision *decision `json:"decision"`
 }
 
@@ -210,14 +213,14 @@ type undoRecord struct {
 	Cause    string          `json:"cause"`
 	By       string          `json:"by,omitempty"` // who asked for it
 	Complete bool            `json:"complete"`
-	Results  []revert.Result `json:"results"` // empty while in flight
+	Results  []effect.Result `json:"results"` // empty while in flight
 }
 
 func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (callRecord, error) {
 	r := callRecord{
 		callLine: lineOf(t, c), Dropped: c.Dropped,
 		Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Client: who.client, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
-		Began: c.Began, Access: []revert.Access{}, Notes: c.Notes, Verdicts: listed(c.Verified),
+		Began: c.Began, Access: []record.Access{}, Notes: c.Notes, Verdicts: listed(c.Verified),
 		Input: json.RawMessage("null"), Output: json.RawMessage("null"),
 	}
 	if !c.Ended.IsZero() {
@@ -233,8 +236,8 @@ func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (ca
 		d := c.Denied
 		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision
 		r.Filter, r.Replaced, r.Ends = d.Filter, d.Replaced, d.Ends
-		if d.Access != (revert.Access{}) {
-			r.Access = []revert.Access{d.Access}
+		if d.Access != (record.Access{}) {
+			r.Access = []record.Access{d.Access}
 		}
 	case c.Asked != nil:
 		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
@@ -257,7 +260,7 @@ func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (ca
 	return r, r.decide(decided)
 }
 
-func (r *callRecord) started(s *revert.Started) (decided json.RawMessage) {
+func (r *callRecord) started(s *record.Started) (decided json.RawMessage) {
 	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
 	r.Confinement, r.Access, r.Approval, r.Previewed, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Previewed, s.Redacted
 	r.Replaced, r.AnsweredBy, r.Ends = s.Replaced, s.AnsweredBy, s.Ends
@@ -306,7 +309,7 @@ func (r *callRecord) decide(raw json.RawMessage) error {
 }
 
 func undoOf(u *revert.Undo) *undoRecord {
-	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, By: u.Reverting.By, Results: []revert.Result{}}
+	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, By: u.Reverting.By, Results: []effect.Result{}}
 	if u.Reverted != nil {
 		r.Complete, r.Results = u.Reverted.Complete, listed(u.Reverted.Results)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -95,7 +96,7 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	switch {
 	case err == nil:
 		err = r.goOn(ctx, rt, engine, t, c)
-	case errors.Is(err, revert.ErrNotFound):
+	case errors.Is(err, journal.ErrNotFound):
 		err = r.endLeft(ctx, rt, id)
 	}
 	a.code = worst(a.code, r.code)
@@ -173,8 +174,8 @@ func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) error {
 	t, err := revert.Load(ctx, r.journal, id)
 	switch {
-	case errors.Is(err, revert.ErrNotFound):
-		return fmt.Errorf("transaction or call %s: %w", id, revert.ErrNotFound)
+	case errors.Is(err, journal.ErrNotFound):
+		return fmt.Errorf("transaction or call %s: %w", id, journal.ErrNotFound)
 	case err != nil:
 		return err
 	case r.how.atEnd == "keep":

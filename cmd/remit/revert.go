@@ -12,6 +12,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 func (a *app) revertCommand() *cobra.Command {
@@ -185,7 +187,7 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 
 // lastTxn finds the newest transaction that something is left of, or that nobody
 // goes on with, "" where there is none. An undo transaction has nothing of its own.
-func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
+func lastTxn(ctx context.Context, j journal.Journal) (found string, err error) {
 	stop := errors.New("found")
 	err = eachTxn(ctx, j, func(id string) error {
 		t, err := revert.Load(ctx, j, id)
@@ -211,9 +213,9 @@ func lastTxn(ctx context.Context, j revert.Journal) (found string, err error) {
 
 // abandoned reports whether a transaction keeps others from what it may hold, though
 // its process is gone and nothing waits in it.
-func abandoned(ctx context.Context, j revert.Journal, t *revert.Txn) (bool, error) {
+func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, error) {
 	waits := func(c *revert.Call) bool { return c.Phase == revert.PhasePending }
-	holds := func(c *revert.Call) bool { return c.Started != nil && c.Class() != revert.Pure }
+	holds := func(c *revert.Call) bool { return c.Started != nil && c.Class() != effect.Pure }
 	if t.End != "" || slices.ContainsFunc(t.Calls, waits) {
 		return false, nil
 	}
@@ -261,7 +263,7 @@ func (p paint) report(w io.Writer, rep revert.Report, way way) {
 // ways says what can be done about what is in the way.
 func (p paint) ways(w io.Writer, rep revert.Report, again string) {
 	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool {
-		return i.Outcome == revert.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
+		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
 	})
 	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool { return strings.HasSuffix(i.Why, "with cascade") })
 	switch {
@@ -277,7 +279,7 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 	if !i.Outcome.Clean() {
 		mark = p.bad("✗")
 	}
-	if preview && i.Outcome == revert.Restored {
+	if preview && i.Outcome == effect.Restored {
 		word = restoring(i.Does)
 	}
 	if i.Does == revert.DoesDrop {

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -244,7 +244,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 }
 
 // newRuntime makes a runtime of this command's tools on a journal.
-func (a *app) newRuntime(j revert.Journal, opts ...agent.Option) (*agent.Runtime, error) {
+func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtime, error) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	programs, err := programsOn(j, process.Strict)
 	if err != nil {
@@ -264,7 +264,7 @@ func sandboxFlag(cmd *cobra.Command, p *place) {
 }
 
 // programs runs them at the level that was given.
-func (p *place) programs(j revert.Journal) (*process.Driver, error) {
+func (p *place) programs(j journal.Journal) (*process.Driver, error) {
 	d, err := programsOn(j, process.Level(p.sandbox))
 	if err != nil {
 		return nil, usage("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
@@ -274,7 +274,7 @@ func (p *place) programs(j revert.Journal) (*process.Driver, error) {
 
 // programsOn runs programs whose effects lie beside the journal until they are applied:
 // that folder is in no root.
-func programsOn(j revert.Journal, least process.Level) (*process.Driver, error) {
+func programsOn(j journal.Journal, least process.Level) (*process.Driver, error) {
 	cfg := process.Config{Require: least}
 	if on, ok := j.(interface{ Dir() string }); ok {
 		cfg.Scratch = filepath.Join(on.Dir(), "scratch")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -15,7 +16,7 @@ import (
 // begins it.
 type runner struct {
 	session *agent.Session
-	journal revert.Journal
+	journal journal.Journal
 	how     runFlags
 	tell    teller
 	code    exitCode

@@ -10,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -57,7 +61,7 @@ func (a *app) show(ctx context.Context, p *place, id string, asJSON bool) (err e
 
 // callsOf finds the call with an id, or those of the transaction with it: what
 // it did, or what it took back.
-func (a *app) callsOf(ctx context.Context, j revert.Journal, id string) ([]callRecord, error) {
+func (a *app) callsOf(ctx context.Context, j journal.Journal, id string) ([]callRecord, error) {
 	tools, err := tool.NewRegistry(a.builtin()...)
 	if err != nil {
 		return nil, err
@@ -81,15 +85,15 @@ func (a *app) callsOf(ctx context.Context, j revert.Journal, id string) ([]callR
 	return out, nil
 }
 
-func find(ctx context.Context, j revert.Journal, id string) (*revert.Txn, []*revert.Call, error) {
+func find(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
 	t, c, err := revert.LoadCall(ctx, j, id)
 	if err == nil {
 		return t, []*revert.Call{c}, nil
 	}
-	if !errors.Is(err, revert.ErrNotFound) {
+	if !errors.Is(err, journal.ErrNotFound) {
 		return nil, nil, err
 	}
-	if t, err = revert.Load(ctx, j, id); errors.Is(err, revert.ErrNotFound) {
+	if t, err = revert.Load(ctx, j, id); errors.Is(err, journal.ErrNotFound) {
 		return findUndo(ctx, j, id)
 	}
 	if err != nil || t.Undoes == "" {
@@ -110,22 +114,22 @@ func callsIn(t *revert.Txn) []*revert.Call {
 }
 
 // findUndo finds the call that the undo with an id took back.
-func findUndo(ctx context.Context, j revert.Journal, id string) (*revert.Txn, []*revert.Call, error) {
-	q := revert.Query{Call: id, Kinds: []revert.Kind{revert.KindReverting}, Limit: 1}
+func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
+	q := journal.Query{Call: id, Kinds: []kind.Kind{kind.Reverting}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
 			return nil, nil, err
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return nil, nil, err
 		}
-		if b, ok := rec.Body.(*revert.Reverting); ok {
+		if b, ok := rec.Body.(*record.Reverting); ok {
 			t, c, err := revert.LoadCall(ctx, j, b.Of.Call)
 			return t, []*revert.Call{c}, err
 		}
 	}
-	return nil, nil, fmt.Errorf("%q: %w", id, revert.ErrNotFound)
+	return nil, nil, fmt.Errorf("%q: %w", id, journal.ErrNotFound)
 }
 
 func undoneIn(t *revert.Txn, is func(*revert.Undo) bool) []*revert.Call {
@@ -138,7 +142,7 @@ func undoneIn(t *revert.Txn, is func(*revert.Undo) bool) []*revert.Call {
 	return out
 }
 
-func approvalWords(a *revert.Approval) string {
+func approvalWords(a *record.Approval) string {
 	if a == nil {
 		return ""
 	}
@@ -282,7 +286,7 @@ func effectWords(c callRecord) string {
 	return words + ", " + c.Confinement
 }
 
-func tokenWords(t *revert.Token) string {
+func tokenWords(t *effect.Token) string {
 	if t == nil {
 		return "nothing"
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -226,7 +226,7 @@ func (p *place) keepIn(roots []string) error {
 }
 
 // open opens the journal to write to.
-func (p *place) open(ctx context.Context) (revert.Journal, error) {
+func (p *place) open(ctx context.Context) (journal.Journal, error) {
 	if info, err := os.Stat(p.state); err == nil && !info.IsDir() {
 		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the state %q is not a folder", p.state), fix: "name a folder with --state"}
 	}
@@ -240,7 +240,7 @@ func (p *place) open(ctx context.Context) (revert.Journal, error) {
 // read opens the journal of a workspace where something may have been recorded.
 // One where nothing was is empty; looking at it leaves no folder behind. A state
 // that was named and holds no journal is not the one that was meant.
-func (p *place) read(ctx context.Context, a *app) (revert.Journal, error) {
+func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 	named := p.state != ""
 	if err := p.find(a); err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (p *place) read(ctx context.Context, a *app) (revert.Journal, error) {
 			fix: "check --state: it is the folder that remit run was given; without it, the journal of the workspace is read",
 		}
 	}
-	return revert.Memory(), nil
+	return journal.Memory(), nil
 }
 
 // hint is a command that works on the same journal.

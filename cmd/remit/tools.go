@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -100,7 +101,7 @@ func (a *app) asSession(ctx context.Context, f toolsFlags, look func(s *agent.Se
 	if err != nil {
 		return err
 	}
-	opts := append(slices.Clone(a.tailored), agent.Journal(revert.Memory()), agent.On(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
+	opts := append(slices.Clone(a.tailored), agent.Journal(journal.Memory()), agent.On(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
 	rt, err := agent.New(opts...)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ type toolRecord struct {
 	Deprecated  string                `json:"deprecated,omitempty"`
 	Source      provenance.Source     `json:"provenance"`
 	Unset       string                `json:"not_configured,omitempty"` // why calls are invalid
-	EffectClass revert.EffectClass    `json:"effect_class"`
+	EffectClass effect.Class          `json:"effect_class"`
 	Declared    bool                  `json:"declared"`
 	Confinement tool.Confinement      `json:"confinement"`
 	CanVerify   bool                  `json:"can_verify"`
@@ -161,7 +162,7 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfigured(),
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s),
-			CanHold: t.Class() == revert.Deferrable || t.Class() == revert.Pivot, Needs: listed(s.Needs),
+			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: listed(s.Needs),
 			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: wayBackWords(s),
 		}
 		if g, ok := t.GradeRecord(); ok {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -54,11 +54,11 @@ func waysBack(s tool.Spec) []string {
 		out = append(out, "revert")
 	}
 	switch s.EffectClass.OrPivot() {
-	case revert.Reversible, revert.Compensable:
+	case effect.Reversible, effect.Compensable:
 		if s.Confinement != tool.Trusted {
 			out = append(out, string(s.Confinement))
 		}
-	case revert.Pure, revert.Deferrable, revert.Pivot:
+	case effect.Pure, effect.Deferrable, effect.Pivot:
 	}
 	return out
 }
@@ -75,11 +75,11 @@ func wayBackWords(s tool.Spec) string {
 		}[way]
 	}
 	switch {
-	case words != "" && class == revert.Compensable:
+	case words != "" && class == effect.Compensable:
 		return "by " + words + "; traces remain"
 	case words != "":
 		return "by " + words
-	case class == revert.Pure:
+	case class == effect.Pure:
 		return "there is nothing to take back"
 	default:
 		return "not at all once it ran; a policy can hold it until the commit"

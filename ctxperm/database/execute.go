@@ -16,7 +16,7 @@ import (
 // of database cannot show.
 //
 // Calls of one transaction change a database one after the other. A row that another
-// open transaction has changed is its until that one ends: revert.ErrClaimed.
+// open transaction has changed is its until that one ends: journal.ErrClaimed.
 func (d *Database) Execute(ctx context.Context, s Statement, w Window) (Result, error) {
 	op, err := d.enter(ctx)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 var errBroken = errors.New("broken")
@@ -59,7 +60,7 @@ func (b *broken) Restore(_ context.Context, repairs []engine.Repair) ([]engine.O
 }
 
 // brokenRow is a change of its row, from 1 to 2.
-func brokenRow(at string) revert.Change {
+func brokenRow(at string) effect.Change {
 	t := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
 	i := inverse{At: at, Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: t, Was: engine.Image{"i1", "i1"}, Will: engine.Image{"i1", "i2"}}
 	c, _, err := i.change(context.Background(), "main", t.Ref(i.Was), nil)
@@ -84,20 +85,20 @@ func TestBrokenPlan(t *testing.T) {
 	for _, b := range []*broken{{identity: errBroken}, {fate: errBroken}, {read: errBroken}} {
 		b.is, b.now = engine.Committed, engine.Image{"i1", "i2"}
 		s := brokenScheme(t, b)
-		steps, _, err := s.Plan(t.Context(), []revert.Change{brokenRow("broken:a")}, revert.Memory())
+		steps, _, err := s.Plan(t.Context(), []effect.Change{brokenRow("broken:a")}, journal.Memory())
 		require.NoError(t, err)
-		require.Equal(t, revert.UndoFailed, steps[0].Plan)
+		require.Equal(t, effect.Failed, steps[0].Plan)
 		require.Contains(t, steps[0].Why, "broken")
-		_, known, err := s.Took(t.Context(), []revert.Change{brokenRow("broken:a")})
+		_, known, err := s.Took(t.Context(), []effect.Change{brokenRow("broken:a")})
 		require.Equal(t, b.read == nil, err != nil)
 		require.Equal(t, b.read != nil, known)
 	}
 	s := brokenScheme(t, &broken{read: errBroken})
-	_, err := s.Versions(t.Context(), []revert.Change{brokenRow("broken:a")})
+	_, err := s.Versions(t.Context(), []effect.Change{brokenRow("broken:a")})
 	require.ErrorIs(t, err, errBroken)
 	_, err = s.Settle(t.Context(), brokenRow("broken:a"))
 	require.ErrorIs(t, err, errBroken)
-	_, err = s.Versions(t.Context(), []revert.Change{{Inverse: []byte("x")}})
+	_, err = s.Versions(t.Context(), []effect.Change{{Inverse: []byte("x")}})
 	require.Error(t, err)
 }
 
@@ -107,7 +108,7 @@ func TestBrokenFate(t *testing.T) {
 	for is, want := range map[engine.Fate]struct{ took, known, err bool }{
 		engine.Committed: {true, true, false}, engine.Aborted: {false, true, false}, engine.Running: {false, false, true}, engine.Lost: {false, false, false},
 	} {
-		took, known, err := brokenScheme(t, &broken{is: is}).Took(t.Context(), []revert.Change{brokenRow("broken:a")})
+		took, known, err := brokenScheme(t, &broken{is: is}).Took(t.Context(), []effect.Change{brokenRow("broken:a")})
 		require.Equal(t, want, struct{ took, known, err bool }{took, known, err != nil}, "%d", is)
 	}
 }
@@ -116,17 +117,17 @@ func TestBrokenFate(t *testing.T) {
 func TestBrokenRestore(t *testing.T) {
 	for _, tt := range []struct {
 		b    broken
-		want revert.UndoOutcome
+		want effect.Outcome
 		why  string
 	}{
-		{broken{}, revert.Restored, ""},
-		{broken{restore: errBroken}, revert.UndoFailed, "broken"},
-		{broken{restore: engine.ErrUndetermined}, revert.UndoUnknown, "cannot be told"},
-		{broken{done: engine.Outcome{Why: "in the way"}}, revert.Conflict, "in the way"},
-		{broken{done: engine.Outcome{Why: "disk full", Bad: true}}, revert.UndoFailed, "disk full"},
-		{broken{identity: errBroken}, revert.UndoFailed, "not at hand"},
+		{broken{}, effect.Restored, ""},
+		{broken{restore: errBroken}, effect.Failed, "broken"},
+		{broken{restore: engine.ErrUndetermined}, effect.Unknown, "cannot be told"},
+		{broken{done: engine.Outcome{Why: "in the way"}}, effect.Conflict, "in the way"},
+		{broken{done: engine.Outcome{Why: "disk full", Bad: true}}, effect.Failed, "disk full"},
+		{broken{identity: errBroken}, effect.Failed, "not at hand"},
 	} {
-		res := brokenScheme(t, &tt.b).Apply(t.Context(), revert.Step{Change: brokenRow("broken:a")}, revert.Memory())
+		res := brokenScheme(t, &tt.b).Apply(t.Context(), effect.Step{Change: brokenRow("broken:a")}, journal.Memory())
 		require.Equal(t, tt.want, res.Outcome, tt.why)
 		require.Contains(t, res.Why, tt.why)
 	}
@@ -139,12 +140,12 @@ func TestElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	s := scheme{d}
 	for range 2 {
-		steps, _, err := s.Plan(t.Context(), []revert.Change{brokenRow("broken:a")}, revert.Memory())
+		steps, _, err := s.Plan(t.Context(), []effect.Change{brokenRow("broken:a")}, journal.Memory())
 		require.NoError(t, err)
-		require.Equal(t, revert.Restored, steps[0].Plan, steps[0].Why)
+		require.Equal(t, effect.Restored, steps[0].Plan, steps[0].Why)
 	}
 	require.Len(t, d.others, 1)
-	steps, _, err := s.Plan(t.Context(), []revert.Change{brokenRow("broken:no")}, revert.Memory())
+	steps, _, err := s.Plan(t.Context(), []effect.Change{brokenRow("broken:no")}, journal.Memory())
 	require.NoError(t, err)
 	require.Contains(t, steps[0].Why, "--database main=LOCATION")
 	require.NoError(t, d.Close())
@@ -161,10 +162,10 @@ func TestTwice(t *testing.T) {
 	second, _, err := i.change(t.Context(), "main", i.Table.Ref(i.Was), nil)
 	require.NoError(t, err)
 	second.N = 2
-	steps, _, err := brokenScheme(t, b).Plan(t.Context(), []revert.Change{second, first}, revert.Memory())
+	steps, _, err := brokenScheme(t, b).Plan(t.Context(), []effect.Change{second, first}, journal.Memory())
 	require.NoError(t, err)
 	require.Len(t, steps, 1)
-	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, effect.Restored, steps[0].Plan)
 	require.Equal(t, []int{1, 2}, steps[0].Of)
 	require.Equal(t, first.Pre, steps[0].Change.Post)
 }
@@ -172,11 +173,11 @@ func TestTwice(t *testing.T) {
 // noKeeper keeps nothing, or gives back what it should not.
 type noKeeper struct{ text string }
 
-func (noKeeper) Keep(context.Context, io.Reader) (revert.Blob, error) {
-	return revert.Blob{}, errBroken
+func (noKeeper) Keep(context.Context, io.Reader) (journal.Blob, error) {
+	return journal.Blob{}, errBroken
 }
 
-func (k noKeeper) Open(context.Context, revert.BlobRef) (io.ReadCloser, error) {
+func (k noKeeper) Open(context.Context, effect.BlobRef) (io.ReadCloser, error) {
 	if k.text == "" {
 		return nil, errBroken
 	}
@@ -199,17 +200,17 @@ func TestNotKept(t *testing.T) {
 	i := inverse{At: "broken:a", Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: table, Was: engine.Image{"t" + strings.Repeat("x", inlineMax)}}
 	_, _, err := i.change(t.Context(), "main", table.Ref(i.Was), noKeeper{})
 	require.ErrorIs(t, err, errBroken)
-	c, blob, err := i.change(t.Context(), "main", table.Ref(i.Was), revert.Memory())
+	c, blob, err := i.change(t.Context(), "main", table.Ref(i.Was), journal.Memory())
 	require.NoError(t, err)
 	require.NotNil(t, blob)
 	s := brokenScheme(t, &broken{is: engine.Committed})
 	for _, text := range []string{"", "cut", "nonsense"} {
-		_, _, err := s.Plan(t.Context(), []revert.Change{c}, noKeeper{text})
+		_, _, err := s.Plan(t.Context(), []effect.Change{c}, noKeeper{text})
 		require.Error(t, err, text)
 	}
 	text, err := canon.Marshal(images{i.Was, i.Will})
 	require.NoError(t, err)
-	_, _, err = s.Plan(t.Context(), []revert.Change{c}, noKeeper{string(text)})
+	_, _, err = s.Plan(t.Context(), []effect.Change{c}, noKeeper{string(text)})
 	require.ErrorIs(t, err, errBroken)
 	before, _, err := s.View(c)
 	require.NoError(t, err)

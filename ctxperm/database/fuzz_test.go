@@ -8,7 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // FuzzInverse: the way back of a row that can be read is of a whole row, has its
@@ -21,14 +21,14 @@ func FuzzInverse(f *testing.F) {
 		{At: "sqlite:/a", Table: of, Was: engine.Image{"i1"}},
 		{At: "sqlite:/a", Table: engine.Table{Name: "t", Cols: []string{"id"}, Key: []int{1}}, Was: engine.Image{"i1"}},
 		{At: "sqlite:/a", Table: engine.Table{Name: "t", Cols: []string{"id"}, Key: []int{-1}}, Will: engine.Image{"q"}},
-		{At: "sqlite:/a", Table: of, Kept: &revert.BlobRef{Digest: "sha256:00", Size: 1}, Key: []string{"i1"}},
+		{At: "sqlite:/a", Table: of, Kept: &effect.BlobRef{Digest: "sha256:00", Size: 1}, Key: []string{"i1"}},
 	} {
 		raw, err := canon.Marshal(i)
 		require.NoError(f, err)
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		i, err := readInverse(t.Context(), revert.Change{Scheme: SchemeName, Inverse: raw}, nil)
+		i, err := readInverse(t.Context(), effect.Change{Scheme: SchemeName, Inverse: raw}, nil)
 		if err != nil {
 			return
 		}
@@ -42,7 +42,7 @@ func FuzzInverse(f *testing.F) {
 		})
 		first, err := canon.Marshal(i)
 		require.NoError(t, err)
-		again, err := readInverse(t.Context(), revert.Change{Scheme: SchemeName, Inverse: first}, nil)
+		again, err := readInverse(t.Context(), effect.Change{Scheme: SchemeName, Inverse: first}, nil)
 		require.NoError(t, err)
 		second, err := canon.Marshal(again)
 		require.NoError(t, err)

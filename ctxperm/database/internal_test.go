@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // TestRowNames: rows of a table never have one name, and no key makes a name long.
@@ -31,20 +32,20 @@ func TestRowNames(t *testing.T) {
 func TestBadRecords(t *testing.T) {
 	d, err := New(nil, nil)
 	require.NoError(t, err)
-	s, keep := scheme{d}, revert.Memory()
+	s, keep := scheme{d}, journal.Memory()
 	for _, inverse := range []string{"", "[]", `{"at":"sqlite:x","kept":{"digest":"sha256:00","size":1}}`} {
-		c := []revert.Change{{N: 1, Scheme: SchemeName, Resource: "db://main/t/1", Inverse: []byte(inverse)}}
+		c := []effect.Change{{N: 1, Scheme: SchemeName, Resource: "db://main/t/1", Inverse: []byte(inverse)}}
 		_, _, err := s.Plan(t.Context(), c, keep)
 		require.Error(t, err, inverse)
-		res := s.Apply(t.Context(), revert.Step{Change: c[0]}, keep)
-		require.Equal(t, revert.UndoFailed, res.Outcome)
+		res := s.Apply(t.Context(), effect.Step{Change: c[0]}, keep)
+		require.Equal(t, effect.Failed, res.Outcome)
 		require.NotEmpty(t, res.Why)
 		_, _, err = s.Took(t.Context(), c)
 		require.Error(t, err, inverse)
 	}
-	_, err = s.Settle(t.Context(), revert.Change{Inverse: []byte("x")})
+	_, err = s.Settle(t.Context(), effect.Change{Inverse: []byte("x")})
 	require.Error(t, err)
-	_, _, err = s.View(revert.Change{Inverse: []byte("x")})
+	_, _, err = s.View(effect.Change{Inverse: []byte("x")})
 	require.Error(t, err)
 	_, err = s.Now(t.Context(), "")
 	require.Error(t, err)
@@ -57,10 +58,10 @@ func TestNotAtHand(t *testing.T) {
 	d, err := New([]Kind{{}}, nil)
 	require.NoError(t, err)
 	s := scheme{d}
-	c := []revert.Change{{N: 1, Scheme: SchemeName, Resource: "db://main/t/1", Inverse: []byte(`{"at":"sqlite:/nowhere","mark":{"id":"d_1","op":"x"},"of":{"table":"t","cols":["a"],"key":[0]},"was":["i1"],"will":null}`)}}
-	steps, _, err := s.Plan(t.Context(), c, revert.Memory())
+	c := []effect.Change{{N: 1, Scheme: SchemeName, Resource: "db://main/t/1", Inverse: []byte(`{"at":"sqlite:/nowhere","mark":{"id":"d_1","op":"x"},"of":{"table":"t","cols":["a"],"key":[0]},"was":["i1"],"will":null}`)}}
+	steps, _, err := s.Plan(t.Context(), c, journal.Memory())
 	require.NoError(t, err)
-	require.Equal(t, revert.UndoFailed, steps[0].Plan)
+	require.Equal(t, effect.Failed, steps[0].Plan)
 	require.Contains(t, steps[0].Why, "--database main=LOCATION")
 	token, err := s.Settle(t.Context(), c[0])
 	require.NoError(t, err)
@@ -78,15 +79,15 @@ func TestNotAtHand(t *testing.T) {
 // nobody's.
 func TestJudge(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
-	one := func(fate engine.Fate, now engine.Outcome) revert.UndoOutcome {
+	one := func(fate engine.Fate, now engine.Outcome) effect.Outcome {
 		r := &row{inverse: inverse{Table: table, Was: engine.Image{"i1"}, Will: engine.Image{"i2"}}, fate: fate, now: now}
 		r.Pre, r.Post = token(table, r.Was), token(table, r.Will)
 		return judge([]*row{r}, nil).Plan
 	}
-	require.Equal(t, revert.UndoUnknown, one(engine.Running, engine.Outcome{Now: engine.Image{"i1"}}))
-	require.Equal(t, revert.Already, one(engine.Aborted, engine.Outcome{Now: engine.Image{"i9"}}))
-	require.Equal(t, revert.Already, one(engine.Lost, engine.Outcome{Now: engine.Image{"i1"}}))
-	require.Equal(t, revert.Restored, one(engine.Committed, engine.Outcome{Now: engine.Image{"i2"}}))
-	require.Equal(t, revert.Conflict, one(engine.Committed, engine.Outcome{Now: engine.Image{"i9"}}))
-	require.Equal(t, revert.Conflict, one(engine.Committed, engine.Outcome{Why: "other columns"}))
+	require.Equal(t, effect.Unknown, one(engine.Running, engine.Outcome{Now: engine.Image{"i1"}}))
+	require.Equal(t, effect.Already, one(engine.Aborted, engine.Outcome{Now: engine.Image{"i9"}}))
+	require.Equal(t, effect.Already, one(engine.Lost, engine.Outcome{Now: engine.Image{"i1"}}))
+	require.Equal(t, effect.Restored, one(engine.Committed, engine.Outcome{Now: engine.Image{"i2"}}))
+	require.Equal(t, effect.Conflict, one(engine.Committed, engine.Outcome{Now: engine.Image{"i9"}}))
+	require.Equal(t, effect.Conflict, one(engine.Committed, engine.Outcome{Why: "other columns"}))
 }

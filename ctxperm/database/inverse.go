@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // SchemeName stands in each change of this package.
@@ -28,7 +29,7 @@ type inverse struct {
 	Was   engine.Image `json:"was"`
 	Will  engine.Image `json:"will"`
 
-	Kept *revert.BlobRef `json:"kept,omitempty"` // was and will, where they are large
+	Kept *effect.BlobRef `json:"kept,omitempty"` // was and will, where they are large
 	Key  []string        `json:"key,omitempty"`  // with kept: cells that name the row
 }
 
@@ -42,7 +43,7 @@ type images struct {
 const inlineMax = 16 << 10
 
 // changes are rows as the journal takes them.
-func (w *work) changes(ctx context.Context, rows []engine.Change, m engine.Mark) (out []revert.Change, blobs []revert.Blob, err error) {
+func (w *work) changes(ctx context.Context, rows []engine.Change, m engine.Mark) (out []effect.Change, blobs []journal.Blob, err error) {
 	for _, r := range rows {
 		inv := inverse{At: w.source.at, Mark: m, Table: r.Ref.Table, Was: r.Was, Will: r.Will}
 		c, blob, err := inv.change(ctx, w.name, r.Ref, w.call.Config().Recorder.Journal())
@@ -58,8 +59,8 @@ func (w *work) changes(ctx context.Context, rows []engine.Change, m engine.Mark)
 }
 
 // change writes a change down; large images beside it.
-func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep revert.Keeper) (c revert.Change, blob *revert.Blob, err error) {
-	c = revert.Change{Scheme: SchemeName, Resource: rowResource(name, ref), Kind: kindOf(i.Was, i.Will), Pre: token(i.Table, i.Was), Post: token(i.Table, i.Will)}
+func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep journal.Keeper) (c effect.Change, blob *journal.Blob, err error) {
+	c = effect.Change{Scheme: SchemeName, Resource: rowResource(name, ref), Kind: kindOf(i.Was, i.Will), Pre: token(i.Table, i.Was), Post: token(i.Table, i.Will)}
 	if size(i.Was)+size(i.Will) > inlineMax {
 		data, err := canon.Marshal(images{i.Was, i.Will})
 		if err != nil {
@@ -71,7 +72,7 @@ func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep r
 		}
 		at := kept.Ref()
 		i.Was, i.Will, i.Kept, i.Key = nil, nil, &at, ref.Key
-		c.Blobs, blob = []revert.BlobRef{at}, &kept
+		c.Blobs, blob = []effect.BlobRef{at}, &kept
 	}
 	c.Inverse, err = canon.Marshal(i)
 	return c, blob, err
@@ -85,7 +86,7 @@ func size(i engine.Image) (n int) {
 }
 
 // readInverse reads what a change says.
-func readInverse(ctx context.Context, c revert.Change, keep revert.Keeper) (i inverse, err error) {
+func readInverse(ctx context.Context, c effect.Change, keep journal.Keeper) (i inverse, err error) {
 	if err := canon.Decode(c.Inverse, &i); err != nil {
 		return i, fmt.Errorf("%s: its change cannot be read: %w", c.Resource, err)
 	}
@@ -142,11 +143,11 @@ func kindOf(was, will engine.Image) string {
 }
 
 // token is the version of a row.
-func token(t engine.Table, i engine.Image) revert.Token {
+func token(t engine.Table, i engine.Image) effect.Token {
 	if i == nil {
-		return revert.Absent
+		return effect.Absent
 	}
-	return revert.Token(i.Digest(t))
+	return effect.Token(i.Digest(t))
 }
 
 // rowResource names a row below its table. Nobody is asked about one row: it is what

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Plan looks at each row, and changes none. A row goes back to what it was before
 // the first change if it still is what one of them left.
-func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
 	rows, all, err := s.batches(ctx, changes, keep)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 	for _, name := range names {
 		own := of[name]
 		step := judge(own, failed[own[0]])
-		if step.Plan == revert.Restored {
+		if step.Plan == effect.Restored {
 			first := slices.IndexFunc(own, func(r *row) bool { return r.fate != engine.Aborted })
 			if step.Change, err = own[first].counter(ctx, keep, &blobs); err != nil {
 				return nil, nil, err
@@ -47,23 +48,23 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 }
 
 // judge says what becomes of one row, whose changes are given in order.
-func judge(own []*row, failed error) revert.Step {
-	step := revert.Step{Plan: revert.Conflict, Change: revert.Change{Scheme: SchemeName, Resource: own[0].Resource}}
+func judge(own []*row, failed error) effect.Step {
+	step := effect.Step{Plan: effect.Conflict, Change: effect.Change{Scheme: SchemeName, Resource: own[0].Resource}}
 	for _, r := range own {
 		step.Of = append(step.Of, r.N)
 	}
 	if failed != nil {
-		step.Plan, step.Why = revert.UndoFailed, failed.Error()
+		step.Plan, step.Why = effect.Failed, failed.Error()
 		return step
 	}
 	step.Change.Pre = own[0].version()
 	if slices.ContainsFunc(own, func(r *row) bool { return r.fate == engine.Running }) {
-		step.Plan, step.Why = revert.UndoUnknown, "its transaction has not ended in the database; wait for it, then take the call back again"
+		step.Plan, step.Why = effect.Unknown, "its transaction has not ended in the database; wait for it, then take the call back again"
 		return step
 	}
 	happened := slices.DeleteFunc(slices.Clone(own), func(r *row) bool { return r.fate == engine.Aborted })
 	if len(happened) == 0 { // whatever is there is not the call's
-		step.Plan = revert.Already
+		step.Plan = effect.Already
 		return step
 	}
 	now := step.Change.Pre
@@ -72,10 +73,10 @@ func judge(own []*row, failed error) revert.Step {
 		step.Why = own[0].now.Why + "; it was left alone"
 	//mutant:token
 	case now.Same(happened[0].Pre):
-		step.Plan = revert.Already
+		step.Plan = effect.Already
 	//mutant:token
 	case slices.ContainsFunc(happened, func(r *row) bool { return now.Same(r.Post) }):
-		step.Plan = revert.Restored
+		step.Plan = effect.Restored
 	default:
 		step.Why = difference(happened[len(happened)-1])
 	}
@@ -83,7 +84,7 @@ func judge(own []*row, failed error) revert.Step {
 }
 
 // counter is the change that puts a row back.
-func (r *row) counter(ctx context.Context, keep revert.Keeper, blobs *[]revert.Blob) (revert.Change, error) {
+func (r *row) counter(ctx context.Context, keep journal.Keeper, blobs *[]journal.Blob) (effect.Change, error) {
 	inv := inverse{At: r.At, Mark: engine.Mark{Identity: r.Mark.Identity}, Table: r.Table, Was: r.now.Now, Will: r.Was}
 	c, blob, err := inv.change(ctx, nameIn(r.Resource), r.ref(), keep)
 	c.Resource = r.Resource

@@ -9,6 +9,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Schemes take back what calls changed, also those of other processes.
@@ -23,7 +25,7 @@ func (scheme) Name() string { return SchemeName }
 
 // row is a change with what was read of it.
 type row struct {
-	revert.Change
+	effect.Change
 	inverse
 	fate engine.Fate
 	now  engine.Outcome
@@ -37,7 +39,7 @@ type batch struct {
 }
 
 // batches sorts changes by the database that they are of.
-func (s scheme) batches(ctx context.Context, changes []revert.Change, keep revert.Keeper) (all []*row, out []*batch, err error) {
+func (s scheme) batches(ctx context.Context, changes []effect.Change, keep journal.Keeper) (all []*row, out []*batch, err error) {
 	of := map[string]*batch{}
 	for _, c := range changes {
 		inv, err := readInverse(ctx, c, keep)
@@ -165,7 +167,7 @@ func (r *row) ref() engine.Ref {
 }
 
 // version is what is there now.
-func (r *row) version() revert.Token {
+func (r *row) version() effect.Token {
 	if r.now.Why != "" {
 		return ""
 	}
@@ -173,7 +175,7 @@ func (r *row) version() revert.Token {
 }
 
 // Took asks the databases themselves.
-func (s scheme) Took(ctx context.Context, changes []revert.Change) (took, known bool, err error) {
+func (s scheme) Took(ctx context.Context, changes []effect.Change) (took, known bool, err error) {
 	_, all, err := s.batches(ctx, changes, nil)
 	if err != nil {
 		return false, false, err
@@ -202,8 +204,8 @@ func (s scheme) Took(ctx context.Context, changes []revert.Change) (took, known 
 
 // Settle tells the version that is there now; empty where the database is not at
 // hand, which Plan says.
-func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
-	tokens, err := s.Versions(ctx, []revert.Change{c})
+func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
+	tokens, err := s.Versions(ctx, []effect.Change{c})
 	if err != nil || len(tokens) == 0 {
 		return "", err
 	}
@@ -211,7 +213,7 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 }
 
 // Versions tells the versions that are there now.
-func (s scheme) Versions(ctx context.Context, changes []revert.Change) ([]revert.Token, error) {
+func (s scheme) Versions(ctx context.Context, changes []effect.Change) ([]effect.Token, error) {
 	rows, all, err := s.batches(ctx, changes, nil)
 	if err != nil {
 		return nil, err
@@ -227,7 +229,7 @@ func (s scheme) Versions(ctx context.Context, changes []revert.Change) ([]revert
 			return nil, err
 		}
 	}
-	out := make([]revert.Token, 0, len(rows))
+	out := make([]effect.Token, 0, len(rows))
 	for _, r := range rows {
 		out = append(out, r.version())
 	}
@@ -235,13 +237,13 @@ func (s scheme) Versions(ctx context.Context, changes []revert.Change) ([]revert
 }
 
 // ApplyAll puts rows back, those of one database in one transaction.
-func (s scheme) ApplyAll(ctx context.Context, steps []revert.Step, keep revert.Keeper) []revert.Result {
-	out := make([]revert.Result, len(steps))
-	var changes []revert.Change
+func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result {
+	out := make([]effect.Result, len(steps))
+	var changes []effect.Change
 	for i, step := range steps {
 		step.Change.N = i + 1
 		changes = append(changes, step.Change)
-		out[i] = revert.Result{Resource: step.Change.Resource, Outcome: revert.UndoFailed}
+		out[i] = effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
 	}
 	_, all, err := s.batches(ctx, changes, keep)
 	if err != nil {
@@ -257,11 +259,11 @@ func (s scheme) ApplyAll(ctx context.Context, steps []revert.Step, keep revert.K
 }
 
 // Apply puts one row back.
-func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
-	return s.ApplyAll(ctx, []revert.Step{step}, keep)[0]
+func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+	return s.ApplyAll(ctx, []effect.Step{step}, keep)[0]
 }
 
-func (b *batch) restore(ctx context.Context, out []revert.Result) {
+func (b *batch) restore(ctx context.Context, out []effect.Result) {
 	var repairs []engine.Repair
 	for _, r := range b.rows {
 		repairs = append(repairs, engine.Repair{Ref: r.ref(), From: r.Was, Want: r.Will})
@@ -275,15 +277,15 @@ func (b *batch) restore(ctx context.Context, out []revert.Result) {
 		res := &out[r.N-1]
 		switch {
 		case errors.Is(err, engine.ErrUndetermined):
-			res.Outcome, res.Why = revert.UndoUnknown, err.Error()
+			res.Outcome, res.Why = effect.Unknown, err.Error()
 		case err != nil:
 			res.Why = err.Error()
 		case done[i].Why == "":
-			res.Outcome, res.Now = revert.Restored, r.Post
+			res.Outcome, res.Now = effect.Restored, r.Post
 		default:
-			res.Outcome, res.Why, res.Now = revert.Conflict, done[i].Why, token(r.Table, done[i].Now)
+			res.Outcome, res.Why, res.Now = effect.Conflict, done[i].Why, token(r.Table, done[i].Now)
 			if done[i].Bad {
-				res.Outcome = revert.UndoFailed
+				res.Outcome = effect.Failed
 			}
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"io"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // The scheme shows what its changes did.
 var _ diff.Viewer = scheme{}
 
 // View tells what a change found and what it left.
-func (s scheme) View(c revert.Change) (before, after diff.Sight, err error) {
+func (s scheme) View(c effect.Change) (before, after diff.Sight, err error) {
 	inv, err := readInverse(context.Background(), c, nil)
 	if err != nil {
 		return before, after, err
@@ -22,10 +22,10 @@ func (s scheme) View(c revert.Change) (before, after diff.Sight, err error) {
 	return inv.sight(c.Pre, inv.Was), inv.sight(c.Post, inv.Will), nil
 }
 
-func (i inverse) sight(t revert.Token, image engine.Image) diff.Sight {
+func (i inverse) sight(t effect.Token, image engine.Image) diff.Sight {
 	out := diff.Sight{Token: t}
 	switch {
-	case t == revert.Absent:
+	case t == effect.Absent:
 		return out
 	case i.Kept != nil:
 		out.Lines = []string{fmt.Sprintf("a row of %s that is too large to be shown, version %s", i.Table.Name, t)}

@@ -10,19 +10,20 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // builder makes what is to be from what is there and its kept content; the zero
 // image is "nothing".
-type builder func(was state, kept *revert.Blob) (image, error)
+type builder func(was state, kept *journal.Blob) (image, error)
 
 // alteration is one change of one path.
 type alteration struct {
 	path  string
-	text  string       // its resource
-	was   *state       // already read, with its content in blob; nil: read it now
-	blob  *revert.Blob // content of was; nil where that is no file
+	text  string        // its resource
+	was   *state        // already read, with its content in blob; nil: read it now
+	blob  *journal.Blob // content of was; nil where that is no file
 	build builder
 
 	img     *image    // instead of build: what is to be
@@ -34,7 +35,7 @@ type alteration struct {
 
 // intent is an alteration whose change is known and not yet recorded.
 type intent struct {
-	change revert.Change
+	change effect.Change
 	swap   *swap
 	img    image
 }
@@ -47,8 +48,8 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 		return err
 	}
 	var intents []intent
-	var changes []revert.Change
-	var blobs []revert.Blob
+	var changes []effect.Change
+	var blobs []journal.Blob
 	made := map[string]bool{} // directories that are there by the time they are needed
 	for _, a := range all {
 		in, err := f.intend(ctx, p, &a, made)
@@ -127,7 +128,7 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 // performAll does what was recorded, in its order. Many swaps share the syncs of their
 // content, a wave before the first of them is done, and those of their directories, which
 // come last: until then every one of them can be told from what is recorded.
-func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []revert.Change, intents []intent) error {
+func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []intent) error {
 	if len(recorded) == 1 {
 		return f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img)
 	}
@@ -239,8 +240,8 @@ func (f *Files) ready(ctx context.Context, path string, made map[string]bool) er
 }
 
 // capture reads what is there and keeps its content.
-func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (state, *revert.Blob, error) {
-	into, blob := keeping(func(r io.Reader) (revert.Blob, error) { return p.Keep(ctx, r) })
+func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (state, *journal.Blob, error) {
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return p.Keep(ctx, r) })
 	was, err := f.site.look(ctx, path, into)
 	if err != nil {
 		return state{}, nil, refused(err)
@@ -252,7 +253,7 @@ func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (sta
 }
 
 // kept opens content that was kept by an Intend of this call.
-func kept(ctx context.Context, p ctxperm.Permit, blob *revert.Blob) func() (io.ReadCloser, error) {
+func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		call := p.Line(line.NewKey())
 		if call == nil {
@@ -264,7 +265,7 @@ func kept(ctx context.Context, p ctxperm.Permit, blob *revert.Blob) func() (io.R
 
 // perform runs a recorded swap. One that had no effect is noted as such, so that
 // taking the call back leaves the file to whoever changed it.
-func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c revert.Change, w *swap, img image) error {
+func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c effect.Change, w *swap, img image) error {
 	err := w.run(ctx, img)
 	if err == nil {
 		return nil

@@ -6,22 +6,23 @@ import (
 	"fmt"
 
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // stride is one planned step while it is being done.
 type stride struct {
-	step revert.Step
+	step effect.Step
 	inv  inverse
 	swap *swap // nil: there is no way to it
 	img  image
 	err  error
-	res  revert.Result
+	res  effect.Result
 }
 
 // Apply does one planned step, exactly like a first change is done: exchange,
 // look at what was displaced, and exchange back if it is not what was planned on.
-func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
+func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
 	t := s.stride(step)
 	t.begin(ctx, keep)
 	t.run(ctx)
@@ -38,9 +39,9 @@ func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper)
 //	=> sync the directories, after the last wave
 //
 // Until then each step can be told from its counter-change, which the journal holds.
-func (s scheme) ApplyAll(ctx context.Context, steps []revert.Step, keep revert.Keeper) []revert.Result {
+func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result {
 	if len(steps) == 1 {
-		return []revert.Result{s.Apply(ctx, steps[0], keep)}
+		return []effect.Result{s.Apply(ctx, steps[0], keep)}
 	}
 	all, d := make([]*stride, len(steps)), debts{}
 	for i, step := range steps {
@@ -59,10 +60,10 @@ func (s scheme) ApplyAll(ctx context.Context, steps []revert.Step, keep revert.K
 		at += len(next)
 	}
 	failed := d.pay(ctx, site{host: s.host})
-	out := make([]revert.Result, 0, len(all))
+	out := make([]effect.Result, 0, len(all))
 	for _, t := range all {
 		if t.err == nil && failed[t.swap.root] != nil {
-			t.res.Outcome = revert.UndoFailed
+			t.res.Outcome = effect.Failed
 			t.res.Why = fmt.Sprintf("%s is as it was, but this may not outlive a crash of the machine: %v", t.swap.target, failed[t.swap.root])
 		}
 		out = append(out, t.res)
@@ -70,7 +71,7 @@ func (s scheme) ApplyAll(ctx context.Context, steps []revert.Step, keep revert.K
 	return out
 }
 
-func (s scheme) stride(step revert.Step) *stride {
+func (s scheme) stride(step effect.Step) *stride {
 	t := &stride{step: step}
 	t.swap, t.inv, t.err = s.swap(step.Change)
 	return t
@@ -80,7 +81,7 @@ func (t *stride) makesDir() bool { return t.inv.Will != nil && t.inv.Will.Type =
 
 // begin looks whether there is still what was planned on, and finds what it takes to
 // bring back what was there before.
-func (t *stride) begin(ctx context.Context, keep revert.Keeper) {
+func (t *stride) begin(ctx context.Context, keep journal.Keeper) {
 	if t.err != nil {
 		return
 	}
@@ -109,7 +110,7 @@ func (t *stride) begin(ctx context.Context, keep revert.Keeper) {
 // ahead begins the steps of a wave, makes their drafts, and syncs those at once where they
 // are many. It returns the steps that can be done now: where there is no room for all
 // drafts, the rest is another wave.
-func ahead(ctx context.Context, steps []*stride, keep revert.Keeper) []*stride {
+func ahead(ctx context.Context, steps []*stride, keep journal.Keeper) []*stride {
 	many := map[disk.Root]int{}
 	for _, t := range steps {
 		if t.drafts() {
@@ -158,18 +159,18 @@ func (t *stride) run(ctx context.Context) {
 }
 
 // result says what became of the step.
-func (t *stride) result(ctx context.Context) revert.Result {
-	res := revert.Result{Resource: t.step.Change.Resource, Outcome: revert.Restored, Now: t.step.Change.Post}
+func (t *stride) result(ctx context.Context) effect.Result {
+	res := effect.Result{Resource: t.step.Change.Resource, Outcome: effect.Restored, Now: t.step.Change.Post}
 	if t.err == nil {
 		return res
 	}
-	res.Outcome, res.Now, res.Why = revert.UndoFailed, "", t.err.Error()
+	res.Outcome, res.Now, res.Why = effect.Failed, "", t.err.Error()
 	w := t.swap
 	if w == nil {
 		return res
 	}
 	if errors.Is(t.err, ErrConflict) || elsewhere(t.err) {
-		res.Outcome = revert.Conflict
+		res.Outcome = effect.Conflict
 	} else if err := w.settle(ctx); err != nil {
 		res.Why = errors.Join(t.err, err).Error()
 		return res

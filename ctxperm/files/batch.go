@@ -11,8 +11,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Wanted is what a program left at one path, beside the root and not in it.
@@ -34,7 +35,7 @@ type Batch struct {
 	op     *line.Op
 	permit ctxperm.Permit
 	shares []*share
-	done   []revert.Change // recorded
+	done   []effect.Change // recorded
 }
 
 // NewBatch makes an empty batch for a call whose tool has returned. It must be
@@ -71,8 +72,8 @@ func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []
 
 // Record decides and records everything. After an error nothing may be performed.
 func (b *Batch) Record(ctx context.Context) error {
-	var changes []revert.Change
-	var blobs []revert.Blob
+	var changes []effect.Change
+	var blobs []journal.Blob
 	var accesses []perm.ResourceAccess
 	var facts []perm.ChangeFacts
 	for _, s := range b.shares {
@@ -112,7 +113,7 @@ func (b *Batch) Record(ctx context.Context) error {
 }
 
 // asked is the access that a change takes, and how a policy sees the change.
-func asked(c revert.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
+func asked(c effect.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
 	r, err := perm.ParseResource(c.Resource)
 	if err != nil {
 		return perm.ResourceAccess{}, perm.ChangeFacts{}, err
@@ -122,11 +123,11 @@ func asked(c revert.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
 		action = perm.Delete
 	}
 	//mutant:token
-	if !c.Pre.Same(revert.Absent) {
+	if !c.Pre.Same(effect.Absent) {
 		fact.Before = string(c.Pre)
 	}
 	//mutant:token
-	if !c.Post.Same(revert.Absent) {
+	if !c.Post.Same(effect.Absent) {
 		fact.After = string(c.Post)
 	}
 	return perm.Access(action, c.Resource), fact, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Chmod gives a file or a directory other permission bits; its time and content
@@ -36,7 +36,7 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 		return err
 	}
 	n := node{path: path, info: info}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, blob *revert.Blob) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, blob *journal.Blob) (image, error) {
 		img := image{Version: was.Version, mtime: was.info.Mtime}
 		img.Perm = bits
 		if blob != nil {
@@ -75,7 +75,7 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	if size, most := len(before)+len(data), f.site.most; size > most {
 		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", size, most))
 	}
-	a.build = func(was state, _ *revert.Blob) (image, error) {
+	a.build = func(was state, _ *journal.Blob) (image, error) {
 		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, append(before, data...)), nil
 	}
 	return f.alter(ctx, p, a)

@@ -14,6 +14,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // cost is what was touched: steps on disk and journal, bytes of files read and
@@ -64,12 +66,12 @@ func (f meteredFile) Write(p []byte) (int, error) {
 }
 
 type meteredJournal struct {
-	revert.Journal
+	journal.Journal
 	*cost
 }
 
-func (j meteredJournal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	return func(yield func(revert.Entry, error) bool) {
+func (j meteredJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
 		for e, err := range j.Journal.Entries(ctx, q) {
 			j.entries++
 			if !yield(e, err) {
@@ -101,9 +103,9 @@ func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files,
 	h := w.host()
 	for i := range a.history {
 		rec := revert.NewRecorder(w.journal, h, "s_1").In(fmt.Sprintf("t_old%d", i))
-		own := revert.Ownership{Txn: rec.Txn(), Owner: w.journal.Owner()}
-		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
-		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true}))
+		own := journal.Ownership{Txn: rec.Txn(), Owner: w.journal.Owner()}
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true}))
 	}
 	var c cost
 	w.root, w.journal = meter{w.root, &c}, meteredJournal{w.journal, &c}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Delete removes a file, a link or an empty directory.
@@ -29,7 +29,7 @@ func (f *Files) Delete(ctx context.Context, path string) error {
 	default:
 		return invalid(path, "it is neither a file nor a link nor a directory, and could not be made again")
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, seen: info, build: func(was state, _ *revert.Blob) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, seen: info, build: func(was state, _ *journal.Blob) (image, error) {
 		if was.Type != info.Type.String() {
 			return image{}, conflict(path, "it was replaced")
 		}
@@ -66,7 +66,7 @@ func (f *Files) DeleteAll(ctx context.Context, path string) error {
 func (t *tree) removal(taken map[string]capture) []alteration {
 	var all []alteration
 	for _, n := range slices.Backward(t.nodes) {
-		a := alteration{path: n.path, text: n.text, seen: n.info, build: func(was state, _ *revert.Blob) (image, error) {
+		a := alteration{path: n.path, text: n.text, seen: n.info, build: func(was state, _ *journal.Blob) (image, error) {
 			return image{}, n.still(was)
 		}}
 		if c, ok := taken[n.path]; ok {

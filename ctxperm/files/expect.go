@@ -7,7 +7,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Expected are files that somebody else is about to change, such as a server that acts for the call: what they hold is
@@ -16,7 +17,7 @@ import (
 type Expected struct {
 	permit  ctxperm.Permit
 	files   *Files
-	changes []revert.Change
+	changes []effect.Change
 	paths   []string
 }
 
@@ -40,7 +41,7 @@ func (f *Files) Expect(ctx context.Context, paths ...string) (*Expected, error) 
 		return nil, err
 	}
 	e := &Expected{permit: p, files: f, paths: paths}
-	var blobs []revert.Blob
+	var blobs []journal.Blob
 	for i, path := range paths {
 		if err = f.site.straight(ctx, path); err != nil {
 			break
@@ -71,7 +72,7 @@ func (f *Files) Expect(ctx context.Context, paths ...string) (*Expected, error) 
 }
 
 // expected is a change whose version after it is not known yet.
-func expected(f *Files, resource string, was state, blob *revert.Blob) (revert.Change, error) {
+func expected(f *Files, resource string, was state, blob *journal.Blob) (effect.Change, error) {
 	c, err := change(resource, newStage(f.site.host), was.record(blob), nil, was.Token(), "")
 	c.Kind = kindWrite
 	return c, err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // FuzzGlob: a glob finds what the regular expression finds that is made of it, and a
@@ -85,7 +85,7 @@ func slowGlob(glob string) (*regexp.Regexp, bool) {
 // stage name is one that nobody else gives; its version has one token.
 func FuzzInverse(f *testing.F) {
 	stage := StagePrefix + strings.Repeat("0a", 16)
-	file := &record{Type: "file", Perm: "0644", Mtime: &mtime{Sec: 1, Nsec: 2}, Content: "sha256:00", Kept: &revert.BlobRef{Digest: "sha256:00", Size: 1}}
+	file := &record{Type: "file", Perm: "0644", Mtime: &mtime{Sec: 1, Nsec: 2}, Content: "sha256:00", Kept: &effect.BlobRef{Digest: "sha256:00", Size: 1}}
 	for _, i := range []inverse{
 		{Stage: stage, Was: file},
 		{Stage: stage, Will: &record{Type: "link", Target: []byte("../\xff")}},
@@ -100,14 +100,14 @@ func FuzzInverse(f *testing.F) {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		inv, err := readInverse(revert.Change{Scheme: SchemeName, Inverse: raw})
+		inv, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: raw})
 		if err != nil {
 			return
 		}
 		require.Regexp(t, "^"+regexp.QuoteMeta(StagePrefix)+"[0-9a-f]{32}$", inv.Stage)
 		first, err := inv.encode()
 		require.NoError(t, err)
-		again, err := readInverse(revert.Change{Scheme: SchemeName, Inverse: first})
+		again, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: first})
 		require.NoError(t, err)
 		second, err := again.encode()
 		require.NoError(t, err)

@@ -14,7 +14,8 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // SchemeName is the Change.Scheme of every change of this package.
@@ -44,7 +45,7 @@ type record struct {
 	Perm    string          `json:"perm,omitempty"`
 	Mtime   *mtime          `json:"mtime,omitempty"`
 	Content string          `json:"content,omitempty"` // digest
-	Kept    *revert.BlobRef `json:"kept,omitempty"`
+	Kept    *effect.BlobRef `json:"kept,omitempty"`
 	Target  []byte          `json:"target,omitempty"`
 	Xattrs  [][2]string     `json:"xattrs,omitempty"`
 	Twin    []byte          `json:"twin,omitempty"` // path of a name that it shares a file with
@@ -75,7 +76,7 @@ func (v Version) record() *record {
 	return r
 }
 
-func (s state) record(kept *revert.Blob) *record {
+func (s state) record(kept *journal.Blob) *record {
 	r := s.Version.record()
 	if r == nil {
 		return nil
@@ -120,7 +121,7 @@ func (r *record) time() time.Time {
 }
 
 // image is what it takes to make the recorded state again.
-func (r *record) image(ctx context.Context, keep revert.Keeper) (image, error) {
+func (r *record) image(ctx context.Context, keep journal.Keeper) (image, error) {
 	v, err := r.version()
 	if err != nil {
 		return image{}, err
@@ -163,7 +164,7 @@ func (v inverse) encode() (json.RawMessage, error) {
 
 // readInverse accepts no stage name but those of newStage: what has that name
 // gets moved and removed.
-func readInverse(c revert.Change) (inverse, error) {
+func readInverse(c effect.Change) (inverse, error) {
 	var v inverse
 	if c.Scheme != SchemeName {
 		return v, fmt.Errorf("a change of scheme %q is not one of files", c.Scheme)
@@ -179,9 +180,9 @@ func readInverse(c revert.Change) (inverse, error) {
 }
 
 // change describes the step from one state to another.
-func change(resource, stage string, was, will *record, pre, post revert.Token) (revert.Change, error) {
+func change(resource, stage string, was, will *record, pre, post effect.Token) (effect.Change, error) {
 	inv, err := inverse{Stage: stage, Was: was, Will: will}.encode()
-	c := revert.Change{Scheme: SchemeName, Resource: resource, Pre: pre, Post: post, Inverse: inv}
+	c := effect.Change{Scheme: SchemeName, Resource: resource, Pre: pre, Post: post, Inverse: inv}
 	switch {
 	case will == nil:
 		c.Kind = kindDelete

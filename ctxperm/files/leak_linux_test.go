@@ -20,7 +20,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // secret is the content of every file outside. Nothing inside has the word or the length.
@@ -187,7 +188,7 @@ func content(text string) func() (io.ReadCloser, error) {
 // apply makes the changes of a program.
 func (f *frontier) apply(ctx context.Context, c *line.Call) error {
 	cfg := c.Config()
-	cfg.Changes = func(context.Context, line.Wanted) (*revert.Approval, error) { return nil, nil }
+	cfg.Changes = func(context.Context, line.Wanted) (*record.Approval, error) { return nil, nil }
 	b, err := files.NewBatch(line.NewKey(), line.New(cfg))
 	require.NoError(f.t, err)
 	defer b.Close()
@@ -225,7 +226,7 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 	for round := 0; round < rounds || !tried() && round < 10_000 || stride() == 1 && time.Now().Before(end); round++ {
 		f := newFrontier(t)
 		for _, name := range append(names, "apply") {
-			f.journal = revert.Memory()
+			f.journal = journal.Memory()
 			f.open()
 			h := f.host()
 			call := f.begin(h)

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 func contentOf(t *testing.T) func(r io.ReadCloser, err error) string {
@@ -56,7 +56,7 @@ func TestWorld(t *testing.T) {
 	for _, absent := range []string{"none", "link"} {
 		version, err = world.Version(ctx, "file://workspace/"+absent)
 		require.NoError(t, err)
-		require.Equal(t, string(revert.Absent), version)
+		require.Equal(t, string(effect.Absent), version)
 		_, err = world.Open(ctx, "file://workspace/"+absent)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 	}

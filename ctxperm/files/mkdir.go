@@ -7,7 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Mkdir makes a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
@@ -29,7 +29,7 @@ func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error 
 		}
 		return refused(err)
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *journal.Blob) (image, error) {
 		if was.exists() {
 			return image{}, conflict(path, "it exists by now")
 		}
@@ -76,7 +76,7 @@ func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) err
 			return err
 		}
 		accesses = append(accesses, perm.Access(perm.Write, text))
-		all = append(all, alteration{path: dir, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+		all = append(all, alteration{path: dir, text: text, build: func(was state, _ *journal.Blob) (image, error) {
 			if was.Type == typeDir { // somebody was faster
 				return image{Version: was.Version}, nil
 			}

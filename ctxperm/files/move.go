@@ -12,13 +12,13 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // capture is what was read of an entry, and its content where that was kept.
 type capture struct {
 	was  state
-	blob *revert.Blob
+	blob *journal.Blob
 }
 
 // Move gives a file, a link, or a directory with all that is in it another name,
@@ -167,7 +167,7 @@ func likeness(was state) image {
 // fresh makes something where there is nothing.
 func (f *Files) fresh(name string, img image) (alteration, error) {
 	text, err := f.resource(name)
-	return alteration{path: name, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+	return alteration{path: name, text: text, build: func(was state, _ *journal.Blob) (image, error) {
 		if was.exists() {
 			return image{}, conflict(name, "it exists by now")
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/sample"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // oddNames are those that a system like this one takes and others, shells, logs
@@ -139,7 +139,7 @@ func TestOddNameInAConflict(t *testing.T) {
 	left := rep.NotUndone()
 	require.Len(t, left, 3)
 	for _, item := range left {
-		require.Contains(t, []revert.UndoOutcome{revert.Conflict, revert.UndoFailed}, item.Outcome)
+		require.Contains(t, []effect.Outcome{effect.Conflict, effect.Failed}, item.Outcome)
 		require.True(t, utf8.ValidString(item.Why), item.Why)
 		require.NotEmpty(t, item.Why)
 	}

@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // errJournal: content could not be kept, so that no step may be planned.
@@ -26,7 +27,7 @@ type plan struct {
 	hidden bool    // behind a link that the call left; the link goes first
 	was    *record // to be there again; nil: nothing
 	now    state
-	step   revert.Step
+	step   effect.Step
 }
 
 // place tells the names of several roots apart.
@@ -38,7 +39,7 @@ type place struct {
 // Plan settles what the changes left, compares each resource with the versions
 // that the call knows, and orders the steps: what is to be removed first, deepest
 // first, then the rest, topmost first.
-func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) ([]revert.Step, []revert.Blob, error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
 	settled := s.settleAll(ctx, changes)
 	current, broken, idle := chains(changes)
 	plans := make([]*plan, 0, len(current))
@@ -51,7 +52,7 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 		p.below(plans)
 	}
 	arrange(plans)
-	steps, blobs := []revert.Step{}, []revert.Blob{}
+	steps, blobs := []effect.Step{}, []journal.Blob{}
 	removed := map[place]bool{}
 	for _, p := range plans {
 		p.checkEntries(ctx, removed)
@@ -67,14 +68,14 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 		steps = append(steps, p.step)
 	}
 	for _, c := range broken {
-		steps = append(steps, c.nothing(revert.Conflict, "somebody else changed it between two changes of the call; the version that they made is the oldest that the undo goes back to"))
+		steps = append(steps, c.nothing(effect.Conflict, "somebody else changed it between two changes of the call; the version that they made is the oldest that the undo goes back to"))
 	}
 	return append(steps, idleSteps(idle, current)...), blobs, nil
 }
 
 // settleAll settles newest first, makes what is there durable together, and returns what
 // did not work, by resource.
-func (s scheme) settleAll(ctx context.Context, changes []revert.Change) map[string]error {
+func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[string]error {
 	failed := map[string]error{}
 	roots, d := map[string]disk.Root{}, debts{}
 	for _, c := range slices.Backward(changes) {
@@ -97,27 +98,27 @@ func (s scheme) settleAll(ctx context.Context, changes []revert.Change) map[stri
 }
 
 // idleSteps accounts for resources of which every change came to nothing.
-func idleSteps(idle []revert.Change, current []chain) []revert.Step {
-	var steps []revert.Step
+func idleSteps(idle []effect.Change, current []chain) []effect.Step {
+	var steps []effect.Step
 	for _, c := range idle {
 		if slices.ContainsFunc(current, func(o chain) bool { return o.resource == c.Resource }) {
 			continue
 		}
-		none := chain{resource: c.Resource, changes: []revert.Change{c}}
-		steps = append(steps, none.nothing(revert.Already, "the change had no effect"))
+		none := chain{resource: c.Resource, changes: []effect.Change{c}}
+		steps = append(steps, none.nothing(effect.Already, "the change had no effect"))
 	}
 	return steps
 }
 
 // nothing is a step that is not done.
-func (c chain) nothing(o revert.UndoOutcome, why string) revert.Step {
-	return revert.Step{
+func (c chain) nothing(o effect.Outcome, why string) effect.Step {
+	return effect.Step{
 		Of: c.numbers(), Plan: o, Why: why,
-		Change: revert.Change{Scheme: SchemeName, Resource: c.resource},
+		Change: effect.Change{Scheme: SchemeName, Resource: c.resource},
 	}
 }
 
-func (p *plan) no(o revert.UndoOutcome, why string) {
+func (p *plan) no(o effect.Outcome, why string) {
 	p.step = p.nothing(o, why)
 	p.step.Change.Pre = ""
 	if p.root != nil {
@@ -129,7 +130,7 @@ func (p *plan) no(o revert.UndoOutcome, why string) {
 func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 	w, inv, err := s.swap(p.changes[0])
 	if err != nil {
-		p.no(revert.UndoFailed, err.Error())
+		p.no(effect.Failed, err.Error())
 		return
 	}
 	p.path, p.was, p.at = w.target, inv.Was, place{w.root, w.target}
@@ -138,7 +139,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 		return
 	}
 	if unsettled != nil {
-		p.no(revert.UndoFailed, unsettled.Error())
+		p.no(effect.Failed, unsettled.Error())
 		return
 	}
 	if p.now, err = w.look(ctx, w.target, hashing); err != nil {
@@ -149,11 +150,11 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 	switch now := p.now.Token(); {
 	//mutant:token
 	case p.pre().Same(now) && (!p.left(now) || !p.touched()):
-		p.no(revert.Already, "")
+		p.no(effect.Already, "")
 	case p.left(now):
-		p.step = revert.Step{Of: p.numbers(), Plan: revert.Restored}
+		p.step = effect.Step{Of: p.numbers(), Plan: effect.Restored}
 	default:
-		p.no(revert.Conflict, p.difference())
+		p.no(effect.Conflict, p.difference())
 	}
 }
 
@@ -162,7 +163,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 // if the directory's own version is: it comes back first, or came back after all
 // in it was removed.
 func (p *plan) below(plans []*plan) {
-	if p.root != nil || p.step.Plan != revert.Conflict {
+	if p.root != nil || p.step.Plan != effect.Conflict {
 		return
 	}
 	for _, o := range plans {
@@ -173,21 +174,21 @@ func (p *plan) below(plans []*plan) {
 		switch found := o.pre().Same(o.now.Token()); {
 		case p.was == nil && (found || o.restores()):
 			p.site = o.site
-			p.no(revert.Already, "")
+			p.no(effect.Already, "")
 			return
-		case p.was != nil && o.restores() && p.left(revert.Absent):
+		case p.was != nil && o.restores() && p.left(effect.Absent):
 			p.site, p.hidden = o.site, true
-			p.step = revert.Step{Of: p.numbers(), Plan: revert.Restored}
+			p.step = effect.Step{Of: p.numbers(), Plan: effect.Restored}
 			return
 		}
 	}
 }
 
-func outcomeOf(err error) revert.UndoOutcome {
+func outcomeOf(err error) effect.Outcome {
 	if elsewhere(err) || errors.Is(err, ErrConflict) {
-		return revert.Conflict
+		return effect.Conflict
 	}
-	return revert.UndoFailed
+	return effect.Failed
 }
 
 // touched reports whether a file that the call wrote and wrote back has another
@@ -196,7 +197,7 @@ func (p *plan) touched() bool {
 	return p.was != nil && p.now.Type == typeFile && p.was.Mtime != nil && !p.was.time().Equal(p.now.info.Mtime)
 }
 
-func (p *plan) restores() bool { return p.step.Plan == revert.Restored }
+func (p *plan) restores() bool { return p.step.Plan == effect.Restored }
 
 func (p *plan) removes() bool { return p.was == nil }
 
@@ -241,7 +242,7 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	}
 	found, err := p.entries(ctx, p.path)
 	if err != nil {
-		p.no(revert.UndoFailed, err.Error())
+		p.no(effect.Failed, err.Error())
 		return
 	}
 	var others []string
@@ -259,17 +260,17 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	if len(others) > most {
 		others, more = others[:most], fmt.Sprintf(" and %d more", len(others)-most)
 	}
-	p.no(revert.Conflict, fmt.Sprintf("the directory holds what the call did not make: %q%s; move or remove that, then take the call back again", others, more))
+	p.no(effect.Conflict, fmt.Sprintf("the directory holds what the call did not make: %q%s; move or remove that, then take the call back again", others, more))
 }
 
 // counter makes the counter-change, and keeps what it is going to displace, so
 // that the undo can itself be taken back.
-func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*revert.Blob, error) {
+func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*journal.Blob, error) {
 	if !p.restores() {
 		return nil, nil
 	}
 	var failed error
-	into, blob := keeping(func(r io.Reader) (revert.Blob, error) {
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) {
 		b, err := keep.Keep(ctx, r)
 		failed = err
 		return b, err
@@ -288,7 +289,7 @@ func (s scheme) counter(ctx context.Context, p *plan, keep revert.Keeper) (*reve
 	//mutant:token
 	case !again.Token().Same(p.now.Token()):
 		p.now = again
-		p.no(revert.Conflict, "it changes while the undo is planned")
+		p.no(effect.Conflict, "it changes while the undo is planned")
 		return nil, nil
 	}
 	if again.Type != typeFile {

@@ -16,10 +16,12 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // changes runs an action and returns what it recorded.
-func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []revert.Change {
+func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []effect.Change {
 	w.t.Helper()
 	c := w.begin(w.host())
 	require.NoError(w.t, act(w.t.Context(), w.files(c)))
@@ -33,20 +35,20 @@ func (w *world) schemeOn(h host.Host) revert.Scheme {
 	return files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h)
 }
 
-func (w *world) plan(s revert.Scheme, changes []revert.Change) []revert.Step {
+func (w *world) plan(s revert.Scheme, changes []effect.Change) []effect.Step {
 	w.t.Helper()
 	steps, blobs, err := s.Plan(w.t.Context(), changes, w.journal)
 	require.NoError(w.t, err)
-	require.NoError(w.t, w.journal.Append(w.t.Context(), revert.Batch{Blobs: blobs}))
+	require.NoError(w.t, w.journal.Append(w.t.Context(), journal.Batch{Blobs: blobs}))
 	return steps
 }
 
-func (w *world) apply(s revert.Scheme, steps []revert.Step) (counters []revert.Change) {
+func (w *world) apply(s revert.Scheme, steps []effect.Step) (counters []effect.Change) {
 	w.t.Helper()
 	for _, step := range steps {
-		if step.Plan == revert.Restored {
+		if step.Plan == effect.Restored {
 			res := s.Apply(w.t.Context(), step, w.journal)
-			require.Equal(w.t, revert.Restored, res.Outcome, res.Why)
+			require.Equal(w.t, effect.Restored, res.Outcome, res.Why)
 			require.Equal(w.t, step.Change.Post, res.Now)
 			counters = append(counters, step.Change)
 		}
@@ -81,10 +83,10 @@ func TestTwiceEqualsOnce(t *testing.T) {
 		steps := w.plan(s, done)
 		w.apply(s, steps)
 		for _, step := range w.plan(s, done) {
-			require.Equal(t, revert.Already, step.Plan, step.Why)
+			require.Equal(t, effect.Already, step.Plan, step.Why)
 		}
 		for _, step := range steps {
-			require.Equal(t, revert.Conflict, s.Apply(t.Context(), step, w.journal).Outcome)
+			require.Equal(t, effect.Conflict, s.Apply(t.Context(), step, w.journal).Outcome)
 		}
 	})
 }
@@ -151,7 +153,7 @@ func TestConflicts(t *testing.T) {
 			before := w.tree()
 			steps := w.plan(w.scheme(), changes)
 			require.Len(t, steps, 1)
-			require.Equal(t, revert.Conflict, steps[0].Plan)
+			require.Equal(t, effect.Conflict, steps[0].Plan)
 			require.Contains(t, steps[0].Why, c.says)
 			require.Equal(t, before, w.tree())
 		})
@@ -194,33 +196,33 @@ func TestNoWay(t *testing.T) {
 	other.N, other.Resource = 3, "https://example.com/"
 	for _, c := range []struct {
 		s    revert.Scheme
-		of   revert.Change
+		of   effect.Change
 		says string
 	}{
 		{nowhere, changes[0], `root "workspace" is not open here`},
 		{w.scheme(), odd, "not a stage name"},
 		{w.scheme(), other, "not a file below a root"},
 	} {
-		steps := w.plan(c.s, []revert.Change{c.of})
+		steps := w.plan(c.s, []effect.Change{c.of})
 		require.Len(t, steps, 1)
-		require.Equal(t, revert.UndoFailed, steps[0].Plan)
+		require.Equal(t, effect.Failed, steps[0].Plan)
 		require.Contains(t, steps[0].Why, c.says)
-		res := c.s.Apply(t.Context(), revert.Step{Plan: revert.Restored, Change: c.of}, w.journal)
-		require.Equal(t, revert.UndoFailed, res.Outcome)
+		res := c.s.Apply(t.Context(), effect.Step{Plan: effect.Restored, Change: c.of}, w.journal)
+		require.Equal(t, effect.Failed, res.Outcome)
 	}
 
 	restore := w.changes2(func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "dir/b.txt") })
 	require.NoError(t, os.RemoveAll(filepath.Join(w.dir, "dir")))
 	s := w.scheme()
 	steps := w.plan(s, restore)
-	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, effect.Restored, steps[0].Plan)
 	res := s.Apply(t.Context(), steps[0], w.journal)
-	require.Equal(t, revert.UndoFailed, res.Outcome)
+	require.Equal(t, effect.Failed, res.Outcome)
 	require.Contains(t, res.Why, "its folder is not there")
 }
 
 // changes2 is changes for a second call.
-func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []revert.Change {
+func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []effect.Change {
 	w.t.Helper()
 	h := hosttest.New(99)
 	c := w.call(h)
@@ -249,9 +251,9 @@ func TestBetweenTwoChanges(t *testing.T) {
 	s := w.scheme()
 	steps := w.plan(s, changes)
 	require.Len(t, steps, 2)
-	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, effect.Restored, steps[0].Plan)
 	require.Equal(t, []int{2}, steps[0].Of)
-	require.Equal(t, revert.Conflict, steps[1].Plan)
+	require.Equal(t, effect.Conflict, steps[1].Plan)
 	require.Equal(t, []int{1}, steps[1].Of)
 	w.apply(s, steps)
 	require.Equal(t, theirs, w.read("a.txt"))
@@ -273,7 +275,7 @@ func TestGivenBackBetweenTwoChanges(t *testing.T) {
 	s := w.scheme()
 	steps := w.plan(s, changes)
 	require.Len(t, steps, 1)
-	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, effect.Restored, steps[0].Plan)
 	require.Equal(t, []int{1, 2}, steps[0].Of)
 	w.apply(s, steps)
 	require.Equal(t, was, w.read("a.txt"))

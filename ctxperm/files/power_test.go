@@ -14,14 +14,14 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 	"github.com/remit-dev/remit/internal/sample"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // simulated is a world on a disk that forgets what was not synced, with many files.
 func simulated(t *testing.T) (*world, *simdisk.Disk) {
 	t.Helper()
 	d := simdisk.New()
-	w := &world{t: t, root: d.Root(), journal: revert.Memory()}
+	w := &world{t: t, root: d.Root(), journal: journal.Memory()}
 	w.gate = newWorld(t).gate
 	old := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	for i := range many {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // writer is somebody who writes to one file as fast as they can, in another
@@ -75,7 +75,7 @@ func TestRacingWriter(t *testing.T) {
 	if stride() == 1 {
 		rounds = 5_000
 	}
-	outcomes := map[revert.UndoOutcome]int{}
+	outcomes := map[effect.Outcome]int{}
 	for round := range rounds {
 		w := newWorld(t)
 		if !w.root.Features().Exchange || !w.root.Features().Lease {

@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Scheme returns what takes the changes of this package back. The roots are
@@ -46,7 +47,7 @@ func (s scheme) locate(resource string) (site, string, error) {
 	return site{root: disk.Straight(root), host: s.host}, r.Path(), nil
 }
 
-func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
+func (s scheme) swap(c effect.Change) (*swap, inverse, error) {
 	inv, err := readInverse(c)
 	if err != nil {
 		return nil, inv, err
@@ -64,7 +65,7 @@ func (s scheme) swap(c revert.Change) (*swap, inverse, error) {
 // returns its version: who did the change may have died before that, and what is
 // concluded from the version is going to be durable. A version that cannot be known, since its root is not open
 // here or its path leads elsewhere by now, is empty; Plan says why.
-func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	now, err := s.settled(ctx, c)
 	if elsewhere(err) { // somebody replaced its folder by a link meanwhile
 		return "", nil
@@ -75,7 +76,7 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 	return now, nil
 }
 
-func (s scheme) settled(ctx context.Context, c revert.Change) (revert.Token, error) {
+func (s scheme) settled(ctx context.Context, c effect.Change) (effect.Token, error) {
 	w, err := s.settle(ctx, c)
 	if w == nil || err != nil {
 		return "", err
@@ -92,7 +93,7 @@ func (s scheme) settled(ctx context.Context, c revert.Change) (revert.Token, err
 
 // settle is Settle without making anything durable, and without the version. It returns
 // nothing where there is no way to the file: Plan reports it for this resource, and others must go on.
-func (s scheme) settle(ctx context.Context, c revert.Change) (*swap, error) {
+func (s scheme) settle(ctx context.Context, c effect.Change) (*swap, error) {
 	w, _, err := s.swap(c)
 	if err != nil {
 		return nil, nil

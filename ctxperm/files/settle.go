@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // settle puts in order what a swap left that died at any point. It may die
@@ -82,7 +82,7 @@ func (w *swap) clearDraft(ctx context.Context) error {
 // and that nobody is writing to.
 func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 	//mutant:token
-	if w.pre.Same(revert.Absent) {
+	if w.pre.Same(effect.Absent) {
 		return false, nil
 	}
 	err := w.quiet(ctx, w.stage)
@@ -106,7 +106,7 @@ func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 // withdraw finds a place for what was displaced and is somebody else's.
 func (w *swap) withdraw(ctx context.Context) error {
 	//mutant:token
-	if w.pre.Same(revert.Absent) {
+	if w.pre.Same(effect.Absent) {
 		return w.save(ctx)
 	}
 	now, err := w.look(ctx, w.target, hashing)

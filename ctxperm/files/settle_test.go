@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // stage is the reserved name that a change uses in the folder of its file.
-func stage(t *testing.T, c revert.Change) string {
+func stage(t *testing.T, c effect.Change) string {
 	t.Helper()
 	var way struct {
 		Stage string `json:"stage"`

@@ -17,7 +17,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/sample"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // storm is somebody who changes one file again and again while remit works on
@@ -100,7 +102,7 @@ func (w *world) stormy(s *storm) *hosttest.Host {
 func (w *world) kept() []string {
 	w.t.Helper()
 	var out []string
-	add := func(c revert.Change) {
+	add := func(c effect.Change) {
 		for _, ref := range c.Blobs {
 			r, err := w.journal.Open(w.t.Context(), ref)
 			require.NoError(w.t, err)
@@ -110,14 +112,14 @@ func (w *world) kept() []string {
 			out = append(out, string(data))
 		}
 	}
-	for e, err := range w.journal.Entries(w.t.Context(), revert.Query{}) {
+	for e, err := range w.journal.Entries(w.t.Context(), journal.Query{}) {
 		require.NoError(w.t, err)
-		r, err := revert.Unseal(e)
+		r, err := record.Unseal(e)
 		require.NoError(w.t, err)
 		switch b := r.Body.(type) {
-		case *revert.Changed:
+		case *record.Changed:
 			add(b.Change)
-		case *revert.Reverting:
+		case *record.Reverting:
 			for _, step := range b.Steps {
 				add(step.Change)
 			}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // swap takes one name from one version to another, either of which may be
@@ -23,8 +23,8 @@ type swap struct {
 	target string // the name
 	stage  string // holds what is complete, or what was displaced
 	draft  string // holds what is not complete; nobody else's bytes ever
-	pre    revert.Token
-	post   revert.Token
+	pre    effect.Token
+	post   effect.Token
 	time   time.Time        // that pre had, where that is a file; zero: not known
 	ours   state            // what was prepared; known only to the process that did it
 	saved  string           // where a version of somebody else was moved
@@ -33,7 +33,7 @@ type swap struct {
 	ready  bool             // it was made, and synced
 }
 
-func newSwap(s site, target, stage string, pre, post revert.Token) *swap {
+func newSwap(s site, target, stage string, pre, post effect.Token) *swap {
 	full := path.Join(path.Dir(target), stage)
 	return &swap{site: s, target: target, stage: full, draft: full + ".new", pre: pre, post: post}
 }
@@ -43,10 +43,10 @@ func newSwap(s site, target, stage string, pre, post revert.Token) *swap {
 func (w *swap) run(ctx context.Context, img image) error {
 	switch {
 	//mutant:token
-	case w.post.Same(revert.Absent):
+	case w.post.Same(effect.Absent):
 		return w.take(ctx)
 	//mutant:token
-	case w.pre.Same(revert.Absent):
+	case w.pre.Same(effect.Absent):
 		return w.put(ctx, img)
 	case img.Type == typeDir:
 		return w.remake(ctx, img)

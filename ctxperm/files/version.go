@@ -11,7 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Version is what tells two versions of a file apart. The zero Version is that
@@ -24,7 +24,7 @@ type Version struct {
 	Xattrs  map[string][]byte // user.* attributes under their full names
 }
 
-// Token returns the version's token: revert.Absent for the zero Version, else
+// Token returns the version's token: effect.Absent for the zero Version, else
 //
 //	Sum("remit/file-token/v1", document)
 //
@@ -40,9 +40,9 @@ type Version struct {
 //
 // The time of the last change is not part of it: an undo restores it, but a file
 // that was only touched is not another version.
-func (v Version) Token() revert.Token {
+func (v Version) Token() effect.Token {
 	if v.Type == "" {
-		return revert.Absent
+		return effect.Absent
 	}
 	doc := tokenDoc{Type: v.Type}
 	switch v.Type {
@@ -58,7 +58,7 @@ func (v Version) Token() revert.Token {
 	if err != nil {
 		return "" // more attributes than a document holds: not known, equal to nothing
 	}
-	return revert.Token(canon.Sum("remit/file-token/v1", raw))
+	return effect.Token(canon.Sum("remit/file-token/v1", raw))
 }
 
 type tokenDoc struct {

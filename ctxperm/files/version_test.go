@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // TestTokens holds the form of tokens to vectors: a journal outlives the program
@@ -23,13 +23,13 @@ func TestTokens(t *testing.T) {
 		Content string            `json:"content"`
 		Target  []byte            `json:"target"`
 		Xattrs  map[string][]byte `json:"xattrs"`
-		Token   revert.Token      `json:"token"`
+		Token   effect.Token      `json:"token"`
 	}
 	data, err := os.ReadFile("../../testdata/files/tokens.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
-	seen := map[revert.Token]string{}
+	seen := map[effect.Token]string{}
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			bits, err := strconv.ParseUint("0"+v.Perm, 8, 12)
@@ -53,5 +53,5 @@ func TestOrderOfAttributesDoesNotCount(t *testing.T) {
 	b := files.Version{Type: "file", Xattrs: map[string][]byte{"user.b": {}, "user.a": {1}}}
 	require.Equal(t, a.Token(), b.Token())
 	require.True(t, a.Token().Known())
-	require.Equal(t, revert.Absent, files.Version{}.Token())
+	require.Equal(t, effect.Absent, files.Version{}.Token())
 }

@@ -5,15 +5,15 @@ import (
 	"io"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // The scheme shows what its changes did.
 var _ diff.Viewer = scheme{}
 
 // View tells what a change found and what it left.
-func (s scheme) View(c revert.Change) (before, after diff.Sight, err error) {
+func (s scheme) View(c effect.Change) (before, after diff.Sight, err error) {
 	inv, err := readInverse(c)
 	if err != nil {
 		return before, after, err
@@ -24,7 +24,7 @@ func (s scheme) View(c revert.Change) (before, after diff.Sight, err error) {
 	return before, after, err
 }
 
-func (r *record) sight(t revert.Token) (diff.Sight, error) {
+func (r *record) sight(t effect.Token) (diff.Sight, error) {
 	if r == nil {
 		return diff.Sight{Token: t}, nil
 	}
@@ -55,7 +55,7 @@ func (s scheme) Now(ctx context.Context, resource string) (diff.Sight, error) {
 	}
 	out, err := st.record(nil).sight(st.Token())
 	if err == nil && st.Type == typeFile {
-		out.Kept = &revert.BlobRef{Digest: st.Content, Size: st.info.Size}
+		out.Kept = &effect.BlobRef{Digest: st.Content, Size: st.info.Size}
 	}
 	return out, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // many is so many files that in each of their folders enough are synced by one step.
@@ -206,7 +207,7 @@ func TestOneStepOfManyFails(t *testing.T) {
 	require.NoError(t, err)
 	var not []string
 	for _, item := range rep.NotUndone() {
-		require.Equal(t, revert.Conflict, item.Outcome, item.Why)
+		require.Equal(t, effect.Conflict, item.Outcome, item.Why)
 		not = append(not, item.Resource)
 	}
 	require.ElementsMatch(t, []string{"file://workspace/crowd", "file://workspace/crowd/f3"}, not)

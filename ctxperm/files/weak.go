@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // The weaker way, for file systems without exchange: look at the target, remove
@@ -47,7 +47,7 @@ func (w *swap) pourWeakly(ctx context.Context) error {
 		return err
 	}
 	//mutant:token
-	if !w.pre.Same(revert.Absent) {
+	if !w.pre.Same(effect.Absent) {
 		if err := w.clear(ctx); err != nil {
 			return w.giveUp(ctx, err)
 		}
@@ -167,7 +167,7 @@ func (w *swap) settleWeakly(ctx context.Context) error {
 		}
 	}
 	//mutant:token
-	if (part || !now.exists()) && !w.pre.Same(revert.Absent) {
+	if (part || !now.exists()) && !w.pre.Same(effect.Absent) {
 		if err := w.pour(ctx); err != nil {
 			return err
 		}

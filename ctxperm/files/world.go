@@ -11,14 +11,15 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/verify"
 )
 
 // World is what a verifier sees of the files of one call: those that are named,
 // and those that the call changed. What was there before comes from the changes
 // and the content kept with them.
-func World(roots func(name string) (disk.Root, bool), h host.Host, keep revert.Keeper, resources []string, changes []revert.Change) verify.World {
+func World(roots func(name string) (disk.Root, bool), h host.Host, keep journal.Keeper, resources []string, changes []effect.Change) verify.World {
 	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: slices.Clone(resources)}
 	for _, c := range changes {
 		w.reach = append(w.reach, c.Resource)
@@ -28,8 +29,8 @@ func World(roots func(name string) (disk.Root, bool), h host.Host, keep revert.K
 
 type world struct {
 	scheme
-	keep    revert.Keeper
-	changes []revert.Change
+	keep    journal.Keeper
+	changes []effect.Change
 	reach   []string
 }
 
@@ -49,7 +50,7 @@ func (w world) at(ctx context.Context, resource string) (site, string, error) {
 func (w world) Version(ctx context.Context, resource string) (string, error) {
 	where, path, err := w.at(ctx, resource)
 	if missing(err) || errors.Is(err, errAlias) {
-		return string(revert.Absent), nil
+		return string(effect.Absent), nil
 	}
 	if err != nil {
 		return "", err

@@ -20,6 +20,9 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // world is a folder, a journal and the transactions on both, through the death
@@ -28,7 +31,7 @@ type world struct {
 	t       *testing.T
 	dir     string
 	root    disk.Root
-	journal revert.Journal
+	journal journal.Journal
 	seed    uint64
 	asked   []perm.ResourceAccess
 	gate    line.Gate
@@ -40,7 +43,7 @@ func newWorld(t *testing.T) *world {
 	dir := folder(t)
 	root, err := disk.OpenRoot(dir)
 	require.NoError(t, err)
-	w := &world{t: t, dir: dir, root: root, journal: revert.Memory()}
+	w := &world{t: t, dir: dir, root: root, journal: journal.Memory()}
 	w.end = func() {
 		_ = root.Close()
 		_ = os.RemoveAll(dir)
@@ -97,10 +100,10 @@ const txn = "t_1"
 func (w *world) begin(h host.Host) *line.Call {
 	w.t.Helper()
 	rec := revert.NewRecorder(w.journal, h, "s_1").In(txn)
-	owner := revert.Ownership{Txn: txn, Owner: w.journal.Owner()}
+	owner := journal.Ownership{Txn: txn, Owner: w.journal.Owner()}
 	require.NoError(w.t, rec.Write(w.t.Context(), revert.Write{
-		Lines: []revert.Line{{Body: &revert.Begun{Owner: owner.Owner}}},
-		Take:  revert.Take{To: owner}, Durable: true,
+		Lines: []revert.Line{{Body: &record.Begun{Owner: owner.Owner}}},
+		Take:  journal.Take{To: owner}, Durable: true,
 	}))
 	return w.call(h)
 }
@@ -110,9 +113,9 @@ func (w *world) call(h host.Host) *line.Call {
 		ID: host.NewID(h, "c_"), Key: "k", Tool: "test", Gate: w.gate,
 		Recorder: revert.NewRecorder(w.journal, h, "s_1").In(txn),
 		Roots:    map[string]disk.Root{"workspace": w.root},
-		Started: &revert.Started{
-			Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"),
-			Class: revert.Reversible, Declared: true, Confinement: "handles", Decision: []byte("{}"),
+		Started: &record.Started{
+			Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"),
+			Class: effect.Reversible, Declared: true, Confinement: "handles", Decision: []byte("{}"),
 		},
 	})
 }
@@ -138,7 +141,7 @@ func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.File
 	if s := c.Pending(); s != nil {
 		lines = append(lines, revert.Line{Call: c.Config().ID, Body: s})
 	}
-	lines = append(lines, revert.Line{Call: c.Config().ID, Body: &revert.Done{Output: []byte("null"), Posts: c.Posts()}})
+	lines = append(lines, revert.Line{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
 	if werr := c.Config().Recorder.Write(w.t.Context(), revert.Write{Lines: lines, Durable: true}); werr != nil {
 		require.ErrorIs(w.t, werr, errDead)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // The permission bits of what is new.
@@ -57,7 +57,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	if o.IfAbsent && info.Type != 0 {
 		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *revert.Blob) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *journal.Blob) (image, error) {
 		if was.exists() && (was.Type != typeFile || o.IfAbsent) {
 			return image{}, conflict(path, "it was replaced")
 		}
@@ -124,7 +124,7 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	if err != nil {
 		return err
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state, *revert.Blob) (image, error) {
+	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state, *journal.Blob) (image, error) {
 		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, after), nil
 	}})
 }
@@ -155,8 +155,8 @@ func readAll(r io.Reader, most int) ([]byte, string, error) {
 }
 
 // keeping makes a sink that keeps what it reads, and the blob that it made last.
-func keeping(keep func(io.Reader) (revert.Blob, error)) (sink, *revert.Blob) {
-	var blob revert.Blob
+func keeping(keep func(io.Reader) (journal.Blob, error)) (sink, *journal.Blob) {
+	var blob journal.Blob
 	return func(r io.Reader) (string, error) {
 		var err error
 		blob, err = keep(r)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // replaced has somebody put another file in the place of one.
@@ -82,7 +82,7 @@ func TestChangedWhileItIsPlanned(t *testing.T) {
 	h.OnPoint = at("files.look", func() {}, w.replaced("dir/b.txt", theirs))
 	steps := w.plan(w.schemeOn(h), changes)
 	require.Len(t, steps, 1)
-	require.Equal(t, revert.Conflict, steps[0].Plan)
+	require.Equal(t, effect.Conflict, steps[0].Plan)
 	require.Equal(t, theirs, w.read("dir/b.txt"))
 }
 
@@ -98,7 +98,7 @@ func TestBehindTheirLink(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(w.dir, "d"), filepath.Join(w.dir, "e")))
 	require.NoError(t, os.Symlink("e", filepath.Join(w.dir, "d")))
 	for _, step := range w.plan(w.scheme(), changes) {
-		require.Equal(t, revert.Conflict, step.Plan, "%s: %s", step.Change.Resource, step.Why)
+		require.Equal(t, effect.Conflict, step.Plan, "%s: %s", step.Change.Resource, step.Why)
 	}
 	require.Equal(t, "ours", w.read("e/x"))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Run runs a program and returns when it, and everything that it started, is gone.
@@ -60,7 +60,7 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 
 // begin works out what the program may see, and runs it.
 func (h *handle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
-	if class := h.call.Config().Class; cmd.Network && (class == revert.Pure || class == revert.Reversible) {
+	if class := h.call.Config().Class; cmd.Network && (class == effect.Pure || class == effect.Reversible) {
 		return Result{}, fmt.Errorf("run: %w: a program that can use the network cannot be taken back, and the call is said to be %s", ctxperm.ErrInvalid, class)
 	}
 	if h.view, err = h.driver.see(ctx, h.call); err != nil {

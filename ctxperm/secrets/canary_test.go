@@ -27,7 +27,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -142,7 +142,7 @@ func leaky(t *testing.T) []tool.Tool {
 		return s.Reveal(line.NewKey())
 	}
 	values := map[string]string{} // by call, as a closure of a careless author would
-	spec := func(name string, class revert.EffectClass, then func(context.Context, ctxperm.ToolContext, string) (tool.Result, error)) tool.Spec {
+	spec := func(name string, class effect.Class, then func(context.Context, ctxperm.ToolContext, string) (tool.Result, error)) tool.Spec {
 		return tool.Spec{
 			Name: name, Description: "Leaks.", EffectClass: class,
 			Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"also":{}},"required":["name"],"additionalProperties":false}`),
@@ -163,15 +163,15 @@ func leaky(t *testing.T) []tool.Tool {
 	}
 	fine := func(context.Context, ctxperm.ToolContext, string) (tool.Result, error) { return tool.Text("ok"), nil }
 	specs := []tool.Spec{
-		spec("tells", revert.Pure, func(_ context.Context, _ ctxperm.ToolContext, v string) (tool.Result, error) {
+		spec("tells", effect.Pure, func(_ context.Context, _ ctxperm.ToolContext, v string) (tool.Result, error) {
 			return everywhere(v), nil
 		}),
-		spec("fails", revert.Pure, errOf), spec("loses", revert.Pivot, errOf),
-		spec("blocks", revert.Pure, func(_ context.Context, _ ctxperm.ToolContext, v string) (tool.Result, error) {
+		spec("fails", effect.Pure, errOf), spec("loses", effect.Pivot, errOf),
+		spec("blocks", effect.Pure, func(_ context.Context, _ ctxperm.ToolContext, v string) (tool.Result, error) {
 			return tool.Result{}, tool.Blocked("not with " + v)
 		}),
-		spec("panics", revert.Pure, func(_ context.Context, _ ctxperm.ToolContext, v string) (tool.Result, error) { panic(v) }),
-		spec("notes", revert.Pivot, func(ctx context.Context, tc ctxperm.ToolContext, v string) (tool.Result, error) {
+		spec("panics", effect.Pure, func(_ context.Context, _ ctxperm.ToolContext, v string) (tool.Result, error) { panic(v) }),
+		spec("notes", effect.Pivot, func(ctx context.Context, tc ctxperm.ToolContext, v string) (tool.Result, error) {
 			for _, err := range []error{tc.Note(ctx, "v", v), tc.Note(ctx, v, 1), tc.Note(ctx, "b", []byte(v))} {
 				if strings.HasPrefix(v, "control-") {
 					require.NoError(t, err)
@@ -182,9 +182,9 @@ func leaky(t *testing.T) []tool.Tool {
 			return tool.Text("ok"), nil
 		}),
 	}
-	checked := spec("checked", revert.Pivot, fine)
+	checked := spec("checked", effect.Pivot, fine)
 	checked.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Absent("saw " + values["checked"]) }
-	undoes := spec("undoes", revert.Compensable, fine)
+	undoes := spec("undoes", effect.Compensable, fine)
 	undoes.UndoVersion = "1"
 	undoes.Verify = func(_ context.Context, s verify.Subject) verify.Verdict {
 		return verify.Applied("is " + values["undoes"])

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -37,7 +37,7 @@ func fixed(v string) secrets.Source {
 // during runs code as a tool that needs the use of some secrets.
 func during(t *testing.T, engine perm.Engine, needs string, do func(context.Context, ctxperm.ToolContext) error, drivers ...ctxperm.Driver) tool.Outcome {
 	made, err := tool.FromSpec(tool.Spec{
-		Name: "uses", Description: "Uses.", EffectClass: revert.Pure, Needs: []perm.ResourceAccess{perm.Access(perm.Use, needs)},
+		Name: "uses", Description: "Uses.", EffectClass: effect.Pure, Needs: []perm.ResourceAccess{perm.Access(perm.Use, needs)},
 		Execute: func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 			return tool.Text("used"), do(ctx, tc)
 		},

@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // ErrConflict says that somebody else changed the thing at the same time, and that
@@ -67,7 +68,7 @@ type effecting struct {
 	permit ctxperm.Permit
 	x      exchange
 	n      int // number of its change
-	pre    revert.Token
+	pre    effect.Token
 	item   *Target // nil: not known before the answer
 	back   Target  // with item
 	inv    inverse
@@ -96,7 +97,7 @@ func (s *sending) prepare(ctx context.Context) (e *effecting, err error) {
 			permit.End()
 		}
 	}()
-	var blobs []revert.Blob
+	var blobs []journal.Blob
 	if e.item != nil {
 		if blobs, err = e.look(ctx); err != nil {
 			return nil, err
@@ -130,7 +131,7 @@ func (s *sending) authorize(ctx context.Context, e *effecting) (err error) {
 
 // look reads the item before the effect, keeps it where it is to be put back, and
 // binds the request to it.
-func (e *effecting) look(ctx context.Context) ([]revert.Blob, error) {
+func (e *effecting) look(ctx context.Context) ([]journal.Blob, error) {
 	for _, c := range e.call.Changes() {
 		if c.Resource == e.item.resource.String() {
 			return nil, fmt.Errorf("%w request: the call has changed %s already; one call changes a thing once", ctxperm.ErrInvalid, e.item.Masked())
@@ -157,7 +158,7 @@ func (e *effecting) look(ctx context.Context) ([]revert.Blob, error) {
 	}
 	e.inv.Media = now.media
 	blob, err := e.permit.Keep(ctx, bytes.NewReader(now.body))
-	return []revert.Blob{blob}, err
+	return []journal.Blob{blob}, err
 }
 
 // version looks at an item for the call.
@@ -175,11 +176,11 @@ func (s *sending) version(ctx context.Context, item Target) (version, error) {
 
 // intend makes the change durable. What is not known by a URL of its own has the name
 // of its operation: requests to one collection are not in each other's way.
-func (e *effecting) intend(ctx context.Context, blobs []revert.Blob) error {
+func (e *effecting) intend(ctx context.Context, blobs []journal.Blob) error {
 	if u := e.req.Undo; u != nil && u.Replays && e.req.Key != "" && u.open() {
 		e.inv.Again = &again{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
 	}
-	change := revert.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
+	change := effect.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
 	made := e.item == nil && e.req.Undo != nil
 	if sent := members(e.req.Body); len(sent) <= maxMembers && (made || e.item != nil && e.item.resource == e.to.resource) {
 		e.inv.Holds = sent
@@ -198,7 +199,7 @@ func (e *effecting) intend(ctx context.Context, blobs []revert.Blob) error {
 	return err
 }
 
-func (e *effecting) record(ctx context.Context, c revert.Change, inv inverse, blobs []revert.Blob) (int, error) {
+func (e *effecting) record(ctx context.Context, c effect.Change, inv inverse, blobs []journal.Blob) (int, error) {
 	raw, err := canon.Marshal(inv)
 	if err != nil {
 		return 0, err
@@ -208,7 +209,7 @@ func (e *effecting) record(ctx context.Context, c revert.Change, inv inverse, bl
 	if call == nil {
 		return 0, ctxperm.ErrClosed
 	}
-	out, err := call.Intend(ctx, []revert.Change{c}, blobs)
+	out, err := call.Intend(ctx, []effect.Change{c}, blobs)
 	if err != nil {
 		return 0, err
 	}
@@ -258,7 +259,7 @@ func (e *effecting) settleMade(ctx context.Context, resp Response) error {
 	}
 	inv := e.inv
 	inv.Item, inv.Back, inv.Made, inv.Again, inv.Holds = g.item.String(), g.back.String(), true, nil, nil
-	made := revert.Change{Scheme: SchemeName, Resource: g.item.resource.String(), Kind: "create", Pre: revert.Absent, Post: now}
+	made := effect.Change{Scheme: SchemeName, Resource: g.item.resource.String(), Kind: "create", Pre: effect.Absent, Post: now}
 	if _, err := e.record(ctx, made, inv, nil); err != nil {
 		return fmt.Errorf("%w: what it made could not be written down: %w", ErrUnclear, err)
 	}
@@ -268,14 +269,14 @@ func (e *effecting) settleMade(ctx context.Context, resp Response) error {
 
 // after is the version that the effect left. Where the answer has an ETag and another
 // one is there by now, somebody was faster: the one of the answer is ours.
-func (e *effecting) after(ctx context.Context, item Target, resp Response) (revert.Token, error) {
+func (e *effecting) after(ctx context.Context, item Target, resp Response) (effect.Token, error) {
 	now, err := e.version(ctx, item)
 	if err != nil {
 		return "", fmt.Errorf("%s %s: %w: %s cannot be looked at: %w", e.req.Method, e.to.Masked(), ErrUnclear, item.Masked(), err)
 	}
 	opaque := func(etag string) string { return strings.TrimPrefix(etag, "W/") }
 	if ours := resp.Header.Get("Etag"); ours != "" && opaque(ours) != opaque(now.etag) && now.etag != "" && e.req.Method != http.MethodDelete {
-		return revert.Token("answered etag " + ours), nil
+		return effect.Token("answered etag " + ours), nil
 	}
 	return now.token(), nil
 }

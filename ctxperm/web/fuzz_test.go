@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // FuzzParseURL: what is read is sent as what was read. The standard library, which
@@ -167,7 +167,7 @@ func FuzzInverse(f *testing.F) {
 	}
 	f.Add([]byte(`{"method":"POST","url":"https://a.b/","URL":"https://c.d/"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		inv, to, err := readInverse(revert.Change{Scheme: SchemeName, Inverse: raw})
+		inv, to, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: raw})
 		if err != nil {
 			return
 		}
@@ -178,7 +178,7 @@ func FuzzInverse(f *testing.F) {
 		if err != nil {
 			return // a year that JSON has no digits for
 		}
-		same, there, err := readInverse(revert.Change{Scheme: SchemeName, Inverse: first})
+		same, there, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: first})
 		require.NoError(t, err)
 		require.Equal(t, to, there)
 		second, err := canon.Marshal(same)

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -48,7 +48,7 @@ func (p *policy) Decide(_ context.Context, r perm.Request) (perm.Decision, error
 // sender is a tool that does one request and returns its answer.
 func sender(t *testing.T, got *web.Response) tool.Tool {
 	made, err := tool.FromSpec(tool.Spec{
-		Name: "send", Description: "Sends.", EffectClass: revert.Pivot, Confinement: tool.Handles,
+		Name: "send", Description: "Sends.", EffectClass: effect.Pivot, Confinement: tool.Handles,
 		Input: json.RawMessage(`{"type":"object"}`),
 		Needs: []perm.ResourceAccess{perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"), perm.Access(perm.Use, "secret://*")},
 		Execute: func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (tool.Result, error) {

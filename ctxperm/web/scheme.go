@@ -13,7 +13,8 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // scheme takes back what requests did, from the journal alone: it looks at the
@@ -29,25 +30,25 @@ func (scheme) Name() string { return SchemeName }
 // unless the content is the same.
 type backs struct {
 	mu   sync.Mutex // never held across a wait
-	same map[string]map[revert.Token]revert.Token
+	same map[string]map[effect.Token]effect.Token
 }
 
-func (b *backs) put(resource string, now, meant revert.Token) {
+func (b *backs) put(resource string, now, meant effect.Token) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.same == nil {
-		b.same = map[string]map[revert.Token]revert.Token{}
+		b.same = map[string]map[effect.Token]effect.Token{}
 	}
-	b.same[resource] = map[revert.Token]revert.Token{now: meant}
+	b.same[resource] = map[effect.Token]effect.Token{now: meant}
 }
 
-func (b *backs) is(resource string, now, meant revert.Token) bool {
+func (b *backs) is(resource string, now, meant effect.Token) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return meant.Known() && b.same[resource][now] == meant
 }
 
-func readInverse(c revert.Change) (inv inverse, to Target, err error) {
+func readInverse(c effect.Change) (inv inverse, to Target, err error) {
 	if err := canon.Decode(c.Inverse, &inv); err != nil {
 		return inv, to, fmt.Errorf("what the change says of its way back cannot be read: %w", err)
 	}
@@ -116,7 +117,7 @@ func (s scheme) early(inv inverse) bool { return s.host.Now().Sub(inv.Sent) < s.
 
 // Settle has nothing to put in order: a request is one step for the service. It says
 // what is there now; what may still come, or nobody can ask about, is not known.
-func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	inv, to, err := readInverse(c)
 	if err != nil {
 		return "", nil // Plan reports it for this resource; others must go on
@@ -150,7 +151,7 @@ func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, erro
 
 // madeAs is the token of what a key made, with the version in which it was found if
 // that may be the one that it was made in.
-func (s scheme) madeAs(ctx context.Context, inv inverse, g goal) revert.Token {
+func (s scheme) madeAs(ctx context.Context, inv inverse, g goal) effect.Token {
 	now, err := s.look(ctx, g.item)
 	if err != nil || !now.there || now.differs(inv.Holds) {
 		return sent
@@ -160,13 +161,13 @@ func (s scheme) madeAs(ctx context.Context, inv inverse, g goal) revert.Token {
 
 // theirs reports whether somebody changed what a key made: since it was found, where
 // it was looked for earlier, and else as far as what was sent tells.
-func theirs(step *revert.Step, c revert.Change, inv inverse, now version) bool {
+func theirs(step *effect.Step, c effect.Change, inv inverse, now version) bool {
 	_, found, known := strings.Cut(string(c.Post), string(sent)+" ")
 	switch {
-	case known && !now.is(revert.Token(found)):
-		step.Plan, step.Why = revert.Conflict, changedSince
+	case known && !now.is(effect.Token(found)):
+		step.Plan, step.Why = effect.Conflict, changedSince
 	case !known && now.differs(inv.Holds):
-		step.Plan, step.Why = revert.UndoUnknown, otherThanSent
+		step.Plan, step.Why = effect.Unknown, otherThanSent
 	default:
 		return false
 	}
@@ -179,8 +180,8 @@ const (
 )
 
 // named is the token of what is there, by the name that the change knows it by.
-func (s scheme) named(c revert.Change, now version) revert.Token {
-	for _, known := range []revert.Token{c.Post, c.Pre} {
+func (s scheme) named(c effect.Change, now version) effect.Token {
+	for _, known := range []effect.Token{c.Post, c.Pre} {
 		if s.same(c.Resource, now, known) {
 			return known
 		}
@@ -188,31 +189,31 @@ func (s scheme) named(c revert.Change, now version) revert.Token {
 	return now.token()
 }
 
-func (s scheme) same(resource string, now version, meant revert.Token) bool {
+func (s scheme) same(resource string, now version, meant effect.Token) bool {
 	return now.is(meant) || s.back.is(resource, now.token(), meant)
 }
 
 // Plan looks at the service for each change, newest first, and sends nothing that has
 // an effect.
-func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, _ []revert.Blob, _ error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, _ []journal.Blob, _ error) {
 	made := map[string]bool{} // URLs of requests whose effect a later change of the call is about
 	for _, c := range slices.Backward(changes) {
-		step := revert.Step{Of: []int{c.N}, Change: revert.Change{Scheme: SchemeName, Resource: c.Resource, Pre: c.Post}}
+		step := effect.Step{Of: []int{c.N}, Change: effect.Change{Scheme: SchemeName, Resource: c.Resource, Pre: c.Post}}
 		inv, to, err := readInverse(c)
 		switch {
 		case err != nil:
-			step.Plan, step.Why = revert.UndoFailed, err.Error()
+			step.Plan, step.Why = effect.Failed, err.Error()
 		case c.Post.Same(c.Pre):
-			step.Plan, step.Why = revert.Already, "the request had no effect"
+			step.Plan, step.Why = effect.Already, "the request had no effect"
 		case inv.Undo == nil:
 			step.Plan, step.Why = noWay(c, inv)
 		case inv.Item == "" && made[inv.URL+inv.Key]:
-			step.Plan, step.Why = revert.Already, "what it made is taken back by itself"
+			step.Plan, step.Why = effect.Already, "what it made is taken back by itself"
 		default:
 			s.plan(ctx, &step, c, inv, to)
 			made[inv.URL+inv.Key] = made[inv.URL+inv.Key] || inv.Made
 		}
-		if step.Plan == revert.Restored && inv.Undo.Before {
+		if step.Plan == effect.Restored && inv.Undo.Before {
 			step.Change.Blobs = c.Blobs
 		}
 		steps = append(steps, step)
@@ -221,17 +222,17 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, keep revert.K
 }
 
 // Keeps says that nothing is kept of what an undo displaces at the service.
-func (scheme) Keeps(revert.Step) bool { return false }
+func (scheme) Keeps(effect.Step) bool { return false }
 
-func noWay(c revert.Change, inv inverse) (revert.UndoOutcome, string) {
+func noWay(c effect.Change, inv inverse) (effect.Outcome, string) {
 	if !c.Post.Known() {
-		return revert.UndoUnknown, "nobody knows whether the " + inv.Method + " had an effect, and it has no way back; look at the service"
+		return effect.Unknown, "nobody knows whether the " + inv.Method + " had an effect, and it has no way back; look at the service"
 	}
-	return revert.UndoFailed, "a " + inv.Method + " was sent, and nothing takes it back"
+	return effect.Failed, "a " + inv.Method + " was sent, and nothing takes it back"
 }
 
 // plan judges one change that has a way back.
-func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, inv inverse, to Target) {
+func (s scheme) plan(ctx context.Context, step *effect.Step, c effect.Change, inv inverse, to Target) {
 	var g goal
 	var err error
 	ours := false
@@ -248,7 +249,7 @@ func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, in
 		step.Why = "asks the service by sending the same key again"
 		return
 	default:
-		step.Plan, step.Why = revert.UndoUnknown, "the answer was lost, and the service cannot be asked what the request made; look there"
+		step.Plan, step.Why = effect.Unknown, "the answer was lost, and the service cannot be asked what the request made; look there"
 		return
 	}
 	var now version
@@ -256,9 +257,9 @@ func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, in
 		now, err = s.look(ctx, g.item)
 	}
 	if err != nil {
-		step.Plan, step.Why = revert.UndoFailed, "the service cannot be asked: "+err.Error()
+		step.Plan, step.Why = effect.Failed, "the service cannot be asked: "+err.Error()
 		if !c.Post.Known() {
-			step.Plan = revert.UndoUnknown
+			step.Plan = effect.Unknown
 		}
 		return
 	}
@@ -275,35 +276,35 @@ func (s scheme) plan(ctx context.Context, step *revert.Step, c revert.Change, in
 			step.Why = "the service names no version to check against, so that the check may race"
 		}
 	case s.same(c.Resource, now, c.Pre):
-		if step.Plan, step.Why = revert.Already, ""; !c.Post.Known() {
+		if step.Plan, step.Why = effect.Already, ""; !c.Post.Known() {
 			step.Plan, step.Why = s.missing(inv)
 		}
 	case !c.Post.Known():
-		step.Plan, step.Why = revert.UndoUnknown, "the answer was lost, and nobody can tell whether what is there now is what the call made"
+		step.Plan, step.Why = effect.Unknown, "the answer was lost, and nobody can tell whether what is there now is what the call made"
 	default:
-		step.Plan, step.Why = revert.Conflict, changedSince
+		step.Plan, step.Why = effect.Conflict, changedSince
 	}
 }
 
 // before is the version that an undo comes back to.
-func (scheme) before(c revert.Change) revert.Token {
+func (scheme) before(c effect.Change) effect.Token {
 	if c.Pre == unsent {
-		return revert.Absent
+		return effect.Absent
 	}
 	return c.Pre
 }
 
 // missing judges an effect that is not there, of a request whose answer was lost.
-func (s scheme) missing(inv inverse) (revert.UndoOutcome, string) {
+func (s scheme) missing(inv inverse) (effect.Outcome, string) {
 	if s.early(inv) {
-		return revert.UndoUnknown, fmt.Sprintf("it is not there, and may still come; take it back again %s after it was sent", s.opts.Late)
+		return effect.Unknown, fmt.Sprintf("it is not there, and may still come; take it back again %s after it was sent", s.opts.Late)
 	}
-	return revert.Already, "it is not there"
+	return effect.Already, "it is not there"
 }
 
 // counter makes the request that takes a change back; a nil goal is told by asking
 // with the same key.
-func (s scheme) counter(step *revert.Step, c revert.Change, inv inverse, g *goal, post revert.Token) {
+func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *goal, post effect.Token) {
 	u := inv.Undo
 	headers := map[string]string{}
 	for name, value := range u.Headers {
@@ -311,7 +312,7 @@ func (s scheme) counter(step *revert.Step, c revert.Change, inv inverse, g *goal
 	}
 	will := &again{Method: u.method(), Header: headers, Body: u.Body}
 	kind := strings.ToLower(will.Method)
-	if u.Before && c.Pre == revert.Absent { // there was nothing to send
+	if u.Before && c.Pre == effect.Absent { // there was nothing to send
 		will.Method, will.Body, kind = http.MethodDelete, nil, "delete"
 	}
 	if u.Before && inv.Media != "" && will.Method != http.MethodDelete {
@@ -327,48 +328,48 @@ func (s scheme) counter(step *revert.Step, c revert.Change, inv inverse, g *goal
 	}
 	raw, err := canon.Marshal(back)
 	if err != nil {
-		step.Plan, step.Why = revert.UndoFailed, err.Error()
+		step.Plan, step.Why = effect.Failed, err.Error()
 		return
 	}
-	step.Plan = revert.Restored
-	step.Change = revert.Change{N: c.N, Scheme: SchemeName, Resource: c.Resource, Kind: kind, Pre: step.Change.Pre, Post: post, Inverse: raw}
+	step.Plan = effect.Restored
+	step.Change = effect.Change{N: c.N, Scheme: SchemeName, Resource: c.Resource, Kind: kind, Pre: step.Change.Pre, Post: post, Inverse: raw}
 }
 
 // Apply sends one planned request, only if what is there still is what was planned
 // on.
-func (s scheme) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
-	res := revert.Result{Resource: step.Change.Resource, Outcome: revert.UndoFailed}
-	fail := func(o revert.UndoOutcome, why string) revert.Result {
+func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+	res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
+	fail := func(o effect.Outcome, why string) effect.Result {
 		res.Outcome, res.Why = o, why
 		return res
 	}
 	inv, to, err := readInverse(step.Change)
 	if err != nil || inv.Will == nil {
-		return fail(revert.UndoFailed, "the step cannot be read")
+		return fail(effect.Failed, "the step cannot be read")
 	}
 	g, err := s.target(ctx, inv, to)
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		return fail(revert.Already, err.Error())
+		return fail(effect.Already, err.Error())
 	case err != nil:
-		return fail(revert.UndoUnknown, err.Error())
+		return fail(effect.Unknown, err.Error())
 	}
 	now, err := s.look(ctx, g.item)
 	if err != nil {
-		return fail(revert.UndoFailed, "the service cannot be asked: "+err.Error())
+		return fail(effect.Failed, "the service cannot be asked: "+err.Error())
 	}
 	if inv.Again == nil && !s.same(step.Change.Resource, now, step.Change.Pre) {
 		res.Now = now.token()
-		return fail(revert.Conflict, "it was changed after the undo was planned; take the call back again to see it")
+		return fail(effect.Conflict, "it was changed after the undo was planned; take the call back again to see it")
 	}
 	if inv.Again != nil && now.differs(inv.Holds) {
 		res.Now = now.token()
-		return fail(revert.UndoUnknown, otherThanSent)
+		return fail(effect.Unknown, otherThanSent)
 	}
 	x, err := s.request(ctx, step, inv, g, now, keep)
 	if err != nil {
-		return fail(revert.UndoFailed, err.Error())
+		return fail(effect.Failed, err.Error())
 	}
 	resp, sendErr := s.ask(ctx, x)
 	after, lookErr := s.look(ctx, g.item)
@@ -420,7 +421,7 @@ func header(in map[string]string) http.Header {
 	return out
 }
 
-func (s scheme) request(ctx context.Context, step revert.Step, inv inverse, g goal, now version, keep revert.Keeper) (exchange, error) {
+func (s scheme) request(ctx context.Context, step effect.Step, inv inverse, g goal, now version, keep journal.Keeper) (exchange, error) {
 	x := exchange{method: inv.Will.Method, to: g.back, header: header(inv.Will.Header), body: inv.Will.Body}
 	switch {
 	case now.strong():
@@ -442,27 +443,27 @@ func (s scheme) request(ctx context.Context, step revert.Step, inv inverse, g go
 }
 
 // judge says what an undo came to, by what is there after it.
-func (s scheme) judge(step revert.Step, inv inverse, resp Response, sendErr error, after version, lookErr error, res revert.Result) revert.Result {
+func (s scheme) judge(step effect.Step, inv inverse, resp Response, sendErr error, after version, lookErr error, res effect.Result) effect.Result {
 	goal := step.Change.Post
 	reached := lookErr == nil && (after.is(goal) || goal == unsent && !after.there)
 	switch {
 	case reached:
-		res.Outcome = revert.Restored
+		res.Outcome = effect.Restored
 	case sendErr != nil || lookErr != nil:
-		res.Outcome, res.Why = revert.UndoUnknown, "it cannot be told whether the service took it back: "+errors.Join(sendErr, lookErr).Error()
+		res.Outcome, res.Why = effect.Unknown, "it cannot be told whether the service took it back: "+errors.Join(sendErr, lookErr).Error()
 		var failed *sendError
 		if lookErr == nil && errors.As(sendErr, &failed) && !failed.sent {
-			res.Outcome = revert.UndoFailed
+			res.Outcome = effect.Failed
 		}
 	case resp.Status == http.StatusPreconditionFailed || resp.Status == http.StatusConflict:
-		res.Outcome, res.Why = revert.Conflict, "somebody else changed it at the same time"
+		res.Outcome, res.Why = effect.Conflict, "somebody else changed it at the same time"
 	case !resp.OK():
-		res.Outcome, res.Why = revert.UndoFailed, fmt.Sprintf("the service refused to take it back: it answered %d", resp.Status)
+		res.Outcome, res.Why = effect.Failed, fmt.Sprintf("the service refused to take it back: it answered %d", resp.Status)
 	case inv.Will.Method == http.MethodDelete || !after.there || after.is(step.Change.Pre):
-		res.Outcome, res.Why = revert.UndoFailed, "the service answered that it took it back, and what is there says otherwise"
+		res.Outcome, res.Why = effect.Failed, "the service answered that it took it back, and what is there says otherwise"
 	default: // it was put back, with a version of the service's own
-		res.Outcome = revert.Restored
-		if goal != revert.Absent && goal != unsent {
+		res.Outcome = effect.Restored
+		if goal != effect.Absent && goal != unsent {
 			s.back.put(step.Change.Resource, after.token(), goal)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // TestMayStillCome: what is not there may still come for as long as that takes, and
@@ -19,8 +19,8 @@ func TestMayStillCome(t *testing.T) {
 	sent := inverse{Sent: h.Now()}
 	for _, tt := range []struct {
 		after time.Duration
-		want  revert.UndoOutcome
-	}{{0, revert.UndoUnknown}, {time.Minute - 1, revert.UndoUnknown}, {time.Minute, revert.Already}, {time.Hour, revert.Already}, {-1, revert.UndoUnknown}, {-time.Hour, revert.UndoUnknown}} {
+		want  effect.Outcome
+	}{{0, effect.Unknown}, {time.Minute - 1, effect.Unknown}, {time.Minute, effect.Already}, {time.Hour, effect.Already}, {-1, effect.Unknown}, {-time.Hour, effect.Unknown}} {
 		h.Advance(tt.after)
 		outcome, why := s.missing(sent)
 		require.Equal(t, tt.want, outcome, "%s: %s", tt.after, why)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // SchemeName is the scheme of changes that requests make.
@@ -51,8 +51,8 @@ type Undo struct {
 
 // The versions of what a request sent, where nothing else has one.
 const (
-	unsent revert.Token = "unsent"
-	sent   revert.Token = "sent"
+	unsent effect.Token = "unsent"
+	sent   effect.Token = "sent"
 )
 
 // inverse is what a change of this scheme keeps.
@@ -293,20 +293,20 @@ func versionOf(r Response) (version, error) {
 	return v, nil
 }
 
-func (v version) token() revert.Token {
+func (v version) token() effect.Token {
 	switch {
 	case !v.there:
-		return revert.Absent
+		return effect.Absent
 	case v.etag == "":
-		return revert.Token(v.digest)
+		return effect.Token(v.digest)
 	default:
-		return revert.Token(v.digest + " etag " + v.etag)
+		return effect.Token(v.digest + " etag " + v.etag)
 	}
 }
 
 // is reports whether v is the version that a token names.
-func (v version) is(t revert.Token) bool {
-	if !t.Known() || t == revert.Absent || !v.there {
+func (v version) is(t effect.Token) bool {
+	if !t.Known() || t == effect.Absent || !v.there {
 		return v.token().Same(t)
 	}
 	digest, etag, _ := strings.Cut(string(t), " etag ")

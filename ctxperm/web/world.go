@@ -8,7 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -18,7 +18,7 @@ func (c *Client) Kinds() []perm.Kind { return []perm.Kind{perm.KindHTTPS, perm.K
 // World lets a verifier look at what a call changed through requests, for package
 // agent. Versions have the names that the changes know them by, so that what was put
 // back is what it was before.
-func (c *Client) World(k line.Key, changes []revert.Change) verify.World {
+func (c *Client) World(k line.Key, changes []effect.Change) verify.World {
 	if !k.Valid() {
 		return nil
 	}
@@ -27,18 +27,18 @@ func (c *Client) World(k line.Key, changes []revert.Change) verify.World {
 
 type world struct {
 	scheme
-	changes []revert.Change
+	changes []effect.Change
 }
 
 // change finds the newest change of a resource. Nothing else can be looked at: a
 // verifier gets no way to the network.
-func (w world) change(resource string) (revert.Change, error) {
+func (w world) change(resource string) (effect.Change, error) {
 	for i := len(w.changes) - 1; i >= 0; i-- {
 		if c := w.changes[i]; c.Scheme == SchemeName && c.Resource == resource {
 			return c, nil
 		}
 	}
-	return revert.Change{}, fmt.Errorf("%s: the call did not change it, so that it cannot be looked at", resource)
+	return effect.Change{}, fmt.Errorf("%s: the call did not change it, so that it cannot be looked at", resource)
 }
 
 // Version asks the service.

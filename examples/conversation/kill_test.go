@@ -26,6 +26,7 @@ import (
 	"github.com/remit-dev/remit/internal/scripted"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/wire"
@@ -98,7 +99,7 @@ type ledger struct {
 
 func (l ledger) book() (tool.Tool, error) {
 	return tool.FromSpec(tool.Spec{
-		Name: "book", Description: "Books a number.", EffectClass: revert.Pivot,
+		Name: "book", Description: "Books a number.", EffectClass: effect.Pivot,
 		Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			f, err := os.OpenFile(filepath.Join(l.dir, "book"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -59,7 +59,7 @@ func notePair() (tool.Tool, error) {
 			}
 			return "written", f.Write(ctx, in.Name+".card", []byte("see "+in.Name+".md\n"), files.WriteOptions{})
 		},
-		tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 }
 
 func run(ctx context.Context, state, notes string) (err error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,13 +27,13 @@ type choice struct {
 
 // newRuntime has one tool, which acts through the handle, and the scheme that
 // takes back what it did.
-func newRuntime(world *settings, journal revert.Journal) (*agent.Runtime, error) {
+func newRuntime(world *settings, journal journal.Journal) (*agent.Runtime, error) {
 	set, err := tool.CreateTyped("setting_set", "Change a setting.",
 		[]perm.ResourceAccess{perm.Access(perm.Write, prefix+"{name}")},
 		func(ctx context.Context, tc ctxperm.ToolContext, in choice) (string, error) {
 			return "set", world.set(ctx, tc, in.Name, value{in.Value, true})
 		},
-		tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func onlyTheLamp(_ context.Context, r perm.Request) (perm.Decision, error) {
 }
 
 func run(ctx context.Context, world *settings) error {
-	rt, err := newRuntime(world, revert.Memory())
+	rt, err := newRuntime(world, journal.Memory())
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -42,7 +43,7 @@ func switchTwice(t *testing.T, rt *agent.Runtime) (*agent.Session, string) {
 // nothing but the journal.
 func TestWhatAHandleMustKeep(t *testing.T) {
 	world := &settings{values: map[string]string{}}
-	journal := revert.Memory()
+	journal := journal.Memory()
 	rt, err := newRuntime(world, journal)
 	require.NoError(t, err)
 	s, id := switchTwice(t, rt)
@@ -68,16 +69,16 @@ func TestWhatAHandleMustKeep(t *testing.T) {
 // TestStepsAreSwaps: a step whose version is gone does nothing.
 func TestStepsAreSwaps(t *testing.T) {
 	world := &settings{values: map[string]string{"lamp": "dim"}}
-	steps, _, err := scheme{world}.Plan(context.Background(), []revert.Change{
-		{N: 1, Resource: prefix + "lamp", Pre: revert.Absent, Post: value{"on", true}.token(), Inverse: []byte(`{"was":{"set":false}}`)},
+	steps, _, err := scheme{world}.Plan(context.Background(), []effect.Change{
+		{N: 1, Resource: prefix + "lamp", Pre: effect.Absent, Post: value{"on", true}.token(), Inverse: []byte(`{"was":{"set":false}}`)},
 		{N: 2, Resource: prefix + "lamp", Pre: value{"on", true}.token(), Post: value{"dim", true}.token(), Inverse: []byte(`{}`)},
 	}, nil)
 	require.NoError(t, err)
 	require.Len(t, steps, 1)
 	require.Equal(t, []int{1, 2}, steps[0].Of)
-	require.Equal(t, revert.Restored, steps[0].Plan)
+	require.Equal(t, effect.Restored, steps[0].Plan)
 	world.values["lamp"] = "red"
 	res := scheme{world}.Apply(context.Background(), steps[0], nil)
-	require.Equal(t, revert.Conflict, res.Outcome)
+	require.Equal(t, effect.Conflict, res.Outcome)
 	require.Equal(t, "red", world.values["lamp"])
 }

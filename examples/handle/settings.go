@@ -12,7 +12,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // schemeName stands in each change, so that an undo finds who can read it.
@@ -31,11 +32,11 @@ type value struct {
 }
 
 // token is the version: equal tokens are equal in all that an undo restores.
-func (v value) token() revert.Token {
+func (v value) token() effect.Token {
 	if !v.Set {
-		return revert.Absent
+		return effect.Absent
 	}
-	return revert.Token(fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(v.Text))))
+	return effect.Token(fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(v.Text))))
 }
 
 func (s *settings) get(name string) value {
@@ -47,7 +48,7 @@ func (s *settings) get(name string) value {
 
 // swap changes a setting if it still is as expected: what somebody else wrote in
 // between is never lost.
-func (s *settings) swap(name string, from revert.Token, to value) bool {
+func (s *settings) swap(name string, from effect.Token, to value) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, ok := s.values[name]
@@ -87,7 +88,7 @@ func (s *settings) set(ctx context.Context, tc ctxperm.ToolContext, name string,
 	if err != nil {
 		return err
 	}
-	changes, err := permit.Intend(ctx, []revert.Change{{
+	changes, err := permit.Intend(ctx, []effect.Change{{
 		Scheme: schemeName, Resource: resource, Kind: "write", Pre: was.token(), Post: to.token(), Inverse: back,
 	}})
 	if err != nil {
@@ -108,20 +109,20 @@ type scheme struct{ *settings }
 func (scheme) Name() string { return schemeName }
 
 // Settle has nothing to put in order: swap is one step. It says what is there.
-func (s scheme) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+func (s scheme) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return s.get(strings.TrimPrefix(c.Resource, prefix)).token(), nil
 }
 
 // Plan looks at the world, and changes nothing: each resource goes back to what
 // it was before the first change of the call, if it still is what a change left.
-func (s scheme) Plan(_ context.Context, changes []revert.Change, _ revert.Keeper) (steps []revert.Step, _ []revert.Blob, _ error) {
+func (s scheme) Plan(_ context.Context, changes []effect.Change, _ journal.Keeper) (steps []effect.Step, _ []journal.Blob, _ error) {
 	at := map[string]int{}
 	for _, c := range changes {
 		i, ok := at[c.Resource]
 		if !ok {
 			i = len(steps)
 			at[c.Resource] = i
-			steps = append(steps, revert.Step{})
+			steps = append(steps, effect.Step{})
 		}
 		step, err := s.planned(append(own(changes, c.Resource, c.N), c))
 		if err != nil {
@@ -133,7 +134,7 @@ func (s scheme) Plan(_ context.Context, changes []revert.Change, _ revert.Keeper
 }
 
 // own are the changes of a resource before the one numbered n.
-func own(changes []revert.Change, resource string, n int) (before []revert.Change) {
+func own(changes []effect.Change, resource string, n int) (before []effect.Change) {
 	for _, c := range changes {
 		if c.Resource == resource && c.N < n {
 			before = append(before, c)
@@ -142,41 +143,41 @@ func own(changes []revert.Change, resource string, n int) (before []revert.Chang
 	return before
 }
 
-func (s scheme) planned(own []revert.Change) (revert.Step, error) {
+func (s scheme) planned(own []effect.Change) (effect.Step, error) {
 	first := own[0]
 	var back inverse
 	if err := json.Unmarshal(first.Inverse, &back); err != nil {
-		return revert.Step{}, err
+		return effect.Step{}, err
 	}
 	now := s.get(strings.TrimPrefix(first.Resource, prefix))
 	counter, err := json.Marshal(inverse{now, back.Was})
-	step := revert.Step{Plan: revert.Conflict, Why: "somebody else changed it since", Change: revert.Change{
+	step := effect.Step{Plan: effect.Conflict, Why: "somebody else changed it since", Change: effect.Change{
 		Scheme: schemeName, Resource: first.Resource, Kind: "write", Pre: now.token(), Post: first.Pre, Inverse: counter,
 	}}
 	for _, c := range own {
 		step.Of = append(step.Of, c.N)
 		if now.token().Same(c.Post) {
-			step.Plan, step.Why = revert.Restored, ""
+			step.Plan, step.Why = effect.Restored, ""
 		}
 	}
 	if now.token().Same(first.Pre) {
-		step.Plan, step.Why = revert.Already, ""
+		step.Plan, step.Why = effect.Already, ""
 	}
 	return step, err
 }
 
 // Apply does one step, and leaves alone what is not as planned.
-func (s scheme) Apply(_ context.Context, step revert.Step, _ revert.Keeper) revert.Result {
-	res := revert.Result{Resource: step.Change.Resource, Outcome: revert.UndoFailed}
+func (s scheme) Apply(_ context.Context, step effect.Step, _ journal.Keeper) effect.Result {
+	res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
 	name := strings.TrimPrefix(step.Change.Resource, prefix)
 	var counter inverse
 	if err := json.Unmarshal(step.Change.Inverse, &counter); err != nil {
 		res.Why = err.Error()
 		return res
 	}
-	res.Outcome, res.Why = revert.Conflict, "somebody else changed it at the same time"
+	res.Outcome, res.Why = effect.Conflict, "somebody else changed it at the same time"
 	if s.swap(name, step.Change.Pre, counter.Will) {
-		res.Outcome, res.Why = revert.Restored, ""
+		res.Outcome, res.Why = effect.Restored, ""
 	}
 	res.Now = s.get(name).token()
 	return res

@@ -8,17 +8,18 @@ import (
 	"log"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // witnessed is a journal, and somebody elsewhere who remembers its head.
 type witnessed struct {
-	revert.Journal
-	remember func(revert.Head) error
+	journal.Journal
+	remember func(journal.Head) error
 }
 
 // Append stores as the journal below does. A head is only worth remembering
 // once nothing before it can be lost, which is after a durable batch.
-func (w witnessed) Append(ctx context.Context, b revert.Batch) error {
+func (w witnessed) Append(ctx context.Context, b journal.Batch) error {
 	if err := w.Journal.Append(ctx, b); err != nil || !b.Durable {
 		return err
 	}
@@ -35,11 +36,11 @@ func (w witnessed) Append(ctx context.Context, b revert.Batch) error {
 
 func main() {
 	ctx := context.Background()
-	var kept revert.Head
-	journal := witnessed{revert.Memory(), func(h revert.Head) error { kept = h; return nil }}
-	if err := journal.Append(ctx, revert.Batch{Durable: true}); err != nil {
+	var kept journal.Head
+	j := witnessed{journal.Memory(), func(h journal.Head) error { kept = h; return nil }}
+	if err := j.Append(ctx, journal.Batch{Durable: true}); err != nil {
 		log.Fatal(err)
 	}
-	report, err := revert.Fsck(ctx, journal, revert.FsckOptions{Kept: kept})
+	report, err := revert.Fsck(ctx, j, revert.FsckOptions{Kept: kept})
 	fmt.Println(report.Head, err)
 }

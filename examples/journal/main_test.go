@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -16,26 +16,26 @@ import (
 func TestSuite(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
 		state := filepath.Join(t.TempDir(), "state") // what a second opening finds again
-		return func(t *testing.T) revert.Journal {
+		return func(t *testing.T) journal.Journal {
 			stored, err := sqlite.Open(t.Context(), state)
 			require.NoError(t, err)
-			return witnessed{stored, func(revert.Head) error { return nil }}
+			return witnessed{stored, func(journal.Head) error { return nil }}
 		}
 	})
 }
 
 // TestWitness: what it remembers is the head, and losing it loses nothing else.
 func TestWitness(t *testing.T) {
-	var kept []revert.Head
-	j := witnessed{revert.Memory(), func(h revert.Head) error {
+	var kept []journal.Head
+	j := witnessed{journal.Memory(), func(h journal.Head) error {
 		kept = append(kept, h)
 		return errors.New("nobody answers")
 	}}
-	require.NoError(t, j.Append(t.Context(), revert.Batch{}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{}))
 	require.Empty(t, kept)
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Durable: true}))
 	head, err := j.Head(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []revert.Head{head}, kept)
+	require.Equal(t, []journal.Head{head}, kept)
 	main()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	journal "github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	sqltools "github.com/remit-dev/remit/tool/builtin/database"
@@ -165,7 +165,7 @@ func mailTool(folder string) (tool.Tool, error) {
 			name := strings.TrimPrefix(tc.Call().Key, "sha256:") + ".eml" // the same each time that this call is released
 			return "sent", os.WriteFile(filepath.Join(folder, name), []byte("To: "+in.To+"\n\n"+in.Text), 0o600)
 		},
-		tool.Effect(revert.Deferrable))
+		tool.Effect(effect.Deferrable))
 }
 
 // work is what a model would ask for, one call after the other.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -153,7 +154,7 @@ func (t *teller) report(r revert.Report) {
 	for i := 0; i < len(r.Items); {
 		j, restored := i, 0
 		for ; j < len(r.Items) && r.Items[j].Call == r.Items[i].Call; j++ {
-			if r.Items[j].Outcome == revert.Restored {
+			if r.Items[j].Outcome == effect.Restored {
 				restored++
 			}
 		}

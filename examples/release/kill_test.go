@@ -22,6 +22,9 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -126,7 +129,7 @@ func TestKilledAnywhere(t *testing.T) {
 			switch {
 			case name == "mail_send" || name == "team_tell":
 				sent++
-			case slices.Contains(requests, name) && outcome == revert.UndoUnknown: // its answer was lost, and it may still come
+			case slices.Contains(requests, name) && outcome == effect.Unknown: // its answer was lost, and it may still come
 				unknown++
 			default:
 				require.Fail(t, "not undone", "at point %d, %s: %s is %s", at, points[at-1], name, outcome)
@@ -134,7 +137,7 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		now, err := w.snapshot(t.Context())
 		require.NoError(t, err)
-		if left["release_remove"] == revert.UndoUnknown { // it is gone, and who knows by whom
+		if left["release_remove"] == effect.Unknown { // it is gone, and who knows by whom
 			delete(before["service"], "/releases/r2")
 			delete(now["service"], "/releases/r2")
 		}
@@ -150,15 +153,15 @@ var requests = []string{"release_create", "channel_set", "release_remove"}
 
 // tidied takes back whatever a dead agent left, committed or not, and says what was
 // not undone.
-func (w *world) tidied(t *testing.T) map[string]revert.UndoOutcome {
+func (w *world) tidied(t *testing.T) map[string]effect.Outcome {
 	ctx := t.Context()
 	d, err := newDesk(ctx, w, w.site.url)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
 	_, err = d.Recover(ctx)
 	require.NoError(t, err)
-	left := map[string]revert.UndoOutcome{}
-	for e, err := range d.Journal().Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+	left := map[string]effect.Outcome{}
+	for e, err := range d.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(t, err)
 		report, err := d.Revert(ctx, e.Header.Txn)
 		if err != nil {

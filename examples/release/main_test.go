@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // TestMain makes the test binary the program itself for the processes that tests
@@ -141,7 +142,7 @@ func TestCheck(t *testing.T) {
 	need(t)
 	report := func(tools ...string) (r revert.Report) {
 		for _, name := range tools {
-			r.Items = append(r.Items, revert.Item{Tool: name, Result: revert.Result{Outcome: revert.UndoFailed}})
+			r.Items = append(r.Items, revert.Item{Tool: name, Result: effect.Result{Outcome: effect.Failed}})
 		}
 		return r
 	}

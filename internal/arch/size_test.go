@@ -21,12 +21,6 @@ const (
 	p90Function = 40
 )
 
-// manyNames are packages that have more names, each with its own ceiling and the reason.
-var manyNames = map[string]int{
-	// Each of the record kinds is a type with exported fields: they are what is written, and are read by other programs.
-	"revert": 139,
-}
-
 // TestSizes applies the rules about sizes to the tree. Its code, without tests: a test's size is mostly its table's.
 func TestSizes(t *testing.T) {
 	names := map[string]int{}
@@ -87,17 +81,8 @@ func exported(file *ast.File) (names []string) {
 // crowded: nobody learns a package of more names.
 func crowded(names map[string]int) (broken []string) {
 	for _, dir := range slices.Sorted(maps.Keys(names)) {
-		ceiling := maxNames
-		if more, ok := manyNames[dir]; ok {
-			ceiling = more
-		}
-		if names[dir] > ceiling {
-			broken = append(broken, fmt.Sprintf("%s exports %d names, more than %d", dir, names[dir], ceiling))
-		}
-	}
-	for dir := range manyNames {
-		if n, ok := names[dir]; ok && n <= maxNames {
-			broken = append(broken, fmt.Sprintf("%s exports only %d names: take it out of manyNames", dir, n))
+		if names[dir] > maxNames {
+			broken = append(broken, fmt.Sprintf("%s exports %d names, more than %d", dir, names[dir], maxNames))
 		}
 	}
 	return broken
@@ -132,9 +117,8 @@ func lengths(what string, sizes []int, median, p90 int) (broken []string) {
 
 // TestSizeRules shows what breaks them.
 func TestSizeRules(t *testing.T) {
-	require.Empty(t, crowded(map[string]int{"tool": maxNames, "revert": manyNames["revert"]}))
+	require.Empty(t, crowded(map[string]int{"tool": maxNames}))
 	require.Equal(t, []string{"tool exports 61 names, more than 60"}, crowded(map[string]int{"tool": 61}))
-	require.Equal(t, []string{"revert exports only 60 names: take it out of manyNames"}, crowded(map[string]int{"revert": 60}))
 	many := slices.Repeat([]int{100}, 80)
 	require.Empty(t, lengths("a file", append(many, slices.Repeat([]int{500}, 8)...), 150, 400))
 	require.Equal(t, []string{"one file in ten has more than 500 lines, wanted are 400"}, lengths("a file", append(many, slices.Repeat([]int{500}, 9)...), 150, 400))

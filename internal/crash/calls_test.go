@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// kind is a kind of call: what it asks the runtime for, and what it does in the
+// callKind is a kind of call: what it asks the runtime for, and what it does in the
 // model, which is all that the oracle knows of it.
-type kind struct {
+type callKind struct {
 	name string
 	tool string
 	args tool.Args             // nil: the tag of the call, as text
@@ -31,10 +31,10 @@ type kind struct {
 }
 
 // harmless reports whether the kind has no effect.
-func (k kind) harmless() bool { return !k.inHandles() && !k.outside }
+func (k callKind) harmless() bool { return !k.inHandles() && !k.outside }
 
 // inHandles reports whether versions tell what a call of the kind did.
-func (k kind) inHandles() bool { return k.do != nil || k.rows || k.tags }
+func (k callKind) inHandles() bool { return k.do != nil || k.rows || k.tags }
 
 // fileTree is what the model knows of files: not their times.
 type fileTree map[string]entry
@@ -168,7 +168,7 @@ func cannot(fileTree) bool { return false }
 
 // kinds are the calls that transactions are made of. Those of the second part act
 // outside of handles, by the tag of the call.
-var kinds = []kind{
+var kinds = []callKind{
 	{name: "pure", tool: "think"},
 	{name: "write", tool: "file_write", args: tool.Args{"path": "a.txt", "content": "written"}, do: put("a.txt", "written")},
 	{name: "create", tool: "file_write", args: tool.Args{"path": "new.txt", "content": "created"}, do: put("new.txt", "created")},
@@ -197,10 +197,10 @@ var kinds = []kind{
 	{name: "forbidden", tool: "forbidden", outside: true, denied: true},
 }
 
-func kindNamed(name string) (kind, bool) {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+func kindNamed(name string) (callKind, bool) {
+	i := slices.IndexFunc(kinds, func(k callKind) bool { return k.name == name })
 	if i < 0 {
-		return kind{}, false
+		return callKind{}, false
 	}
 	return kinds[i], true
 }

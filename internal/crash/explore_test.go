@@ -296,5 +296,5 @@ func (p plan) goOn(ctx context.Context, w *world, rt *agent.Runtime, t *told) (f
 }
 
 func (p plan) holds() bool {
-	return slices.ContainsFunc(p.calls, func(k kind) bool { return k.waits })
+	return slices.ContainsFunc(p.calls, func(k callKind) bool { return k.waits })
 }

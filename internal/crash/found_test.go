@@ -44,7 +44,7 @@ func TestFound(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k, ok := kindNamed(tt.calls)
 			require.True(t, ok)
-			p := plan{[]kind{k}, tt.abort}
+			p := plan{[]callKind{k}, tt.abort}
 			x := newExplorer(t.Errorf)
 			x.depth = len(tt.hops)
 			x.hops = tt.hops

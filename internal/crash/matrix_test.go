@@ -30,8 +30,8 @@ type part struct {
 
 // plansOf lists all transactions of n calls, or a sample of them.
 func plansOf(n, sample int) (plans []plan) {
-	var grow func(calls []kind)
-	grow = func(calls []kind) {
+	var grow func(calls []callKind)
+	grow = func(calls []callKind) {
 		if len(calls) == n {
 			plans = append(plans, plan{calls, false}, plan{calls, true})
 			return

@@ -14,6 +14,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -64,7 +66,7 @@ func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *si
 		return s
 	}
 	txn, err := revert.Load(ctx, rt.Journal(), t.txn)
-	if errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		return s
 	}
 	if err != nil {
@@ -212,7 +214,7 @@ func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f find
 // call may have been released once more after it, where it had no effect or its tool says
 // that a key has one.
 func ended(ctx context.Context, rt *agent.Runtime, found revert.Settled) bool {
-	for e, err := range rt.Journal().Entries(ctx, revert.Query{Call: found.Call, Kinds: []revert.Kind{revert.KindFailed, revert.KindUnknown}}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: found.Call, Kinds: []kind.Kind{kind.Failed, kind.Unknown}}) {
 		if err == nil && string(e.Header.Kind) == string(found.As) {
 			return true
 		}
@@ -370,13 +372,13 @@ func (s *situation) left(rep revert.Report) {
 // announced requires that what a crash left of effects is on the journal it left.
 func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime) (f findings) {
 	var records strings.Builder
-	for e, err := range rt.Journal().Entries(ctx, revert.Query{}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{}) {
 		if err != nil {
 			f.add("the journal cannot be read: %v", err)
 			return f
 		}
 		switch e.Header.Kind {
-		case revert.KindStarted, revert.KindChanged, revert.KindReverting:
+		case kind.Started, kind.Changed, kind.Reverting:
 			_, _ = records.Write(e.Body)
 		default:
 		}

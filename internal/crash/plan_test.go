@@ -16,7 +16,7 @@ import (
 // plan is one transaction and what becomes of it. One that commits is taken back
 // then, and brought back; one that aborts is brought back.
 type plan struct {
-	calls []kind
+	calls []callKind
 	abort bool
 }
 
@@ -102,7 +102,7 @@ func (p plan) live(w *world, seen func(what string, t told)) error {
 	return p.end(ctx, rt, tx, &t, seen)
 }
 
-func (k kind) input(i int) any {
+func (k callKind) input(i int) any {
 	if k.args == nil {
 		return tagOf(i)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -29,11 +31,11 @@ func writeRows(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, e
 
 const rowScheme = "rows"
 
-func rowToken(value string) revert.Token {
+func rowToken(value string) effect.Token {
 	if value == "" {
-		return revert.Absent
+		return effect.Absent
 	}
-	return revert.Token("v:" + value)
+	return effect.Token("v:" + value)
 }
 
 func rowOf(resource string) string { return strings.TrimPrefix(resource, "db://main/stock/") }
@@ -44,12 +46,12 @@ func (w *work) Prepare(ctx context.Context) error {
 		return err
 	}
 	now := w.remote.table()
-	var changes []revert.Change
+	var changes []effect.Change
 	for _, row := range []string{"1", "2", "3"} {
 		if now[row] == w.will[row] {
 			continue
 		}
-		changes = append(changes, revert.Change{
+		changes = append(changes, effect.Change{
 			Scheme: rowScheme, Resource: "db://main/stock/" + row, Kind: "update", Pre: rowToken(now[row]), Post: rowToken(w.will[row]), Inverse: key,
 		})
 	}
@@ -69,7 +71,7 @@ func (w *work) Finish(context.Context) error {
 
 func (w *work) Abort(context.Context) {}
 
-func (r *remote) setRow(row string, to revert.Token) {
+func (r *remote) setRow(row string, to effect.Token) {
 	delete(r.rows, row)
 	if value, there := strings.CutPrefix(string(to), "v:"); there {
 		r.rows[row] = value
@@ -83,11 +85,11 @@ var _ revert.Atomic = rowsBack{}
 
 func (rowsBack) Name() string { return rowScheme }
 
-func (s rowsBack) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+func (s rowsBack) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return rowToken(s.remote.table()[rowOf(c.Resource)]), nil
 }
 
-func (s rowsBack) Versions(ctx context.Context, changes []revert.Change) (now []revert.Token, err error) {
+func (s rowsBack) Versions(ctx context.Context, changes []effect.Change) (now []effect.Token, err error) {
 	for _, c := range changes {
 		is, err := s.Settle(ctx, c)
 		if err != nil {
@@ -99,7 +101,7 @@ func (s rowsBack) Versions(ctx context.Context, changes []revert.Change) (now []
 }
 
 // Took asks for the key that the transaction of the call wrote.
-func (s rowsBack) Took(_ context.Context, changes []revert.Change) (took, known bool, err error) {
+func (s rowsBack) Took(_ context.Context, changes []effect.Change) (took, known bool, err error) {
 	var key string
 	if err := json.Unmarshal(changes[0].Inverse, &key); err != nil {
 		return false, false, err
@@ -109,39 +111,39 @@ func (s rowsBack) Took(_ context.Context, changes []revert.Change) (took, known 
 	return s.remote.ops[key], true, nil
 }
 
-func (s rowsBack) Plan(ctx context.Context, changes []revert.Change, _ revert.Keeper) (steps []revert.Step, _ []revert.Blob, err error) {
+func (s rowsBack) Plan(ctx context.Context, changes []effect.Change, _ journal.Keeper) (steps []effect.Step, _ []journal.Blob, err error) {
 	now, err := s.Versions(ctx, changes)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, c := range slices.Backward(changes) {
-		step := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Change: revert.Change{
+		step := effect.Step{Of: []int{c.N}, Plan: effect.Conflict, Change: effect.Change{
 			Scheme: rowScheme, Resource: c.Resource, Kind: "update", Pre: now[i], Post: c.Pre, Inverse: json.RawMessage(`""`),
 		}}
 		switch {
 		case now[i].Same(c.Pre):
-			step.Plan = revert.Already
+			step.Plan = effect.Already
 		case now[i].Same(c.Post):
-			step.Plan = revert.Restored
+			step.Plan = effect.Restored
 		}
 		steps = append(steps, step)
 	}
 	return steps, nil, nil
 }
 
-func (s rowsBack) Apply(ctx context.Context, step revert.Step, keep revert.Keeper) revert.Result {
-	return s.ApplyAll(ctx, []revert.Step{step}, keep)[0]
+func (s rowsBack) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+	return s.ApplyAll(ctx, []effect.Step{step}, keep)[0]
 }
 
 // ApplyAll changes all rows in one step, each only if it is as planned.
-func (s rowsBack) ApplyAll(_ context.Context, steps []revert.Step, _ revert.Keeper) (out []revert.Result) {
+func (s rowsBack) ApplyAll(_ context.Context, steps []effect.Step, _ journal.Keeper) (out []effect.Result) {
 	s.remote.change("put rows back", func() {
 		for _, step := range steps {
 			row := rowOf(step.Change.Resource)
-			res := revert.Result{Resource: step.Change.Resource, Outcome: revert.Conflict, Now: rowToken(s.remote.rows[row])}
+			res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Conflict, Now: rowToken(s.remote.rows[row])}
 			if res.Now.Same(step.Change.Pre) {
 				s.remote.setRow(row, step.Change.Post)
-				res.Outcome, res.Now = revert.Restored, step.Change.Post
+				res.Outcome, res.Now = effect.Restored, step.Change.Post
 			}
 			out = append(out, res)
 		}
@@ -150,5 +152,5 @@ func (s rowsBack) ApplyAll(_ context.Context, steps []revert.Step, _ revert.Keep
 }
 
 func rowTool() (tool.Tool, error) {
-	return tool.CreateWith("rows", "Changes, adds and removes rows.", rowNeeds, writeRows, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	return tool.CreateWith("rows", "Changes, adds and removes rows.", rowNeeds, writeRows, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -25,18 +26,18 @@ func TestTold(t *testing.T) {
 		details  perm.Details
 		do       func(*testing.T, *agent.Runtime, *agent.Session) tool.Status
 		want     tool.Status
-		on       revert.Kind // the record that it is on
+		on       kind.Kind // the record that it is on
 	}{
 		"a result": {perm.Allow, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 			return asked(t, s, "broken")
-		}, tool.StatusFailed, revert.KindFailed},
-		"a denial":   {perm.Deny, perm.Details{}, think, tool.StatusDenied, revert.KindDenied},
-		"a question": {perm.Ask, perm.Details{}, think, tool.StatusPending, revert.KindAsked},
-		"a label":    {perm.Allow, perm.Details{Labels: []string{"seen"}}, think, tool.StatusDone, revert.KindLabelled},
+		}, tool.StatusFailed, kind.Failed},
+		"a denial":   {perm.Deny, perm.Details{}, think, tool.StatusDenied, kind.Denied},
+		"a question": {perm.Ask, perm.Details{}, think, tool.StatusPending, kind.Asked},
+		"a label":    {perm.Allow, perm.Details{Labels: []string{"seen"}}, think, tool.StatusDone, kind.Labelled},
 		"a call that is held": {perm.Hold, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 			return asked(t, s, "mail")
-		}, tool.StatusHeld, revert.KindHeld},
-		"a call that is not released": {perm.Hold, perm.Details{}, notReleased, tool.StatusDenied, revert.KindFailed},
+		}, tool.StatusHeld, kind.Held},
+		"a call that is not released": {perm.Hold, perm.Details{}, notReleased, tool.StatusDenied, kind.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -55,7 +56,7 @@ func TestTold(t *testing.T) {
 			require.Equal(t, tt.want, tt.do(t, rt, s))
 			require.NoError(t, rt.Close())
 			w.journal.Cut(w.journal.Pending())
-			for _, err := range w.journal.Open().Entries(t.Context(), revert.Query{Kinds: []revert.Kind{tt.on}}) {
+			for _, err := range w.journal.Open().Entries(t.Context(), journal.Query{Kinds: []kind.Kind{tt.on}}) {
 				require.NoError(t, err)
 				return
 			}

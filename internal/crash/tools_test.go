@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -38,7 +38,7 @@ func fileTools() []tool.Tool {
 				return "", err
 			}
 			return "changed", do(ctx, f)
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles)))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles)))
 	}
 	return []tool.Tool{
 		with("chmod", func(ctx context.Context, f *handle.Files) error { return f.Chmod(ctx, "a.txt", 0o600) }),
@@ -70,7 +70,7 @@ func counts(name string, then func(context.Context, ctxperm.ToolContext) error) 
 	add := func(ctx context.Context, tc ctxperm.ToolContext, tag string, was []string) (string, []string, error) {
 		return "counted", append(was, tag), then(ctx, tc)
 	}
-	t := made(tool.Stateful(counted, "Counts.", anyFile, none, add, tool.Effect(revert.Reversible), tool.Confined(tool.Handles)))
+	t := made(tool.Stateful(counted, "Counts.", anyFile, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles)))
 	return made(t.With(func(s *tool.Spec) { s.Name = name }))
 }
 
@@ -140,36 +140,36 @@ func cancelsNoted(ctx context.Context, rc tool.RevertContext) error {
 func idempotent(s *tool.Spec) { s.Hints.Idempotent = true }
 
 func remoteTools() []tool.Tool {
-	with := func(name string, class revert.EffectClass, s service, opts ...tool.Option) tool.Tool {
+	with := func(name string, class effect.Class, s service, opts ...tool.Option) tool.Tool {
 		return made(tool.CreateWith(name, "Asks the service for something.", nil, s.execute, append(opts, tool.Effect(class))...))
 	}
 	found, back := tool.Verified(finds), tool.Undone("1", cancels)
 	return []tool.Tool{
 		made(tool.Create("think", "Does nothing.", func(context.Context, string) (string, error) { return "thought", nil }, tool.Pure())),
-		with("book", revert.Compensable, service{keyed: true}, found, back),
-		with("order", revert.Compensable, service{keyed: true}, back),
-		with("charge", revert.Pivot, service{keyed: true}, found),
-		with("fire", revert.Pivot, service{}),
-		with("book_lost", revert.Compensable, service{keyed: true, lost: true}, found, back),
-		with("book_unheard", revert.Compensable, service{keyed: true, failing: true}, found, back),
-		with("mail", revert.Deferrable, service{}),
-		with("keyed_mail", revert.Deferrable, service{keyed: true}, idempotent),
-		with("seen_mail", revert.Deferrable, service{keyed: true}, found),
-		with("forbidden", revert.Pivot, service{}),
+		with("book", effect.Compensable, service{keyed: true}, found, back),
+		with("order", effect.Compensable, service{keyed: true}, back),
+		with("charge", effect.Pivot, service{keyed: true}, found),
+		with("fire", effect.Pivot, service{}),
+		with("book_lost", effect.Compensable, service{keyed: true, lost: true}, found, back),
+		with("book_unheard", effect.Compensable, service{keyed: true, failing: true}, found, back),
+		with("mail", effect.Deferrable, service{}),
+		with("keyed_mail", effect.Deferrable, service{keyed: true}, idempotent),
+		with("seen_mail", effect.Deferrable, service{keyed: true}, found),
+		with("forbidden", effect.Pivot, service{}),
 		made(rowTool()),
-		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.Undone("1", cancelsNoted), tool.Effect(revert.Compensable))),
+		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.Undone("1", cancelsNoted), tool.Effect(effect.Compensable))),
 	}
 }
 
 // policy holds what can wait, forbids what is forbidden, and lets everything else
 // through.
 var policy = perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
-	effect, why := perm.Allow, "everything"
+	verdict, why := perm.Allow, "everything"
 	switch {
 	case r.Tool.Name == "forbidden":
-		effect, why = perm.Deny, "never"
-	case r.Call.EffectClass == string(revert.Deferrable):
-		effect, why = perm.Hold, "it can wait"
+		verdict, why = perm.Deny, "never"
+	case r.Call.EffectClass == string(effect.Deferrable):
+		verdict, why = perm.Hold, "it can wait"
 	}
-	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: why}}}), nil
+	return perm.NewDecision(verdict, perm.Details{Reasons: []perm.Reason{{Text: why}}}), nil
 })

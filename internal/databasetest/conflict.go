@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // tables are what the conflict tests begin with. What they say is SQL that each kind
@@ -27,56 +27,56 @@ type foreign struct {
 	after   string // which call
 	name    string
 	does    string
-	outcome revert.UndoOutcome
+	outcome effect.Outcome
 	why     string
 }
 
 const again = "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INTEGER); "
 
 var rowChanges = []foreign{
-	{"insert", "nothing", "", revert.Restored, ""},
-	{"insert", "changed", "UPDATE t SET n = 7 WHERE id = 9", revert.Conflict, "column n is another"},
-	{"insert", "deleted", "DELETE FROM t WHERE id = 9", revert.Already, ""},
-	{"insert", "made again alike", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'new', 9)", revert.Restored, ""},
-	{"insert", "made again", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'theirs', 9)", revert.Conflict, "column v is another"},
-	{"insert", "made again with NULL", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, NULL, 9)", revert.Conflict, "column v is another"},
+	{"insert", "nothing", "", effect.Restored, ""},
+	{"insert", "changed", "UPDATE t SET n = 7 WHERE id = 9", effect.Conflict, "column n is another"},
+	{"insert", "deleted", "DELETE FROM t WHERE id = 9", effect.Already, ""},
+	{"insert", "made again alike", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'new', 9)", effect.Restored, ""},
+	{"insert", "made again", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'theirs', 9)", effect.Conflict, "column v is another"},
+	{"insert", "made again with NULL", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, NULL, 9)", effect.Conflict, "column v is another"},
 
-	{"update", "nothing", "", revert.Restored, ""},
-	{"update", "the same column", "UPDATE t SET v = 'y' WHERE id = 1", revert.Conflict, "column v is another"},
-	{"update", "another column", "UPDATE t SET n = 7 WHERE id = 1", revert.Conflict, "column n is another"},
-	{"update", "set back", "UPDATE t SET v = 'a' WHERE id = 1", revert.Already, ""},
-	{"update", "another row", "UPDATE t SET n = 7 WHERE id = 3", revert.Restored, ""},
-	{"update", "deleted", "DELETE FROM t WHERE id = 1", revert.Conflict, "somebody deleted the row"},
-	{"update", "another key", "UPDATE t SET id = 77 WHERE id = 1", revert.Conflict, "somebody deleted the row"},
-	{"update", "made again alike", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 1)", revert.Restored, ""},
-	{"update", "made again", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 8)", revert.Conflict, "column n is another"},
+	{"update", "nothing", "", effect.Restored, ""},
+	{"update", "the same column", "UPDATE t SET v = 'y' WHERE id = 1", effect.Conflict, "column v is another"},
+	{"update", "another column", "UPDATE t SET n = 7 WHERE id = 1", effect.Conflict, "column n is another"},
+	{"update", "set back", "UPDATE t SET v = 'a' WHERE id = 1", effect.Already, ""},
+	{"update", "another row", "UPDATE t SET n = 7 WHERE id = 3", effect.Restored, ""},
+	{"update", "deleted", "DELETE FROM t WHERE id = 1", effect.Conflict, "somebody deleted the row"},
+	{"update", "another key", "UPDATE t SET id = 77 WHERE id = 1", effect.Conflict, "somebody deleted the row"},
+	{"update", "made again alike", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 1)", effect.Restored, ""},
+	{"update", "made again", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 8)", effect.Conflict, "column n is another"},
 
-	{"delete", "nothing", "", revert.Restored, ""},
-	{"delete", "made again alike", "INSERT INTO t VALUES (2, 'b', 2)", revert.Already, ""},
-	{"delete", "made again", "INSERT INTO t VALUES (2, 'theirs', 2)", revert.Conflict, "somebody made the row again"},
-	{"delete", "another row with its key", "UPDATE t SET id = 2 WHERE id = 3", revert.Conflict, "somebody made the row again"},
+	{"delete", "nothing", "", effect.Restored, ""},
+	{"delete", "made again alike", "INSERT INTO t VALUES (2, 'b', 2)", effect.Already, ""},
+	{"delete", "made again", "INSERT INTO t VALUES (2, 'theirs', 2)", effect.Conflict, "somebody made the row again"},
+	{"delete", "another row with its key", "UPDATE t SET id = 2 WHERE id = 3", effect.Conflict, "somebody made the row again"},
 
 	// A table that was made anew is to an undo what its rows are.
-	{"insert", "table made again", again, revert.Already, ""},
-	{"update", "table made again", again, revert.Conflict, "somebody deleted the row"},
-	{"delete", "table made again", again, revert.Restored, ""},
-	{"insert", "table made again alike", again + "INSERT INTO t VALUES (9, 'new', 9)", revert.Restored, ""},
-	{"update", "table made again alike", again + "INSERT INTO t VALUES (1, 'x', 1)", revert.Restored, ""},
-	{"update", "table made again otherwise", again + "INSERT INTO t VALUES (1, 'z', 1)", revert.Conflict, "column v is another"},
-	{"delete", "table made again with a rule", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE, n INTEGER); INSERT INTO t VALUES (5, 'b', 5)", revert.Conflict, "another row is in the way"},
+	{"insert", "table made again", again, effect.Already, ""},
+	{"update", "table made again", again, effect.Conflict, "somebody deleted the row"},
+	{"delete", "table made again", again, effect.Restored, ""},
+	{"insert", "table made again alike", again + "INSERT INTO t VALUES (9, 'new', 9)", effect.Restored, ""},
+	{"update", "table made again alike", again + "INSERT INTO t VALUES (1, 'x', 1)", effect.Restored, ""},
+	{"update", "table made again otherwise", again + "INSERT INTO t VALUES (1, 'z', 1)", effect.Conflict, "column v is another"},
+	{"delete", "table made again with a rule", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE, n INTEGER); INSERT INTO t VALUES (5, 'b', 5)", effect.Conflict, "another row is in the way"},
 }
 
 // schemaChanges happen after each kind of call.
 var schemaChanges = []foreign{
-	{"", "column added", "ALTER TABLE t ADD COLUMN more INTEGER", revert.Conflict, "other columns"},
-	{"", "column dropped", "ALTER TABLE t DROP COLUMN n", revert.Conflict, "other columns"},
-	{"", "column renamed", "ALTER TABLE t RENAME COLUMN v TO w", revert.Conflict, "other columns"},
-	{"", "columns in another order", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, v TEXT)", revert.Conflict, "other columns"},
-	{"", "another key", "DROP TABLE t; CREATE TABLE t (id INTEGER, v TEXT, n INTEGER, PRIMARY KEY (id, n))", revert.Conflict, "other columns"},
-	{"", "no key", "DROP TABLE t; CREATE TABLE t (id INTEGER, v TEXT, n INTEGER)", revert.Conflict, "other columns"},
-	{"", "table dropped", "DROP TABLE t", revert.Conflict, "not there any more"},
-	{"", "table renamed", "ALTER TABLE t RENAME TO s", revert.Conflict, "not there any more"},
-	{"", "a view of the name", "ALTER TABLE t RENAME TO s; CREATE VIEW t AS SELECT id, v, n FROM s", revert.Conflict, "what has the table's name now is"},
+	{"", "column added", "ALTER TABLE t ADD COLUMN more INTEGER", effect.Conflict, "other columns"},
+	{"", "column dropped", "ALTER TABLE t DROP COLUMN n", effect.Conflict, "other columns"},
+	{"", "column renamed", "ALTER TABLE t RENAME COLUMN v TO w", effect.Conflict, "other columns"},
+	{"", "columns in another order", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, v TEXT)", effect.Conflict, "other columns"},
+	{"", "another key", "DROP TABLE t; CREATE TABLE t (id INTEGER, v TEXT, n INTEGER, PRIMARY KEY (id, n))", effect.Conflict, "other columns"},
+	{"", "no key", "DROP TABLE t; CREATE TABLE t (id INTEGER, v TEXT, n INTEGER)", effect.Conflict, "other columns"},
+	{"", "table dropped", "DROP TABLE t", effect.Conflict, "not there any more"},
+	{"", "table renamed", "ALTER TABLE t RENAME TO s", effect.Conflict, "not there any more"},
+	{"", "a view of the name", "ALTER TABLE t RENAME TO s; CREATE VIEW t AS SELECT id, v, n FROM s", effect.Conflict, "what has the table's name now is"},
 }
 
 // Conflicts has somebody change a row, or its table, after a call and before its undo,
@@ -113,11 +113,11 @@ func (f foreign) undo(t *testing.T, w *World) {
 	}
 	was := theirs()
 	rep, err := w.Session.Revert(context.Background(), tx.ID())
-	require.Equal(t, f.outcome == revert.Conflict, err != nil, "%v", err)
+	require.Equal(t, f.outcome == effect.Conflict, err != nil, "%v", err)
 	require.Len(t, rep.Items, 2)
 	for _, i := range rep.Items {
 		if i.Resource == rep.Items[0].Resource {
-			require.Equal(t, revert.Restored, i.Outcome, "the row of the other table: %s", i.Why)
+			require.Equal(t, effect.Restored, i.Outcome, "the row of the other table: %s", i.Why)
 			continue
 		}
 		require.Equal(t, f.outcome, i.Outcome, i.Why)
@@ -125,13 +125,13 @@ func (f foreign) undo(t *testing.T, w *World) {
 	}
 	require.Equal(t, "1|1\n", w.Rows("o"))
 	switch {
-	case f.outcome != revert.Restored:
+	case f.outcome != effect.Restored:
 		require.Equal(t, was, theirs())
 	case f.does == "":
 		require.Equal(t, found, w.Rows("t"))
 	}
 	w.Redone(tx.ID())
-	if f.outcome != revert.Already {
+	if f.outcome != effect.Already {
 		require.Equal(t, left, w.Dump(), "brought back")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -25,7 +25,7 @@ type many struct{ kept *handle.Database }
 func (m *many) tool(t *testing.T) tool.Tool {
 	t.Helper()
 	made, err := tool.FromSpec(tool.Spec{
-		Name: "many", Description: "Run statements.", Version: "1", Confinement: tool.Handles, EffectClass: revert.Reversible, Verify: verify.Changes,
+		Name: "many", Description: "Run statements.", Version: "1", Confinement: tool.Handles, EffectClass: effect.Reversible, Verify: verify.Changes,
 		Needs: []perm.ResourceAccess{perm.Access(perm.Read, "db://main/*"), perm.Access(perm.Write, "db://main/*"), perm.Access(perm.List, "db://main")},
 		Execute: func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			var text string

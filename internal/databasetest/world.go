@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
 )
@@ -45,7 +45,7 @@ type World struct {
 	Foreign
 
 	T       T
-	Journal revert.Journal
+	Journal journal.Journal
 	Runtime *agent.Runtime
 	Session *agent.Session
 	Policy  func(perm.Request) bool // nil: everything is allowed
@@ -56,7 +56,7 @@ type World struct {
 
 // New makes the runtime.
 func New(t T, kind handle.Kind, at string, other Foreign, opts ...agent.Option) *World {
-	w := &World{Foreign: other, T: t, Journal: revert.Memory(), kind: kind, at: at}
+	w := &World{Foreign: other, T: t, Journal: journal.Memory(), kind: kind, at: at}
 	w.Start(opts...)
 	return w
 }

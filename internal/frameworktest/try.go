@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool/wire"
 )
 
@@ -50,15 +50,15 @@ func (f Framework) undo(t *testing.T) {
 	require.Equal(t, before[".git/config"], wrote[".git/config"])
 
 	kinds := w.journal(id)
-	for call, want := range map[string][]revert.Kind{
-		"call_1": {revert.KindStarted, revert.KindDone}, "call_2": {revert.KindDenied},
-		"call_3": {revert.KindStarted, revert.KindDone}, "call_4": {revert.KindStarted, revert.KindDone},
+	for call, want := range map[string][]kind.Kind{
+		"call_1": {kind.Started, kind.Done}, "call_2": {kind.Denied},
+		"call_3": {kind.Started, kind.Done}, "call_4": {kind.Started, kind.Done},
 	} {
 		for _, kind := range want {
 			require.Contains(t, kinds[w.session.CallID(call)], kind, "the journal knows %s by its id: %v", call, kinds)
 		}
 	}
-	require.NotContains(t, kinds[w.session.CallID("call_2")], revert.KindStarted)
+	require.NotContains(t, kinds[w.session.CallID("call_2")], kind.Started)
 
 	report, err := w.session.Revert(t.Context(), id)
 	require.NoError(t, err)

@@ -18,7 +18,9 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -70,9 +72,9 @@ func (w *world) tools() (list []tool.Tool) {
 	}
 	add("say", func(in string) (string, error) { return strings.ToUpper(in), nil }, tool.Pure())
 	add("fail", func(string) (string, error) { return "", errors.New("it is broken") }, tool.Pure())
-	add("ask_first", func(string) (string, error) { return "done", nil }, tool.Effect(revert.Pivot))
-	add("panic", func(string) (string, error) { panic("a bug") }, tool.Effect(revert.Pivot))
-	add("count", func(string) (string, error) { return fmt.Sprintf("run %d", w.count.Add(1)), nil }, tool.Effect(revert.Pivot))
+	add("ask_first", func(string) (string, error) { return "done", nil }, tool.Effect(effect.Pivot))
+	add("panic", func(string) (string, error) { panic("a bug") }, tool.Effect(effect.Pivot))
+	add("count", func(string) (string, error) { return fmt.Sprintf("run %d", w.count.Add(1)), nil }, tool.Effect(effect.Pivot))
 	return list
 }
 
@@ -104,9 +106,9 @@ func (w *world) tree() map[string]string {
 }
 
 // journal is what the journal has of each call of a transaction.
-func (w *world) journal(txn string) map[string][]revert.Kind {
-	out := map[string][]revert.Kind{}
-	for e, err := range w.rt.Journal().Entries(w.t.Context(), revert.Query{Txn: txn}) {
+func (w *world) journal(txn string) map[string][]kind.Kind {
+	out := map[string][]kind.Kind{}
+	for e, err := range w.rt.Journal().Entries(w.t.Context(), journal.Query{Txn: txn}) {
 		require.NoError(w.t, err)
 		out[e.Header.Call] = append(out[e.Header.Call], e.Header.Kind)
 	}

@@ -111,7 +111,7 @@ const stride = 4999
 
 // at chooses where a process is killed: three of four at a point, the others by time.
 // After a kill there is less to do than without one, and of a recovery there is none.
-func (c *chain) at(does string, k *kind) stage {
+func (c *chain) at(does string, k *workKind) stage {
 	if c.r.IntN(4) == 0 {
 		return stage{does: does, when: time.Duration(c.r.Int64N(int64(k.took[does]) + 1))}
 	}

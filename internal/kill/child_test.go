@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	sqltools "github.com/remit-dev/remit/tool/builtin/database"
@@ -175,11 +175,11 @@ func (p *program) close() (err error) {
 
 // decide holds what can wait, and lets everything else through.
 func decide(_ context.Context, r perm.Request) (perm.Decision, error) {
-	effect := perm.Allow
-	if r.Call.EffectClass == string(revert.Deferrable) {
-		effect = perm.Hold
+	verdict := perm.Allow
+	if r.Call.EffectClass == string(effect.Deferrable) {
+		verdict = perm.Hold
 	}
-	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
+	return perm.NewDecision(verdict, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
 }
 
 func (o order) sandbox() ([]agent.Option, error) {
@@ -201,7 +201,7 @@ func (o order) services() ([]agent.Option, error) {
 		return nil, err
 	}
 	named := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`)
-	tools := []tool.Tool{o.post("ping", revert.Pivot), o.post("mail", revert.Deferrable)}
+	tools := []tool.Tool{o.post("ping", effect.Pivot), o.post("mail", effect.Deferrable)}
 	for _, c := range []webtools.Call{
 		{
 			Name: "keyed", Method: "POST", URL: o.URL + "/keyed", Keyed: true,
@@ -225,7 +225,7 @@ func (o order) services() ([]agent.Option, error) {
 var once = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // post is a tool of which nobody can tell later what it did.
-func (o order) post(name string, class revert.EffectClass) tool.Tool {
+func (o order) post(name string, class effect.Class) tool.Tool {
 	made, err := tool.CreateWith(name, "Tells the service something.", nil, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL+"/posts", nil)
 		if err != nil {

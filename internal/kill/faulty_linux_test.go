@@ -261,7 +261,7 @@ func TestFaults(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(l.memory) })
 	sandbox := sandboxed(t, l)
-	l.kinds = []*kind{{workers: 1, calls: 1, sandbox: sandbox}}
+	l.kinds = []*workKind{{workers: 1, calls: 1, sandbox: sandbox}}
 	all := sorrows(sandbox)
 	if !canTrap(t, l, all[0]) {
 		t.Skip("this kernel does not report system calls to a parent")

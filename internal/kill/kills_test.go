@@ -38,24 +38,24 @@ var leftBehind string
 type lab struct {
 	self         string // the program that is killed
 	memory, disk string
-	kinds        []*kind
+	kinds        []*workKind
 }
 
-// kind is a kind of work, and what one process after the other needs for it when nobody
+// workKind is a kind of work, and what one process after the other needs for it when nobody
 // kills it.
-type kind struct {
+type workKind struct {
 	workers, calls int
 	sandbox        bool
 	points         map[string][]string
 	took           map[string]time.Duration
 }
 
-func (k *kind) String() string {
+func (k *workKind) String() string {
 	return fmt.Sprintf("%d workers, %d calls each, sandbox %v: %d points at work, %d while all is taken back",
 		k.workers, k.calls, k.sandbox, len(k.points["work"]), len(k.points["revert"]))
 }
 
-func (l *lab) kind(seed uint64) *kind { return l.kinds[seed%uint64(len(l.kinds))] }
+func (l *lab) kind(seed uint64) *workKind { return l.kinds[seed%uint64(len(l.kinds))] }
 
 func newLab(t *testing.T) *lab {
 	l := &lab{self: self(), disk: t.TempDir()}
@@ -64,12 +64,12 @@ func newLab(t *testing.T) *lab {
 	l.memory, err = place(l.disk)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(l.memory) })
-	kinds := []*kind{{workers: 1, calls: 4}, {workers: 2, calls: 5}, {workers: 3, calls: 4}}
+	kinds := []*workKind{{workers: 1, calls: 4}, {workers: 2, calls: 5}, {workers: 3, calls: 4}}
 	if sandboxed(t, l) {
-		kinds = append(kinds, &kind{workers: 1, calls: 15, sandbox: true})
+		kinds = append(kinds, &workKind{workers: 1, calls: 15, sandbox: true})
 	}
 	for n, k := range kinds {
-		l.kinds = []*kind{k}
+		l.kinds = []*workKind{k}
 		l.measure(t, k, uint64(n+1))
 		t.Log(k)
 	}
@@ -79,7 +79,7 @@ func newLab(t *testing.T) *lab {
 
 // sandboxed reports whether there is a sandbox on this machine.
 func sandboxed(t *testing.T, l *lab) bool {
-	l.kinds = []*kind{{workers: 1, calls: 20, sandbox: true}}
+	l.kinds = []*workKind{{workers: 1, calls: 20, sandbox: true}}
 	c, err := l.newChain(1)
 	require.NoError(t, err)
 	defer c.end()
@@ -96,7 +96,7 @@ func sandboxed(t *testing.T, l *lab) bool {
 }
 
 // measure runs what is not killed: the control of the whole.
-func (l *lab) measure(t *testing.T, k *kind, seed uint64) {
+func (l *lab) measure(t *testing.T, k *workKind, seed uint64) {
 	k.points, k.took = map[string][]string{}, map[string]time.Duration{}
 	c, err := l.newChain(seed)
 	require.NoError(t, err)

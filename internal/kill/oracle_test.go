@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -48,7 +50,7 @@ func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	switch {
 	case len(told) > 0:
 		wants = revert.RevertedPartial
-	case t.End == revert.KindCommitted && len(t.UndoneBy) == 0:
+	case t.End == kind.Committed && len(t.UndoneBy) == 0:
 		wants = revert.CommittedState // there was nothing to take back
 	}
 	if t.State() != wants {
@@ -140,9 +142,9 @@ func (c *chain) promises(ctx context.Context, p *program) error {
 		kept := true
 		switch word[0] {
 		case "committed":
-			kept = t.End == revert.KindCommitted
+			kept = t.End == kind.Committed
 		case "reverted", "revert":
-			kept = t.End == revert.KindAborted || len(t.UndoneBy) > 0
+			kept = t.End == kind.Aborted || len(t.UndoneBy) > 0
 		case "call":
 			call, there := t.Call(word[2])
 			kept = word[3] != "done" && word[3] != "held" || there && (call.Done != nil || word[3] == "held" && call.Held != nil)
@@ -160,7 +162,7 @@ func (c *chain) fsck(ctx context.Context) error {
 	options := revert.FsckOptions{Found: func(p revert.Problem) { found = append(found, p.What) }}
 	for line := range strings.Lines(c.said) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "head "); ok {
-			head, err := revert.ParseHead(text)
+			head, err := journal.ParseHead(text)
 			if err != nil {
 				return err
 			}

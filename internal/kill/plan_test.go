@@ -13,6 +13,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -141,7 +143,7 @@ func (p *program) worker(ctx context.Context, steps []step) error {
 
 // forward lists the transactions that did work, oldest first.
 func (p *program) forward(ctx context.Context) (all []*revert.Txn, err error) {
-	for e, err := range p.journal.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+	for e, err := range p.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		if err != nil {
 			return nil, err
 		}

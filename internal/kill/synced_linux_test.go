@@ -16,7 +16,7 @@ func TestContentIsSynced(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	l := &lab{self: self(), disk: t.TempDir(), kinds: []*kind{{workers: 1, calls: 1}}}
+	l := &lab{self: self(), disk: t.TempDir(), kinds: []*workKind{{workers: 1, calls: 1}}}
 	var err error
 	l.memory, err = place(l.disk)
 	require.NoError(t, err)

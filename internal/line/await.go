@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Waits knows which transactions of one runtime wait for which, so that two that
@@ -89,7 +90,7 @@ func (c *Call) Await(ctx context.Context, resource string) error {
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		err := c.claim(ctx, resource)
-		var held *revert.ClaimedError
+		var held *journal.ClaimedError
 		if !errors.As(err, &held) {
 			return err
 		}

@@ -14,6 +14,9 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Gate decides one access that a running call asks for. It returns a
@@ -52,7 +55,7 @@ type Wanted struct {
 }
 
 // ChangeGate decides what a program wants to change, all of it at once.
-type ChangeGate func(ctx context.Context, w Wanted) (*revert.Approval, error)
+type ChangeGate func(ctx context.Context, w Wanted) (*record.Approval, error)
 
 // Handle is what a permit opened and what must be finished with its call.
 type Handle interface {
@@ -71,8 +74,8 @@ type Config struct {
 	ID        string
 	Key       string
 	Tool      string
-	Class     revert.EffectClass // of this call
-	Settings  []byte             // canonical; nil: the tool has none
+	Class     effect.Class // of this call
+	Settings  []byte       // canonical; nil: the tool has none
 	Principal perm.Principal
 	Client    perm.ClientFacts // who the session is shown to
 	Recorder  revert.Recorder  // of the call's transaction, or for an undo of the one that takes it back
@@ -83,7 +86,7 @@ type Config struct {
 	Terms     Terms                 // of those decisions
 	Roots     map[string]disk.Root
 	Drivers   []any                                          // what handles other than files work with
-	Started   *revert.Started                                // not yet written; nil when it is
+	Started   *record.Started                                // not yet written; nil when it is
 	Turns     *Turns                                         // of the transaction; nil: nobody else is there
 	Patience  time.Duration                                  // how long a resource that another transaction holds is waited for
 	Waits     *Waits                                         // of the runtime; nil: nobody waits, and nobody knows of stragglers
@@ -116,10 +119,10 @@ type shared struct {
 	mu       sync.Mutex // never held across a wait
 	decided  map[perm.ResourceAccess]bool
 	terms    Terms
-	started  *revert.Started
-	changes  []revert.Change
+	started  *record.Started
+	changes  []effect.Change
 	of       []string // the prefix of the part that made each of changes
-	posts    []revert.Post
+	posts    []record.Post
 	handles  []joined
 	commits  bool // one of the handles commits by itself
 	refused  *DeniedError
@@ -350,7 +353,7 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	if err := c.held(ctx, accesses[0]); err != nil {
 		return err
 	}
-	var approval *revert.Approval
+	var approval *record.Approval
 	err := error(&DeniedError{Access: accesses[0], Stage: "policy", Why: "nobody decides here what a program may change"})
 	if c.cfg.Changes != nil {
 		if err = c.cfg.Recorder.Host().Point(ctx, "line.changes"); err == nil {
@@ -417,7 +420,7 @@ var errBroken = errors.New("the journal does not hold all that the transaction d
 // Intend makes changes durable, with their numbers filled in, and claims their
 // resources for the transaction. Only after it returned nil may their effects
 // begin. What was not yet written of the call's start goes with them.
-func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []revert.Blob) ([]revert.Change, error) {
+func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []journal.Blob) ([]effect.Change, error) {
 	for _, ch := range changes[:min(1, len(changes))] {
 		if err := c.held(ctx, perm.Access(perm.Write, ch.Resource)); err != nil {
 			return nil, err
@@ -439,11 +442,11 @@ func (c *Call) Intend(ctx context.Context, changes []revert.Change, blobs []reve
 		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: s})
 	}
 	next := len(c.Changes())
-	out := make([]revert.Change, 0, len(changes))
+	out := make([]effect.Change, 0, len(changes))
 	for i, ch := range changes {
 		ch.N = next + i + 1
 		out = append(out, ch)
-		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &revert.Changed{Change: ch}})
+		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &record.Changed{Change: ch}})
 		//mutant:lease
 		w.Claims = append(w.Claims, ch.Resource)
 	}
@@ -480,7 +483,7 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	if known := SecretsOf(c.cfg.Drivers); !known.None() && known.Scrub(key+"\n"+string(raw)) != key+"\n"+string(raw) {
 		return errors.New("a note would hold the value of a secret: note its name instead")
 	}
-	line := revert.Line{Call: c.cfg.ID, Body: &revert.Noted{Key: key, Value: json.RawMessage(raw)}}
+	line := revert.Line{Call: c.cfg.ID, Body: &record.Noted{Key: key, Value: json.RawMessage(raw)}}
 	//mutant:barrier
 	if err := c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true}); err != nil {
 		return err
@@ -510,32 +513,32 @@ func (c *Call) write(ctx context.Context, w revert.Write) error {
 }
 
 // Landed notes the version that a change left where it was not known before.
-func (c *Call) Landed(n int, post revert.Token) {
+func (c *Call) Landed(n int, post effect.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.posts = append(c.posts, revert.Post{N: n, Post: post})
+	c.posts = append(c.posts, record.Post{N: n, Post: post})
 	if n >= 1 && n <= len(c.changes) {
 		c.changes[n-1].Post = post
 	}
 }
 
 // Changes and Posts return copies of what was recorded so far.
-func (c *Call) Changes() []revert.Change {
+func (c *Call) Changes() []effect.Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]revert.Change{}, c.changes...)
+	return append([]effect.Change{}, c.changes...)
 }
 
 // Posts returns the versions that only the world could tell.
-func (c *Call) Posts() []revert.Post {
+func (c *Call) Posts() []record.Post {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]revert.Post{}, c.posts...)
+	return append([]record.Post{}, c.posts...)
 }
 
 // Pending returns the start of the call while no barrier has made it durable,
 // for the record that ends the call to carry.
-func (c *Call) Pending() *revert.Started { return c.pending() }
+func (c *Call) Pending() *record.Started { return c.pending() }
 
 // Progress reports how far the call is. It is dropped where nobody listens, and
 // once the call has ended: what is late tells nobody anything.
@@ -548,7 +551,7 @@ func (c *Call) Progress(done, total float64, message string) {
 	}
 }
 
-func (c *Call) pending() *revert.Started {
+func (c *Call) pending() *record.Started {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.started

@@ -12,6 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Cell is what a stateful tool holds for the session while one call works on it. The
@@ -24,7 +26,7 @@ type Cell struct {
 
 	// Under the call's lock:
 	read    bool
-	was     revert.State    // as the call found it
+	was     record.State    // as the call found it
 	base    json.RawMessage // and its content; nil: nothing
 	left    []left          // what the parts of the call have left, one after the other
 	gone    int             // how often some of it was taken back
@@ -36,8 +38,8 @@ type Cell struct {
 type left struct {
 	n       int    // among all that the call's parts have left
 	by      string // the prefix of the part
-	state   revert.State
-	blob    revert.Blob
+	state   record.State
+	blob    journal.Blob
 	content json.RawMessage
 }
 
@@ -188,9 +190,9 @@ func (c *Call) States() (revert.Write, error) {
 		}
 		change.N = len(c.changes) + 1
 		c.changes, c.of = append(c.changes, change), append(c.of, "")
-		last.state.Of = revert.CallRef{Txn: c.cfg.Recorder.Txn(), Call: c.cfg.ID}
+		last.state.Of = record.CallRef{Txn: c.cfg.Recorder.Txn(), Call: c.cfg.ID}
 		w.Lines = append(w.Lines,
-			revert.Line{Call: c.cfg.ID, Body: &revert.Changed{Change: change}},
+			revert.Line{Call: c.cfg.ID, Body: &record.Changed{Change: change}},
 			revert.Line{Call: last.state.ID(c.cfg.Recorder.Host()), Body: &last.state})
 		w.Blobs, w.Claims = append(w.Blobs, last.blob), append(w.Claims, change.Resource)
 	}

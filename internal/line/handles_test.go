@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // step is a handle that notes what is done with it, and fails where it is told to.
@@ -112,12 +112,12 @@ func TestChangesOfAProgram(t *testing.T) {
 	require.NotNil(t, c.Refused())
 
 	cfg := newCall(t, hosttest.New(2)).Config()
-	cfg.Changes = func(_ context.Context, w line.Wanted) (*revert.Approval, error) {
+	cfg.Changes = func(_ context.Context, w line.Wanted) (*record.Approval, error) {
 		require.Equal(t, write, w.Accesses)
 		require.Equal(t, "diff", w.Preview())
 		require.True(t, w.Terms.Demands("preview"))
 		require.False(t, w.Terms.Demands("sandbox"))
-		return &revert.Approval{By: "somebody"}, nil
+		return &record.Approval{By: "somebody"}, nil
 	}
 	cfg.Terms = line.Terms{Masks: []string{"m"}, Requires: []string{"preview"}}
 	c = line.New(cfg)

@@ -15,20 +15,24 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const resource = "file://workspace/a.txt"
 
 // newCall opens a call of a transaction that has begun.
 func newCall(t *testing.T, h host.Host, change ...func(*line.Config)) *line.Call {
-	j := revert.Memory()
+	j := journal.Memory()
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
-	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: own.Owner}}}, Take: revert.Take{To: own}}))
+	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
 	cfg := line.Config{
 		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: line.NewTurns(h),
 		Gate:    func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil },
-		Started: &revert.Started{Key: "k", Tool: revert.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
+		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -36,16 +40,16 @@ func newCall(t *testing.T, h host.Host, change ...func(*line.Config)) *line.Call
 	return line.New(cfg)
 }
 
-func kinds(t *testing.T, c *line.Call) (all []revert.Kind) {
-	for e, err := range c.Config().Recorder.Journal().Entries(t.Context(), revert.Query{Call: "c_1"}) {
+func kinds(t *testing.T, c *line.Call) (all []kind.Kind) {
+	for e, err := range c.Config().Recorder.Journal().Entries(t.Context(), journal.Query{Call: "c_1"}) {
 		require.NoError(t, err)
 		all = append(all, e.Header.Kind)
 	}
 	return all
 }
 
-func changes() []revert.Change {
-	return []revert.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
+func changes() []effect.Change {
+	return []effect.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
 }
 
 func TestZeroOpReachesNothing(t *testing.T) {
@@ -151,7 +155,7 @@ func TestCutOffWaitsForARecord(t *testing.T) {
 		require.NoError(t, <-intended)
 		require.Len(t, c.Changes(), 1)
 		require.Nil(t, c.Pending())
-		require.Equal(t, []revert.Kind{revert.KindStarted, revert.KindChanged}, kinds(t, c))
+		require.Equal(t, []kind.Kind{kind.Started, kind.Changed}, kinds(t, c))
 	})
 }
 
@@ -178,8 +182,8 @@ func TestStartGoesWithTheFirstRecord(t *testing.T) {
 				require.Nil(t, c.Pending())
 			}
 			all := kinds(t, c)
-			require.Equal(t, 0, slices.Index(all, revert.KindStarted))
-			require.NotContains(t, all[1:], revert.KindStarted)
+			require.Equal(t, 0, slices.Index(all, kind.Started))
+			require.NotContains(t, all[1:], kind.Started)
 		})
 	}
 }

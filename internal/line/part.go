@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Piece is one of the tools that a call's tool is composed of.
@@ -17,7 +18,7 @@ type Piece struct {
 	Name   string // among the parts
 	Tool   string
 	Key    string // operation key
-	Class  revert.EffectClass
+	Class  effect.Class
 	Within perm.Set // what it may touch, of all that the call may
 }
 
@@ -112,14 +113,14 @@ func (c *Call) Rollback(ctx context.Context, m Mark) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotBack, err)
 	}
-	var changes []revert.Change
+	var changes []effect.Change
 	all := c.Changes()
 	for _, n := range own {
 		changes = append(changes, all[n-1])
 	}
 	for len(changes) > 0 { // newest kind first
 		name := changes[len(changes)-1].Scheme
-		var these, others []revert.Change
+		var these, others []effect.Change
 		for _, ch := range changes {
 			if ch.Scheme == name {
 				these = append(these, ch)
@@ -153,7 +154,7 @@ func (c *Call) unhand(ctx context.Context, m Mark) {
 }
 
 // back takes changes of one scheme back.
-func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []revert.Change) error {
+func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []effect.Change) error {
 	at := slices.IndexFunc(w.Schemes, func(s revert.Scheme) bool { return s.Name() == name })
 	if at < 0 {
 		return fmt.Errorf("%w: nothing here knows how to restore %s resources", ErrNotBack, name)
@@ -163,12 +164,12 @@ func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []r
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotBack, err)
 	}
-	var todo []revert.Change
+	var todo []effect.Change
 	for _, s := range steps {
 		if !s.Plan.Clean() {
 			return fmt.Errorf("%w: %s: %s", ErrNotBack, s.Plan, s.Why)
 		}
-		if s.Plan == revert.Restored {
+		if s.Plan == effect.Restored {
 			todo = append(todo, s.Change)
 		}
 	}
@@ -176,7 +177,7 @@ func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []r
 		return fmt.Errorf("%w: %w", ErrNotBack, err)
 	}
 	for _, s := range steps {
-		if s.Plan != revert.Restored {
+		if s.Plan != effect.Restored {
 			continue
 		}
 		if err := c.cfg.Recorder.Host().Point(ctx, "line.rollback"); err != nil {

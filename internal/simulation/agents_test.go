@@ -13,6 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/history"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -365,7 +367,7 @@ func (w *world) claim(id string, before int, rep revert.Report, err error) {
 // contested counts what a report says of conflicts.
 func (w *world) contested(rep revert.Report) {
 	for _, item := range rep.Items {
-		if item.Outcome == revert.Conflict {
+		if item.Outcome == effect.Conflict {
 			w.conflict()
 		}
 	}
@@ -375,7 +377,7 @@ func (w *world) contested(rep revert.Report) {
 func (w *world) refused(err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, revert.ErrDamaged), strings.Contains(err.Error(), "panicked"):
+	case errors.Is(err, record.ErrDamaged), strings.Contains(err.Error(), "panicked"):
 		w.wrong("a client was told: %v", err)
 	case errors.Is(err, revert.ErrBusy):
 		w.conflict()

@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/history"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // process is an opening of the journal with a runtime. It is its own host.
@@ -28,7 +29,7 @@ type process struct {
 
 	rt       *agent.Runtime
 	session  *agent.Session // nil: not yet
-	inner    revert.Journal
+	inner    journal.Journal
 	poisoned bool
 	roots    []disk.Root
 
@@ -43,7 +44,7 @@ var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 func (w *world) process() *process {
 	p := &process{world: w, id: len(w.procs), random: rand.New(rand.NewPCG(w.seed, uint64(1000+len(w.procs)))), inner: w.journal.Open()}
 	rt, err := agent.New(
-		agent.On(p), agent.Journal(&journal{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.On(p), agent.Journal(&watched{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"),
 	)
 	if err != nil {
@@ -143,23 +144,23 @@ func (f *file) Sync() error {
 	return f.File.Sync()
 }
 
-// journal is the simulated journal as one process has it: it parks between what is written
+// watched is the simulated journal as one process has it: it parks between what is written
 // and what is durable, fails, and writes down what it took.
-type journal struct {
-	revert.Journal
+type watched struct {
+	journal.Journal
 	proc *process
 }
 
-func (j *journal) Append(ctx context.Context, b revert.Batch) error {
+func (j *watched) Append(ctx context.Context, b journal.Batch) error {
 	w, p := j.proc.world, j.proc
 	switch {
 	case p.poisoned:
-		return revert.ErrPoisoned
+		return journal.ErrPoisoned
 	case w.full && len(b.Entries) > 0:
 		return syscall.ENOSPC
 	}
 	if err := j.write(ctx, b); err != nil {
-		if errors.Is(err, revert.ErrClaimed) || errors.Is(err, revert.ErrNotOwner) {
+		if errors.Is(err, journal.ErrClaimed) || errors.Is(err, journal.ErrNotOwner) {
 			w.conflict()
 		}
 		return err
@@ -171,20 +172,20 @@ func (j *journal) Append(ctx context.Context, b revert.Batch) error {
 	w.sched.park(ctx, p, "journal.barrier")
 	if w.failSync() {
 		p.poisoned = true
-		return revert.ErrPoisoned
+		return journal.ErrPoisoned
 	}
 	w.ledger.Lock()
 	defer w.ledger.Unlock()
-	if err := j.Journal.Append(ctx, revert.Batch{Durable: true}); err != nil {
+	if err := j.Journal.Append(ctx, journal.Batch{Durable: true}); err != nil {
 		return err
 	}
-	w.batches = append(w.batches, revert.Batch{Durable: true})
+	w.batches = append(w.batches, journal.Batch{Durable: true})
 	w.durable()
 	return nil
 }
 
 // write appends without a barrier, and writes down what was taken.
-func (j *journal) write(ctx context.Context, b revert.Batch) error {
+func (j *watched) write(ctx context.Context, b journal.Batch) error {
 	w, written := j.proc.world, b
 	written.Durable = false
 	w.ledger.Lock()
@@ -197,7 +198,7 @@ func (j *journal) write(ctx context.Context, b revert.Batch) error {
 }
 
 // accepted writes down what a batch says.
-func (w *world) accepted(b revert.Batch, owner string) {
+func (w *world) accepted(b journal.Batch, owner string) {
 	w.batches = append(w.batches, b)
 	if b.Take.To.Txn != "" {
 		w.say(history.Event{Kind: history.Took, Txn: b.Take.To.Txn, Owner: b.Take.To.Owner})
@@ -212,17 +213,17 @@ func (w *world) accepted(b revert.Batch, owner string) {
 	}
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
-		case revert.KindStarted:
+		case kind.Started:
 			w.coming = append(w.coming, history.Event{Kind: history.Announced, Txn: e.Header.Txn, Call: e.Header.Call, Key: e.Header.Call})
-		case revert.KindChanged:
+		case kind.Changed:
 			w.say(history.Event{Kind: history.Touched, Txn: e.Header.Txn, Resource: resourceIn(e.Body)})
-		case revert.KindReverting:
+		case kind.Reverting:
 			for _, resource := range b.Claims {
 				w.say(history.Event{Kind: history.Touched, Txn: e.Header.Txn, Resource: resource})
 			}
-		case revert.KindUnknown:
+		case kind.Unknown:
 			w.say(history.Event{Kind: history.Doubted, Txn: e.Header.Txn})
-		case revert.KindBegun:
+		case kind.Begun:
 			w.began(e.Header.Txn, e.Body)
 		default:
 		}

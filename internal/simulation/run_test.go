@@ -14,10 +14,11 @@ import (
 	"github.com/remit-dev/remit/internal/history"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-type revertBatch = revert.Batch
+type revertBatch = journal.Batch
 
 // endless is after how many steps a world is said not to end.
 const endless = 20_000
@@ -263,7 +264,7 @@ func (w *world) prefixes(each bool) (tried int) {
 	return tried
 }
 
-func (w *world) prefix(batches []revert.Batch) error {
+func (w *world) prefix(batches []journal.Batch) error {
 	side := &world{
 		seed: w.seed, disk: w.disk.Clone(), journal: simjournal.NewStore(), service: newService(), sched: &scheduler{free: true},
 		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{},

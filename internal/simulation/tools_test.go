@@ -9,7 +9,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/history"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -19,13 +19,13 @@ var anyFile = []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**
 // tools are what agents have. They find their world through the context, so that one set
 // of them serves all.
 var tools = []tool.Tool{
-	made(tool.CreateWith("write", "Writes files.", anyFile, writes, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))),
-	made(tool.CreateWith("book", "Asks the service, with a key.", nil, asks(true), tool.Effect(revert.Compensable), tool.Verified(finds), tool.Undone("1", cancels))),
-	made(tool.CreateWith("order", "Asks the service, without a key.", nil, asks(false), tool.Effect(revert.Compensable), tool.Undone("1", cancels))),
-	made(tool.CreateWith("fire", "Asks the service for what stays.", nil, asks(false), tool.Effect(revert.Pivot))),
-	made(tool.CreateWith("mail", "Asks the service once the transaction commits.", nil, asks(false), tool.Effect(revert.Deferrable))),
-	made(tool.CreateWith("never", "Is never allowed.", nil, asks(false), tool.Effect(revert.Pivot))),
-	made(tool.Stateful(counted, "Keeps its tags for the session.", nil, nothing, counts, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))),
+	made(tool.CreateWith("write", "Writes files.", anyFile, writes, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))),
+	made(tool.CreateWith("book", "Asks the service, with a key.", nil, asks(true), tool.Effect(effect.Compensable), tool.Verified(finds), tool.Undone("1", cancels))),
+	made(tool.CreateWith("order", "Asks the service, without a key.", nil, asks(false), tool.Effect(effect.Compensable), tool.Undone("1", cancels))),
+	made(tool.CreateWith("fire", "Asks the service for what stays.", nil, asks(false), tool.Effect(effect.Pivot))),
+	made(tool.CreateWith("mail", "Asks the service once the transaction commits.", nil, asks(false), tool.Effect(effect.Deferrable))),
+	made(tool.CreateWith("never", "Is never allowed.", nil, asks(false), tool.Effect(effect.Pivot))),
+	made(tool.Stateful(counted, "Keeps its tags for the session.", nil, nothing, counts, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))),
 }
 
 const counted = "count"

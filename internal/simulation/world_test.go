@@ -16,7 +16,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 	"github.com/remit-dev/remit/internal/history"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
@@ -38,7 +39,7 @@ type world struct {
 
 	mu        sync.Mutex // never held across a wait
 	events    []history.Event
-	batches   []revert.Batch // as the journal took them
+	batches   []journal.Batch // as the journal took them
 	coming    []history.Event
 	kept      map[string]bool // content that the journal has
 	txns      []string        // that were begun by agents
@@ -184,7 +185,7 @@ func (w *world) digest() uint64 {
 // brings something back.
 func (w *world) began(id string, body []byte) {
 	if bytes.Contains(body, []byte(`"undoes"`)) {
-		var begun revert.Begun
+		var begun record.Begun
 		must(json.Unmarshal(body, &begun))
 		for _, of := range append(begun.Also, begun.Undoes) {
 			w.say(history.Event{Kind: history.Taking, Txn: of})

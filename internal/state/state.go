@@ -12,6 +12,10 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -31,9 +35,9 @@ func parse(resource string) (session, tool string, ok bool) {
 
 // Newest finds what a tool holds for a session. What never was, and what somebody erased,
 // is Absent.
-func Newest(ctx context.Context, j revert.Journal, session, tool string) (revert.State, error) {
-	none := revert.State{Session: session, Tool: tool, Version: revert.Absent}
-	for e, err := range j.Entries(ctx, revert.Query{Session: session, Kinds: []revert.Kind{revert.KindState}, Newest: true}) {
+func Newest(ctx context.Context, j journal.Journal, session, tool string) (record.State, error) {
+	none := record.State{Session: session, Tool: tool, Version: effect.Absent}
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.State}, Newest: true}) {
 		if err != nil {
 			return none, err
 		}
@@ -43,11 +47,11 @@ func Newest(ctx context.Context, j revert.Journal, session, tool string) (revert
 		if e.Erased != "" {
 			return none, nil
 		}
-		r, err := revert.Unseal(e)
+		r, err := record.Unseal(e)
 		if err != nil {
 			return none, err
 		}
-		if b, ok := r.Body.(*revert.State); ok {
+		if b, ok := r.Body.(*record.State); ok {
 			return *b, nil
 		}
 	}
@@ -55,7 +59,7 @@ func Newest(ctx context.Context, j revert.Journal, session, tool string) (revert
 }
 
 // Read returns what a tool holds for a session; no content where it holds nothing.
-func Read(ctx context.Context, j revert.Journal, session, tool string) (revert.State, json.RawMessage, error) {
+func Read(ctx context.Context, j journal.Journal, session, tool string) (record.State, json.RawMessage, error) {
 	now, err := Newest(ctx, j, session, tool)
 	if err != nil || now.Content == nil {
 		return now, nil, err
@@ -72,25 +76,25 @@ func Read(ctx context.Context, j revert.Journal, session, tool string) (revert.S
 }
 
 // Token is the version of a content.
-func Token(content json.RawMessage) revert.Token {
-	return revert.Token(canon.Sum("remit/state-token/v1", content))
+func Token(content json.RawMessage) effect.Token {
+	return effect.Token(canon.Sum("remit/state-token/v1", content))
 }
 
 // ways is the way back of a change, and forth again.
 type ways struct {
-	Before *revert.BlobRef `json:"before"` // nil: nothing
-	After  *revert.BlobRef `json:"after"`
+	Before *effect.BlobRef `json:"before"` // nil: nothing
+	After  *effect.BlobRef `json:"after"`
 }
 
 // Change is one of what a tool holds: from a state to another one.
-func Change(from, to revert.State) (revert.Change, error) {
-	c := revert.Change{Scheme: SchemeName, Resource: Resource(to.Session, to.Tool), Kind: kind(from, to), Pre: from.Version, Post: to.Version}
+func Change(from, to record.State) (effect.Change, error) {
+	c := effect.Change{Scheme: SchemeName, Resource: Resource(to.Session, to.Tool), Kind: what(from, to), Pre: from.Version, Post: to.Version}
 	raw, err := canon.Marshal(ways{Before: from.Content, After: to.Content})
 	if err != nil {
 		return c, err
 	}
 	c.Inverse = raw
-	for _, ref := range []*revert.BlobRef{from.Content, to.Content} {
+	for _, ref := range []*effect.BlobRef{from.Content, to.Content} {
 		if ref != nil {
 			c.Blobs = append(c.Blobs, *ref)
 		}
@@ -98,11 +102,11 @@ func Change(from, to revert.State) (revert.Change, error) {
 	return c, nil
 }
 
-func kind(from, to revert.State) string {
+func what(from, to record.State) string {
 	switch {
-	case from.Version == revert.Absent:
+	case from.Version == effect.Absent:
 		return "create"
-	case to.Version == revert.Absent:
+	case to.Version == effect.Absent:
 		return "delete"
 	default:
 		return "write"
@@ -110,37 +114,37 @@ func kind(from, to revert.State) string {
 }
 
 // Scheme restores states. What it restores the reverter writes with the end of the undo;
-// see revert.State.
-func Scheme(j revert.Journal) revert.Scheme { return scheme{j} }
+// see record.State.
+func Scheme(j journal.Journal) revert.Scheme { return scheme{j} }
 
-type scheme struct{ journal revert.Journal }
+type scheme struct{ journal journal.Journal }
 
 func (scheme) Name() string { return SchemeName }
 
-func (s scheme) now(ctx context.Context, resource string) (revert.State, error) {
+func (s scheme) now(ctx context.Context, resource string) (record.State, error) {
 	session, tool, ok := parse(resource)
 	if !ok {
-		return revert.State{}, fmt.Errorf("%q names no state: %w", resource, fs.ErrInvalid)
+		return record.State{}, fmt.Errorf("%q names no state: %w", resource, fs.ErrInvalid)
 	}
 	return Newest(ctx, s.journal, session, tool)
 }
 
 // Settle only looks: nothing of a state is ever half-done.
-func (s scheme) Settle(ctx context.Context, c revert.Change) (revert.Token, error) {
+func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	now, err := s.now(ctx, c.Resource)
 	return now.Version, err
 }
 
 // Plan goes back from what the last change of each state left to what the first one found.
-func (s scheme) Plan(ctx context.Context, changes []revert.Change, _ revert.Keeper) ([]revert.Step, []revert.Blob, error) {
-	steps, at := []revert.Step{}, map[string]int{}
-	first := map[string]revert.Change{}
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, _ journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+	steps, at := []effect.Step{}, map[string]int{}
+	first := map[string]effect.Change{}
 	for _, c := range changes {
 		i, seen := at[c.Resource]
 		if !seen {
 			i = len(steps)
 			at[c.Resource], first[c.Resource] = i, c
-			steps = append(steps, revert.Step{})
+			steps = append(steps, effect.Step{})
 		}
 		of := append(steps[i].Of, c.N)
 		step, err := s.plan(ctx, first[c.Resource], c)
@@ -152,65 +156,65 @@ func (s scheme) Plan(ctx context.Context, changes []revert.Change, _ revert.Keep
 	return steps, nil, nil
 }
 
-func (s scheme) plan(ctx context.Context, first, last revert.Change) (revert.Step, error) {
+func (s scheme) plan(ctx context.Context, first, last effect.Change) (effect.Step, error) {
 	now, err := s.now(ctx, last.Resource)
 	if err != nil {
-		return revert.Step{}, err
+		return effect.Step{}, err
 	}
 	var back ways
 	if err := canon.Decode(first.Inverse, &back); err != nil {
-		return revert.Step{}, fmt.Errorf("the way back of %s: %w", first.Resource, err)
+		return effect.Step{}, fmt.Errorf("the way back of %s: %w", first.Resource, err)
 	}
-	to := revert.State{Session: now.Session, Tool: now.Tool, Version: first.Pre, Content: back.Before}
+	to := record.State{Session: now.Session, Tool: now.Tool, Version: first.Pre, Content: back.Before}
 	change, err := Change(now, to)
-	step := revert.Step{Plan: revert.Conflict, Change: change, Why: "another call changed it afterwards, or somebody erased it"}
+	step := effect.Step{Plan: effect.Conflict, Change: change, Why: "another call changed it afterwards, or somebody erased it"}
 	switch {
 	//mutant:token
 	case now.Version.Same(last.Post):
-		step.Plan, step.Why = revert.Restored, ""
+		step.Plan, step.Why = effect.Restored, ""
 	//mutant:token
 	case now.Version.Same(first.Pre):
-		step.Plan, step.Why = revert.Already, ""
+		step.Plan, step.Why = effect.Already, ""
 	}
 	return step, err
 }
 
 // Apply looks whether the step can still be done; the reverter then writes it down.
-func (s scheme) Apply(ctx context.Context, step revert.Step, _ revert.Keeper) revert.Result {
-	res := revert.Result{Resource: step.Change.Resource}
+func (s scheme) Apply(ctx context.Context, step effect.Step, _ journal.Keeper) effect.Result {
+	res := effect.Result{Resource: step.Change.Resource}
 	now, err := s.now(ctx, step.Change.Resource)
 	res.Now = now.Version
 	switch {
 	case err != nil:
-		res.Outcome, res.Why = revert.UndoUnknown, err.Error()
+		res.Outcome, res.Why = effect.Unknown, err.Error()
 	//mutant:token
 	case now.Version.Same(step.Change.Pre):
-		res.Outcome, res.Now = revert.Restored, step.Change.Post
+		res.Outcome, res.Now = effect.Restored, step.Change.Post
 	//mutant:token
 	case now.Version.Same(step.Change.Post):
-		res.Outcome = revert.Already
+		res.Outcome = effect.Already
 	default:
-		res.Outcome, res.Why = revert.Conflict, "a call changed it meanwhile"
+		res.Outcome, res.Why = effect.Conflict, "a call changed it meanwhile"
 	}
 	return res
 }
 
 // State is what a step comes to.
-func (s scheme) State(step revert.Step) (revert.State, error) {
+func (s scheme) State(step effect.Step) (record.State, error) {
 	session, tool, _ := parse(step.Change.Resource)
 	var w ways
 	err := canon.Decode(step.Change.Inverse, &w)
-	return revert.State{Session: session, Tool: tool, Version: step.Change.Post, Content: w.After}, err
+	return record.State{Session: session, Tool: tool, Version: step.Change.Post, Content: w.After}, err
 }
 
 // World tells the versions of states, and their content, for verifiers.
-func World(j revert.Journal, changes []revert.Change) verify.World {
+func World(j journal.Journal, changes []effect.Change) verify.World {
 	return &world{scheme{j}, changes}
 }
 
 type world struct {
 	scheme
-	changes []revert.Change
+	changes []effect.Change
 }
 
 // Version tells what is there now.
@@ -242,7 +246,7 @@ func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, err
 	return nil, fs.ErrNotExist
 }
 
-func (w *world) content(ctx context.Context, ref *revert.BlobRef) (io.ReadCloser, error) {
+func (w *world) content(ctx context.Context, ref *effect.BlobRef) (io.ReadCloser, error) {
 	if ref == nil {
 		return nil, fs.ErrNotExist
 	}
@@ -250,11 +254,11 @@ func (w *world) content(ctx context.Context, ref *revert.BlobRef) (io.ReadCloser
 }
 
 // Keep takes the content of a state in.
-func Keep(ctx context.Context, j revert.Journal, session, tool string, content json.RawMessage) (revert.State, revert.Blob, error) {
+func Keep(ctx context.Context, j journal.Journal, session, tool string, content json.RawMessage) (record.State, journal.Blob, error) {
 	blob, err := j.Keep(ctx, bytes.NewReader(content))
 	if err != nil {
-		return revert.State{}, blob, err
+		return record.State{}, blob, err
 	}
 	ref := blob.Ref()
-	return revert.State{Session: session, Tool: tool, Version: Token(content), Content: &ref}, blob, nil
+	return record.State{Session: session, Tool: tool, Version: Token(content), Content: &ref}, blob, nil
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestPlanGoesByVersions: a state goes back from what the call left, is back already where
@@ -16,31 +19,31 @@ import (
 func TestPlanGoesByVersions(t *testing.T) {
 	for name, c := range map[string]struct {
 		now, later string // when it is planned, and when it is done; empty: nothing
-		plan, does revert.UndoOutcome
+		plan, does effect.Outcome
 	}{
-		"as it left it":           {"2", "2", revert.Restored, revert.Restored},
-		"as it found it":          {"1", "1", revert.Already, ""},
-		"of somebody else":        {"3", "3", revert.Conflict, ""},
-		"erased":                  {"", "", revert.Conflict, ""},
-		"went back meanwhile":     {"2", "1", revert.Restored, revert.Already},
-		"somebody came meanwhile": {"2", "3", revert.Restored, revert.Conflict},
+		"as it left it":           {"2", "2", effect.Restored, effect.Restored},
+		"as it found it":          {"1", "1", effect.Already, ""},
+		"of somebody else":        {"3", "3", effect.Conflict, ""},
+		"erased":                  {"", "", effect.Conflict, ""},
+		"went back meanwhile":     {"2", "1", effect.Restored, effect.Already},
+		"somebody came meanwhile": {"2", "3", effect.Restored, effect.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, j := t.Context(), revert.Memory()
+			ctx, j := t.Context(), journal.Memory()
 			h := hosttest.New(1)
 			rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 			require.NoError(t, rec.Write(ctx, revert.Write{
-				Lines: []revert.Line{{Body: &revert.Begun{Owner: j.Owner()}}},
-				Take:  revert.Take{To: revert.Ownership{Txn: "t_1", Owner: j.Owner()}},
+				Lines: []revert.Line{{Body: &record.Begun{Owner: j.Owner()}}},
+				Take:  journal.Take{To: journal.Ownership{Txn: "t_1", Owner: j.Owner()}},
 			}))
-			holds := func(content string) revert.State {
+			holds := func(content string) record.State {
 				if content == "" {
-					return revert.State{Session: "s_1", Tool: "count", Version: revert.Absent}
+					return record.State{Session: "s_1", Tool: "count", Version: effect.Absent}
 				}
 				s, blob, err := state.Keep(ctx, j, "s_1", "count", json.RawMessage(content))
 				require.NoError(t, err)
-				s.Of = revert.CallRef{Txn: "t_1", Call: "c_1"}
-				require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.ID(h), Body: &s}}, Blobs: []revert.Blob{blob}}))
+				s.Of = record.CallRef{Txn: "t_1", Call: "c_1"}
+				require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.ID(h), Body: &s}}, Blobs: []journal.Blob{blob}}))
 				return s
 			}
 			left := func(content string) {
@@ -54,7 +57,7 @@ func TestPlanGoesByVersions(t *testing.T) {
 			change.N = 1
 
 			left(c.now)
-			steps, _, err := state.Scheme(j).Plan(ctx, []revert.Change{change}, j)
+			steps, _, err := state.Scheme(j).Plan(ctx, []effect.Change{change}, j)
 			require.NoError(t, err)
 			require.Len(t, steps, 1)
 			require.Equal(t, c.plan, steps[0].Plan)

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -104,12 +104,12 @@ func (b *box) spec(s tool.Spec) tool.Spec {
 	}
 	if !b.network {
 		if s.EffectClass == "" {
-			s.EffectClass = revert.Reversible
+			s.EffectClass = effect.Reversible
 		}
 		if s.Destination == "" {
 			s.Destination = tool.NoDestination
 		}
-		if s.Verify == nil && s.EffectClass == revert.Reversible {
+		if s.Verify == nil && s.EffectClass == effect.Reversible {
 			s.Verify = verify.Changes
 		}
 	}
@@ -147,7 +147,7 @@ func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session,
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if wrote > 0 && m.entry.Class == revert.Pure {
+	if wrote > 0 && m.entry.Class == effect.Pure {
 		return tool.Result{}, fmt.Errorf("the tool is said to only read, and changed %d files; none of it is applied", wrote)
 	}
 	for _, what := range leftOut {

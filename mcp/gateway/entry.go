@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonfile"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -18,7 +18,7 @@ import (
 type Entry struct {
 	Draft       bool // it was drafted from what the server says of itself, and nobody has looked at it yet
 	Needs       []perm.ResourceAccess
-	Class       revert.EffectClass
+	Class       effect.Class
 	Destination tool.Destination
 	Timeout     time.Duration
 	Idempotent  bool // the same call twice has one effect
@@ -143,8 +143,8 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 
 func (r *reader) effects(e *Entry, n *jsonfile.Node) {
 	if c := n.Get("effectClass"); c != nil {
-		if e.Class = revert.EffectClass(c.Text()); !e.Class.Valid() {
-			c.Refuse("unknown effect class; valid are %v", revert.EffectClasses())
+		if e.Class = effect.Class(c.Text()); !e.Class.Valid() {
+			c.Refuse("unknown effect class; valid are %v", effect.Classes())
 		}
 	}
 	if d := n.Get("destination"); d != nil {
@@ -200,7 +200,7 @@ func (r *reader) needs(e *Entry, n *jsonfile.Node) {
 func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 	undo := n.Get("undo")
 	if undo == nil {
-		if e.Class == revert.Compensable || e.Class == revert.Reversible && s.Sandbox == nil {
+		if e.Class == effect.Compensable || e.Class == effect.Reversible && s.Sandbox == nil {
 			n.Refuse(`a tool of class %s says how it is taken back: "undo", with "compensate" or "snapshot"`, e.Class)
 		}
 		return
@@ -210,9 +210,9 @@ func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 			undo.Refuse(`want "irreversible", or an object with "compensate" or "snapshot"`)
 		}
 		if e.Class == "" {
-			e.Class = revert.Pivot
+			e.Class = effect.Pivot
 		}
-		if e.Class != revert.Pivot && e.Class != revert.Deferrable {
+		if e.Class != effect.Pivot && e.Class != effect.Deferrable {
 			undo.Refuse("a tool of class %s is not irreversible", e.Class)
 		}
 		return
@@ -237,9 +237,9 @@ func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 }
 
 func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
-	usual := revert.Compensable
+	usual := effect.Compensable
 	if len(e.Snapshot) > 0 {
-		usual = revert.Reversible
+		usual = effect.Reversible
 	}
 	if e.Class == "" {
 		e.Class = usual
@@ -247,7 +247,7 @@ func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
 	switch {
 	case len(e.Snapshot) > 0 && s.Sandbox != nil:
 		undo.Refuse("a server in the sandbox needs no snapshot: what its calls leave in its roots is taken back")
-	case e.Class != revert.Compensable && e.Class != revert.Reversible:
+	case e.Class != effect.Compensable && e.Class != effect.Reversible:
 		undo.Refuse("a tool of class %s is not taken back", e.Class)
 	}
 }

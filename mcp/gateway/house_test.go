@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -33,7 +33,7 @@ type house struct {
 	log     *strings.Builder
 	asking  sync.Mutex
 	asked   []string
-	journal revert.Journal
+	journal journal.Journal
 	policy  perm.Engine
 	limits  tool.Limits
 	heard   chan tool.Progress
@@ -44,7 +44,7 @@ func newHouse(t testing.TB) *house {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &house{t: t, dir: dir, state: t.TempDir(), log: &strings.Builder{}, journal: revert.Memory(), heard: make(chan tool.Progress, 16)}
+	return &house{t: t, dir: dir, state: t.TempDir(), log: &strings.Builder{}, journal: journal.Memory(), heard: make(chan tool.Progress, 16)}
 }
 
 // server is an entry of mcpServers that starts this binary.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // refusals are errors of the protocol that a server answers a call with.
@@ -50,7 +50,7 @@ func TestErrorsOfTheProtocol(t *testing.T) {
 // ended is how the one call on the journal ended.
 func (h *house) ended() (status string) {
 	h.t.Helper()
-	for e, err := range h.journal.Entries(h.t.Context(), revert.Query{}) {
+	for e, err := range h.journal.Entries(h.t.Context(), journal.Query{}) {
 		require.NoError(h.t, err)
 		switch kind := string(e.Header.Kind); kind {
 		case "done", "failed", "unknown":

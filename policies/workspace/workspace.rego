@@ -51,7 +51,7 @@ deny contains undeclared if not input.call.declared
 
 undeclared := concat("", [
 	"the tool declares no effect class, so it counts as pivot; ",
-	"declare one: tool.Pure(), tool.Effect(revert.Reversible) with tool.Confined(tool.Handles), … (pure, reversible, compensable, deferrable, pivot)",
+	"declare one: tool.Pure(), tool.Effect(effect.Reversible) with tool.Confined(tool.Handles), … (pure, reversible, compensable, deferrable, pivot)",
 ])
 
 deny contains "the history of the repository is out of reach" if paths.git

@@ -9,13 +9,17 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Viewer is what a revert.Scheme can also be: one that shows what its changes did.
 type Viewer interface {
 	// View tells what a change found and what it left. A Sight without a type is
 	// of a resource that was not there.
-	View(c revert.Change) (before, after Sight, err error)
+	View(c effect.Change) (before, after Sight, err error)
 	// Now tells what is there now.
 	Now(ctx context.Context, resource string) (Sight, error)
 	// Open reads the content that is there now.
@@ -24,7 +28,7 @@ type Viewer interface {
 
 // Source is where a Reader looks.
 type Source struct {
-	Journal revert.Journal
+	Journal journal.Journal
 	// Ways finds the schemes of a session; revert.Reverter has the same.
 	Ways func(ctx context.Context, session string) (revert.Ways, error)
 }
@@ -51,13 +55,13 @@ type Delta struct {
 type Unseen struct {
 	Call  string
 	Tool  string
-	Class revert.EffectClass
+	Class effect.Class
 }
 
-// effect is a change at its place on the journal.
-type effect struct {
+// happened is a change at its place on the journal.
+type happened struct {
 	pos    int64
-	change revert.Change
+	change effect.Change
 	call   string
 }
 
@@ -70,7 +74,7 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	var effects []effect
+	var effects []happened
 	if calls == nil {
 		effects, d.Erased, err = s.undone(ctx, t, d.Call)
 	} else {
@@ -97,19 +101,19 @@ func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Cal
 	if err == nil {
 		return t, []*revert.Call{c}, Diff{Txn: t.ID, Call: id, State: t.State()}, nil
 	}
-	if !errors.Is(err, revert.ErrNotFound) {
+	if !errors.Is(err, journal.ErrNotFound) {
 		return nil, nil, Diff{}, err
 	}
 	d, txn := Diff{}, id
-	for e, err := range s.Journal.Entries(ctx, revert.Query{Call: id, Kinds: []revert.Kind{revert.KindReverting}, Limit: 1}) {
+	for e, err := range s.Journal.Entries(ctx, journal.Query{Call: id, Kinds: []kind.Kind{kind.Reverting}, Limit: 1}) {
 		if err != nil {
 			return nil, nil, d, err
 		}
 		txn, d.Call = e.Header.Txn, id
 	}
 	t, err = revert.Load(ctx, s.Journal, txn)
-	if errors.Is(err, revert.ErrNotFound) {
-		err = fmt.Errorf("transaction or call %s: %w", id, revert.ErrNotFound)
+	if errors.Is(err, journal.ErrNotFound) {
+		err = fmt.Errorf("transaction or call %s: %w", id, journal.ErrNotFound)
 	}
 	if err != nil {
 		return nil, nil, d, err
@@ -122,14 +126,14 @@ func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Cal
 }
 
 // done lists the effects of calls, without what their transaction took back.
-func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) ([]effect, error) {
-	var out []effect
+func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) ([]happened, error) {
+	var out []happened
 	of := map[string]*revert.Call{}
 	for _, c := range calls {
 		of[c.Ref.Call] = c
 	}
 	n := map[string]int{}
-	for e, err := range s.Journal.Entries(ctx, revert.Query{Txn: t.ID, Kinds: []revert.Kind{revert.KindChanged}}) {
+	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Kinds: []kind.Kind{kind.Changed}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +144,7 @@ func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) (
 		ch := c.Changes[n[c.Ref.Call]] // with the version that it really left
 		n[c.Ref.Call]++
 		if !dropped(c, ch.Resource) {
-			out = append(out, effect{e.Pos, ch, c.Ref.Call})
+			out = append(out, happened{e.Pos, ch, c.Ref.Call})
 		}
 	}
 	return out, nil
@@ -156,16 +160,16 @@ func dropped(c *revert.Call, resource string) bool {
 	case "abort", "undo":
 		return false // somebody asked for it; what the call did is another question
 	}
-	return c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r revert.Result) bool {
+	return c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
 		return r.Resource == resource && r.Outcome.Clean()
 	})
 }
 
 // undone lists what an undo or a redo did to resources: all of its transaction,
 // or of one call.
-func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []effect, erased []string, err error) {
-	begun := map[string]*revert.Reverting{}
-	for e, err := range s.Journal.Entries(ctx, revert.Query{Txn: t.ID, Call: call}) {
+func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []happened, erased []string, err error) {
+	begun := map[string]*record.Reverting{}
+	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Call: call}) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -175,20 +179,20 @@ func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []e
 			}
 			continue
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return nil, nil, err
 		}
 		switch b := rec.Body.(type) {
-		case *revert.Reverting:
+		case *record.Reverting:
 			begun[rec.Call] = b
-		case *revert.Changed:
+		case *record.Changed:
 			if begun[rec.Call] != nil {
-				out = append(out, effect{e.Pos, b.Change, rec.Call})
+				out = append(out, happened{e.Pos, b.Change, rec.Call})
 			}
-		case *revert.Reverted:
+		case *record.Reverted:
 			for _, step := range restored(begun[rec.Call], b) {
-				out = append(out, effect{e.Pos, step.Change, rec.Call})
+				out = append(out, happened{e.Pos, step.Change, rec.Call})
 			}
 		}
 	}
@@ -205,16 +209,16 @@ func erased(calls []*revert.Call) []string {
 	return out
 }
 
-func restored(begun *revert.Reverting, ended *revert.Reverted) (steps []revert.Step) {
+func restored(begun *record.Reverting, ended *record.Reverted) (steps []effect.Step) {
 	if begun == nil {
 		return nil
 	}
 	did := map[string]bool{}
 	for _, r := range ended.Results {
-		did[r.Resource] = r.Outcome == revert.Restored
+		did[r.Resource] = r.Outcome == effect.Restored
 	}
 	for _, step := range begun.Steps {
-		if step.Plan == revert.Restored && did[step.Change.Resource] {
+		if step.Plan == effect.Restored && did[step.Change.Resource] {
 			steps = append(steps, step)
 		}
 	}
@@ -224,7 +228,7 @@ func restored(begun *revert.Reverting, ended *revert.Reverted) (steps []revert.S
 func unseen(calls []*revert.Call) []Unseen {
 	var out []Unseen
 	for _, c := range calls {
-		if c.Phase != revert.PhaseErased && c.Left() && !c.Confined() && c.Class() != revert.Pure {
+		if c.Phase != revert.PhaseErased && c.Left() && !c.Confined() && c.Class() != effect.Pure {
 			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
 		}
 	}
@@ -242,11 +246,11 @@ func held(t *revert.Txn, calls []*revert.Call) []Unseen {
 }
 
 // run is a part of a resource's history that nobody else stepped into.
-type run struct{ effects []effect }
+type run struct{ effects []happened }
 
 // takes adds an effect that starts from a version of the run. Effects after that
 // version were recorded and did not happen, or were taken back in between.
-func (r *run) takes(e effect) bool {
+func (r *run) takes(e happened) bool {
 	for i := len(r.effects) - 1; i >= 0; i-- {
 		if r.effects[i].change.Post.Same(e.change.Pre) {
 			r.effects = append(r.effects[:i+1:i+1], e)
@@ -254,14 +258,14 @@ func (r *run) takes(e effect) bool {
 		}
 	}
 	if len(r.effects) > 0 && r.effects[0].change.Pre.Same(e.change.Pre) {
-		r.effects = []effect{e}
+		r.effects = []happened{e}
 		return true
 	}
 	return false
 }
 
-func runs(effects []effect) []*run {
-	slices.SortStableFunc(effects, func(a, b effect) int { return cmp.Compare(a.pos, b.pos) })
+func runs(effects []happened) []*run {
+	slices.SortStableFunc(effects, func(a, b happened) int { return cmp.Compare(a.pos, b.pos) })
 	var all []*run
 	last := map[string]*run{}
 	for _, e := range effects {
@@ -271,13 +275,13 @@ func runs(effects []effect) []*run {
 		if r := last[e.change.Resource]; r != nil && r.takes(e) {
 			continue
 		}
-		r := &run{effects: []effect{e}}
+		r := &run{effects: []happened{e}}
 		last[e.change.Resource], all = r, append(all, r)
 	}
 	return all
 }
 
-func deltas(w revert.Ways, effects []effect) ([]Delta, error) {
+func deltas(w revert.Ways, effects []happened) ([]Delta, error) {
 	var out []Delta
 	for _, r := range runs(effects) {
 		first, last := r.effects[0], r.effects[len(r.effects)-1]
@@ -319,8 +323,8 @@ func viewer(w revert.Ways, scheme string) (Viewer, bool) {
 }
 
 // bare is all that can be said without a viewer.
-func bare(t revert.Token) Sight {
-	if t == revert.Absent {
+func bare(t effect.Token) Sight {
+	if t == effect.Absent {
 		return Sight{Token: t}
 	}
 	return Sight{Token: t, Type: "resource"}

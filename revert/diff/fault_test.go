@@ -19,6 +19,10 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 var errFault = errors.New("this operation failed")
@@ -35,18 +39,18 @@ func (f *faults) hit() error {
 }
 
 type faulty struct {
-	revert.Journal
+	journal.Journal
 	*faults
 }
 
-func (f faulty) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
+func (f faulty) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	if f.hit() == nil {
 		return f.Journal.Entries(ctx, q)
 	}
-	return func(yield func(revert.Entry, error) bool) { yield(revert.Entry{}, errFault) }
+	return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errFault) }
 }
 
-func (f faulty) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+func (f faulty) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := f.hit(); err != nil {
 		return nil, err
 	}
@@ -75,65 +79,65 @@ type vault struct {
 
 func (v vault) Name() string { return "vault" }
 
-func (v vault) token(key string) revert.Token {
+func (v vault) token(key string) effect.Token {
 	if s, ok := v.values[key]; ok {
-		return revert.Token("v:" + s)
+		return effect.Token("v:" + s)
 	}
-	return revert.Absent
+	return effect.Absent
 }
 
 // change prepares one, with what it displaces.
-func (v vault) change(ctx context.Context, n int, key string, post revert.Token, keep revert.Keeper) (revert.Change, []revert.Blob, error) {
-	c := revert.Change{N: n, Scheme: "vault", Resource: key, Kind: "write", Pre: v.token(key), Post: post}
+func (v vault) change(ctx context.Context, n int, key string, post effect.Token, keep journal.Keeper) (effect.Change, []journal.Blob, error) {
+	c := effect.Change{N: n, Scheme: "vault", Resource: key, Kind: "write", Pre: v.token(key), Post: post}
 	s, ok := v.values[key]
 	if !ok {
 		return c, nil, nil
 	}
 	b, err := keep.Keep(ctx, strings.NewReader(s))
-	c.Blobs = []revert.BlobRef{b.Ref()}
-	return c, []revert.Blob{b}, err
+	c.Blobs = []effect.BlobRef{b.Ref()}
+	return c, []journal.Blob{b}, err
 }
 
-func (v vault) set(key string, t revert.Token) {
-	if t == revert.Absent {
+func (v vault) set(key string, t effect.Token) {
+	if t == effect.Absent {
 		delete(v.values, key)
 		return
 	}
 	v.values[key] = string(t[2:])
 }
 
-func (v vault) Settle(_ context.Context, c revert.Change) (revert.Token, error) {
+func (v vault) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return v.token(c.Resource), nil
 }
 
-func (v vault) Plan(ctx context.Context, changes []revert.Change, keep revert.Keeper) (steps []revert.Step, blobs []revert.Blob, err error) {
+func (v vault) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
 	for _, c := range slices.Backward(changes) {
-		s := revert.Step{Of: []int{c.N}, Plan: revert.Conflict, Change: revert.Change{Scheme: "vault", Resource: c.Resource}}
+		s := effect.Step{Of: []int{c.N}, Plan: effect.Conflict, Change: effect.Change{Scheme: "vault", Resource: c.Resource}}
 		if v.token(c.Resource).Same(c.Post) {
 			change, kept, err := v.change(ctx, 0, c.Resource, c.Pre, keep)
 			if err != nil {
 				return nil, nil, err
 			}
-			s.Plan, s.Change, blobs = revert.Restored, change, append(blobs, kept...)
+			s.Plan, s.Change, blobs = effect.Restored, change, append(blobs, kept...)
 		}
 		steps = append(steps, s)
 	}
 	return steps, blobs, nil
 }
 
-func (v vault) Apply(_ context.Context, s revert.Step, _ revert.Keeper) revert.Result {
+func (v vault) Apply(_ context.Context, s effect.Step, _ journal.Keeper) effect.Result {
 	v.set(s.Change.Resource, s.Change.Post)
-	return revert.Result{Resource: s.Change.Resource, Outcome: revert.Restored}
+	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored}
 }
 
-func sight(t revert.Token) diff.Sight {
-	if t == revert.Absent {
+func sight(t effect.Token) diff.Sight {
+	if t == effect.Absent {
 		return diff.Sight{Token: t}
 	}
 	return diff.Sight{Token: t, Type: "file", Mode: "0644", Digest: string(canon.SumBytes([]byte(t[2:])))}
 }
 
-func (v vault) View(c revert.Change) (before, after diff.Sight, err error) {
+func (v vault) View(c effect.Change) (before, after diff.Sight, err error) {
 	before, after = sight(c.Pre), sight(c.Post)
 	if len(c.Blobs) > 0 {
 		before.Kept = &c.Blobs[0]
@@ -144,7 +148,7 @@ func (v vault) View(c revert.Change) (before, after diff.Sight, err error) {
 func (v vault) Now(_ context.Context, key string) (diff.Sight, error) {
 	s := sight(v.token(key))
 	if s.Exists() {
-		s.Kept = &revert.BlobRef{Digest: s.Digest, Size: int64(len(v.values[key]))}
+		s.Kept = &effect.BlobRef{Digest: s.Digest, Size: int64(len(v.values[key]))}
 	}
 	return s, v.hit()
 }
@@ -159,19 +163,19 @@ func (v vault) Open(_ context.Context, key string) (io.ReadCloser, error) {
 // room is a vault with a journal, and what is asked about.
 type room struct {
 	vault   vault
-	journal revert.Journal
+	journal journal.Journal
 	ids     []string
 }
 
 // call records a call that changes values, as far as its end.
-func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end revert.Body) {
+func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end record.Body) {
 	t.Helper()
-	started := &revert.Started{Class: revert.Reversible, Confinement: confinement, Key: id, Tool: revert.ToolRef{Name: "put"}, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}
+	started := &record.Started{Class: effect.Reversible, Confinement: confinement, Key: id, Tool: record.ToolRef{Name: "put"}, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}
 	w := revert.Write{Lines: []revert.Line{{Call: id, Body: started}}}
 	for i, key := range slices.Sorted(maps.Keys(values)) {
-		ch, kept, err := r.vault.change(t.Context(), i+1, key, revert.Token("v:"+values[key]), r.journal)
+		ch, kept, err := r.vault.change(t.Context(), i+1, key, effect.Token("v:"+values[key]), r.journal)
 		require.NoError(t, err)
-		w.Lines, w.Blobs = append(w.Lines, revert.Line{Call: id, Body: &revert.Changed{Change: ch}}), append(w.Blobs, kept...)
+		w.Lines, w.Blobs = append(w.Lines, revert.Line{Call: id, Body: &record.Changed{Change: ch}}), append(w.Blobs, kept...)
 		r.vault.set(key, ch.Post)
 	}
 	w.Lines = append(w.Lines, revert.Line{Call: id, Body: end})
@@ -182,41 +186,41 @@ func (r *room) begin(t *testing.T, h host.Host, id string) revert.Recorder {
 	t.Helper()
 	rec := revert.NewRecorder(r.journal, h, "s_1").In(id)
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
-		Take:  revert.Take{To: revert.Ownership{Txn: id, Owner: r.journal.Owner()}},
-		Lines: []revert.Line{{Body: &revert.Begun{Owner: r.journal.Owner()}}},
+		Take:  journal.Take{To: journal.Ownership{Txn: id, Owner: r.journal.Owner()}},
+		Lines: []revert.Line{{Body: &record.Begun{Owner: r.journal.Owner()}}},
 	}))
 	return rec
 }
 
-func done() revert.Body { return &revert.Done{Output: json.RawMessage("null")} }
+func done() record.Body { return &record.Done{Output: json.RawMessage("null")} }
 
 // furnished is a room with transactions of each sort.
 func furnished(t *testing.T) *room {
 	ctx, h := t.Context(), hosttest.New(1)
-	r := &room{vault: vault{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: revert.Memory()}
+	r := &room{vault: vault{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: journal.Memory()}
 	rv := &revert.Reverter{Journal: r.journal, Host: h, Ways: r.ways}
 	first := r.begin(t, h, "t_first")
 	r.call(t, first, "c_1", "handles", map[string]string{"a": "new\n", "c": "three\n"}, done())
 	r.call(t, first, "c_2", "trusted", map[string]string{"a": "newer\n"}, done())
 	r.call(t, first, "c_3", "handles", map[string]string{"b": "two\n"}, done()) // nothing
-	r.call(t, first, "c_4", "handles", map[string]string{"d": "lost\n"}, &revert.Failed{Status: "failed", Proof: "no_effect"})
+	r.call(t, first, "c_4", "handles", map[string]string{"d": "lost\n"}, &record.Failed{Status: "failed", Proof: "no_effect"})
 	delete(r.vault.values, "d")
-	require.NoError(t, first.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true}))
+	require.NoError(t, first.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true}))
 	later := r.begin(t, h, "t_later")
 	r.call(t, later, "c_5", "handles", map[string]string{"b": "other\n"}, done())
 	items, err := rv.TakeBack(ctx, later, "c_5", "failed")
 	require.NoError(t, err)
-	require.Equal(t, revert.Restored, items[0].Outcome)
+	require.Equal(t, effect.Restored, items[0].Outcome)
 	r.call(t, later, "c_6", "handles", map[string]string{"c": "four\n"}, done())
 	r.vault.values["c"] = "foreign\n"
 	r.call(t, later, "c_7", "handles", map[string]string{"c": "five\n"}, done())
-	require.NoError(t, later.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &revert.Committed{}}}, End: true}))
+	require.NoError(t, later.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true}))
 	rep, err := rv.Undo(ctx, "c_2", revert.Undoing{})
 	require.NoError(t, err)
 	again, err := rv.Redo(ctx, rep.Undo, "kim")
 	require.NoError(t, err)
 	r.ids = []string{"t_first", "t_later", "c_1", "c_2", rep.Undo, again.Undo}
-	for e, err := range r.journal.Entries(ctx, revert.Query{Txn: rep.Undo, Kinds: []revert.Kind{revert.KindReverting}}) {
+	for e, err := range r.journal.Entries(ctx, journal.Query{Txn: rep.Undo, Kinds: []kind.Kind{kind.Reverting}}) {
 		require.NoError(t, err)
 		r.ids = append(r.ids, e.Header.Call)
 	}
@@ -292,9 +296,9 @@ func TestDifferences(t *testing.T) {
 	}
 	d, _, err := r.shown(t.Context(), "t_first")
 	require.NoError(t, err)
-	require.Equal(t, []diff.Unseen{{Call: "c_2", Tool: "put", Class: revert.Reversible}}, d.Unseen)
+	require.Equal(t, []diff.Unseen{{Call: "c_2", Tool: "put", Class: effect.Reversible}}, d.Unseen)
 	_, err = diff.Source{Journal: r.journal, Ways: r.ways}.Of(t.Context(), "t_none")
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.ErrorContains(t, err, "transaction or call t_none")
 }
 
@@ -305,13 +309,13 @@ func TestDifferenceOfWhatNobodyCanShow(t *testing.T) {
 	s := diff.Source{Journal: r.journal, Ways: func(context.Context, string) (revert.Ways, error) { return revert.Ways{}, nil }}
 	d, err := s.Of(t.Context(), "t_first")
 	require.NoError(t, err)
-	require.Equal(t, revert.Token("v:old\n"), d.Deltas[0].Before.Token)
-	require.Equal(t, diff.Sight{Token: revert.Absent}, d.Deltas[1].Before)
+	require.Equal(t, effect.Token("v:old\n"), d.Deltas[0].Before.Token)
+	require.Equal(t, diff.Sight{Token: effect.Absent}, d.Deltas[1].Before)
 	_, err = d.Deltas[0].After.Open(t.Context())
 	require.ErrorIs(t, err, diff.ErrGone)
 
 	rv := &revert.Reverter{Journal: r.journal, Host: hosttest.New(2), Ways: r.ways}
-	_, err = rv.Erase(t.Context(), "c_2", revert.Erased{By: "kim", Why: "asked for"})
+	_, err = rv.Erase(t.Context(), "c_2", record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	for i, id := range r.ids {
 		d, texts, err := r.shown(t.Context(), id)

@@ -6,6 +6,10 @@ import (
 	"io"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // ErrGone is returned for content that is neither in the world nor kept any more.
@@ -13,14 +17,14 @@ var ErrGone = errors.New("its content was not kept, and is not there any more")
 
 // Sight is one version of a resource. The zero Sight is of none.
 type Sight struct {
-	Token  revert.Token
+	Token  effect.Token
 	Type   string          // file, dir, link…; empty: it is not there
 	Mode   string          // permission bits in octal, where it has some
 	Target string          // of a link
 	Digest string          // of its content, where it has some
 	Attrs  string          // digest of further attributes, empty where there are none
 	Lines  []string        // of what is no file, such as a row: what it consists of, in words
-	Kept   *revert.BlobRef // its content, where a record names it
+	Kept   *effect.BlobRef // its content, where a record names it
 
 	open func(ctx context.Context) (io.ReadCloser, error)
 }
@@ -35,13 +39,13 @@ func (s Sight) From(open func(ctx context.Context) (io.ReadCloser, error)) Sight
 func (s Sight) Exists() bool { return s.Type != "" }
 
 // Open reads the content. It fails with ErrGone where that is lost, and reading
-// fails with revert.ErrDamaged where it is not what it was.
+// fails with record.ErrDamaged where it is not what it was.
 func (s Sight) Open(ctx context.Context) (io.ReadCloser, error) {
 	if s.open == nil {
 		return nil, ErrGone
 	}
 	r, err := s.open(ctx)
-	if errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		err = ErrGone // erased or pruned
 	}
 	return r, err
@@ -62,15 +66,15 @@ func (s Source) fill(ctx context.Context, w revert.Ways, deltas []Delta, since i
 	if len(missing) == 0 {
 		return nil
 	}
-	kinds := []revert.Kind{revert.KindChanged, revert.KindReverting}
-	for e, err := range s.Journal.Entries(ctx, revert.Query{Kinds: kinds, After: since - 1}) {
+	kinds := []kind.Kind{kind.Changed, kind.Reverting}
+	for e, err := range s.Journal.Entries(ctx, journal.Query{Kinds: kinds, After: since - 1}) {
 		if err != nil {
 			return err
 		}
 		if e.Erased != "" {
 			continue // the content is kept no more, or another record names it
 		}
-		rec, err := revert.Unseal(e)
+		rec, err := record.Unseal(e)
 		if err != nil {
 			return err
 		}
@@ -87,7 +91,7 @@ func (s Source) fill(ctx context.Context, w revert.Ways, deltas []Delta, since i
 	return nil
 }
 
-func (s Source) keptIn(at *Sight, ref revert.BlobRef) {
+func (s Source) keptIn(at *Sight, ref effect.BlobRef) {
 	at.Kept = &ref
 	at.open = func(ctx context.Context) (io.ReadCloser, error) { return s.Journal.Open(ctx, ref) }
 }
@@ -112,7 +116,7 @@ func (s Source) known(ctx context.Context, w revert.Ways, resource string, at *S
 			if err != nil {
 				return nil, err
 			}
-			return revert.CheckedContent(*now.Kept, r), nil
+			return journal.CheckedContent(*now.Kept, r), nil
 		}
 		return true
 	}
@@ -120,12 +124,12 @@ func (s Source) known(ctx context.Context, w revert.Ways, resource string, at *S
 }
 
 // blobs lists the content that a record names.
-func blobs(b revert.Body) []revert.BlobRef {
+func blobs(b record.Body) []effect.BlobRef {
 	switch b := b.(type) {
-	case *revert.Changed:
+	case *record.Changed:
 		return b.Blobs
-	case *revert.Reverting:
-		var out []revert.BlobRef
+	case *record.Reverting:
+		var out []effect.BlobRef
 		for _, step := range b.Steps {
 			out = append(out, step.Change.Blobs...)
 		}

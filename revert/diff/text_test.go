@@ -12,6 +12,9 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // kv is a scheme whose changes name their content.
@@ -19,10 +22,10 @@ type kv struct{ revert.Scheme }
 
 func (kv) Name() string { return "kv" }
 
-func (kv) View(c revert.Change) (before, after diff.Sight, err error) {
+func (kv) View(c effect.Change) (before, after diff.Sight, err error) {
 	before, after = diff.Sight{Token: c.Pre}, diff.Sight{Token: c.Post}
 	for i, at := range []*diff.Sight{&before, &after} {
-		if at.Token != revert.Absent {
+		if at.Token != effect.Absent {
 			at.Type, at.Mode = "file", "0644"
 			at.Kept, at.Digest = &c.Blobs[i], c.Blobs[i].Digest
 		}
@@ -37,21 +40,21 @@ func (kv) Open(context.Context, string) (io.ReadCloser, error) { return nil, io.
 // recorded is the text of one change of x from one content to another.
 func recorded(t *testing.T, from, to string) diff.Text {
 	ctx := context.Background()
-	j := revert.Memory()
+	j := journal.Memory()
 	rec := revert.NewRecorder(j, host.Real(), "s_1").In("t_1")
-	var kept []revert.Blob
-	ch := revert.Change{N: 1, Scheme: "kv", Resource: "x", Kind: "write", Pre: "v1", Post: "v2"}
+	var kept []journal.Blob
+	ch := effect.Change{N: 1, Scheme: "kv", Resource: "x", Kind: "write", Pre: "v1", Post: "v2"}
 	for _, side := range []string{from, to} {
 		b, err := j.Keep(ctx, strings.NewReader(side))
 		require.NoError(t, err)
 		kept, ch.Blobs = append(kept, b), append(ch.Blobs, b.Ref())
 	}
 	require.NoError(t, rec.Write(ctx, revert.Write{
-		Take: revert.Take{To: revert.Ownership{Txn: "t_1", Owner: j.Owner()}}, Blobs: kept,
+		Take: journal.Take{To: journal.Ownership{Txn: "t_1", Owner: j.Owner()}}, Blobs: kept,
 		Lines: []revert.Line{
-			{Body: &revert.Begun{Owner: j.Owner()}},
-			{Call: "c_1", Body: &revert.Started{Class: revert.Reversible, Confinement: "handles", Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}},
-			{Call: "c_1", Body: &revert.Changed{Change: ch}},
+			{Body: &record.Begun{Owner: j.Owner()}},
+			{Call: "c_1", Body: &record.Started{Class: effect.Reversible, Confinement: "handles", Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}},
+			{Call: "c_1", Body: &record.Changed{Change: ch}},
 		},
 	}))
 	s := diff.Source{Journal: j, Ways: func(context.Context, string) (revert.Ways, error) {

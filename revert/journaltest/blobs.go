@@ -13,13 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func testBlobs(t *testing.T, s store) {
 	for name, size := range map[string]int{
-		"empty": 0, "small": 100, "largest inline": revert.InlineMax,
-		"smallest streamed": revert.InlineMax + 1, "large": 1<<20 + 7,
+		"empty": 0, "small": 100, "largest inline": journal.InlineMax,
+		"smallest streamed": journal.InlineMax + 1, "large": 1<<20 + 7,
 	} {
 		t.Run(name, func(t *testing.T) { testBlob(t, s(t), content(size, 1)) })
 	}
@@ -27,25 +29,25 @@ func testBlobs(t *testing.T, s store) {
 	t.Run("content that exists is not needed again", func(t *testing.T) {
 		open := s(t)
 		j, other := open.until(t), open.until(t)
-		for _, data := range [][]byte{content(1000, 2), content(revert.InlineMax*2, 2)} {
-			for _, j := range []revert.Journal{j, j, other} {
+		for _, data := range [][]byte{content(1000, 2), content(journal.InlineMax*2, 2)} {
+			for _, j := range []journal.Journal{j, j, other} {
 				blob := keep(t, j, data)
-				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("t", 1), Blobs: []revert.Blob{blob, blob}, Durable: true}))
+				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: numbered("t", 1), Blobs: []journal.Blob{blob, blob}, Durable: true}))
 			}
 			ref := keep(t, j, data).Ref()
-			require.NoError(t, other.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}}))
+			require.NoError(t, other.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}))
 			require.Equal(t, data, load(t, other, ref))
 		}
 	})
 
 	t.Run("missing content is refused", func(t *testing.T) {
 		j := s.fresh(t)
-		for _, size := range []int{10, revert.InlineMax + 1} {
+		for _, size := range []int{10, journal.InlineMax + 1} {
 			data := content(size, 3)
-			ref := revert.BlobRef{Digest: digest(data), Size: int64(size)}
-			_ = refused(t, j, revert.ErrNotFound, revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}})
+			ref := effect.BlobRef{Digest: digest(data), Size: int64(size)}
+			_ = refused(t, j, journal.ErrNotFound, journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}})
 			_, err := j.Open(t.Context(), ref)
-			require.ErrorIs(t, err, revert.ErrNotFound)
+			require.ErrorIs(t, err, journal.ErrNotFound)
 		}
 	})
 
@@ -53,19 +55,19 @@ func testBlobs(t *testing.T, s store) {
 		j := s.fresh(t)
 		blob := keep(t, j, content(10, 4))
 		_, err := j.Open(t.Context(), blob.Ref())
-		require.ErrorIs(t, err, revert.ErrNotFound)
+		require.ErrorIs(t, err, journal.ErrNotFound)
 	})
 
 	t.Run("a reference with another size is damage", func(t *testing.T) {
 		j := s.fresh(t)
-		for _, data := range [][]byte{content(10, 5), content(revert.InlineMax+1, 5)} {
+		for _, data := range [][]byte{content(10, 5), content(journal.InlineMax+1, 5)} {
 			blob := keep(t, j, data)
-			require.NoError(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{blob}, Durable: true}))
+			require.NoError(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{blob}, Durable: true}))
 			for _, by := range []int64{-1, 1} {
 				ref := blob.Ref()
 				ref.Size += by
-				require.ErrorIs(t, readAll(t.Context(), j, ref), revert.ErrDamaged)
-				require.ErrorIs(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}}), revert.ErrNotFound)
+				require.ErrorIs(t, readAll(t.Context(), j, ref), record.ErrDamaged)
+				require.ErrorIs(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}), journal.ErrNotFound)
 			}
 		}
 	})
@@ -73,21 +75,21 @@ func testBlobs(t *testing.T, s store) {
 	t.Run("a digest that is none reaches no store", func(t *testing.T) {
 		j := s.fresh(t)
 		for _, d := range []string{"", "sha256:", "sha256:../../../../etc/passwd", "sha256:" + strings.Repeat("A", 64), digest(nil) + "0"} {
-			_, err := j.Open(t.Context(), revert.BlobRef{Digest: d})
+			_, err := j.Open(t.Context(), effect.BlobRef{Digest: d})
 			require.Error(t, err)
-			require.Error(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(revert.BlobRef{Digest: d})}}))
+			require.Error(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(effect.BlobRef{Digest: d})}}))
 		}
 	})
 
 	t.Run("content that cannot be read is not kept", func(t *testing.T) {
 		j := s.fresh(t)
 		broken := errors.New("broken")
-		for _, size := range []int{10, revert.InlineMax * 3} {
+		for _, size := range []int{10, journal.InlineMax * 3} {
 			data := content(size, 6)
 			_, err := j.Keep(t.Context(), io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)))
 			require.ErrorIs(t, err, broken)
-			_, err = j.Open(t.Context(), revert.BlobRef{Digest: digest(data), Size: int64(size)})
-			require.ErrorIs(t, err, revert.ErrNotFound)
+			_, err = j.Open(t.Context(), effect.BlobRef{Digest: digest(data), Size: int64(size)})
+			require.ErrorIs(t, err, journal.ErrNotFound)
 		}
 	})
 }
@@ -95,10 +97,10 @@ func testBlobs(t *testing.T, s store) {
 func testBlob(t *testing.T, open Opener, data []byte) {
 	j := open(t)
 	blob := keep(t, j, data)
-	require.Equal(t, revert.BlobRef{Digest: digest(data), Size: int64(len(data))}, blob.Ref())
+	require.Equal(t, effect.BlobRef{Digest: digest(data), Size: int64(len(data))}, blob.Ref())
 	_, isInline := blob.Inline()
-	require.Equal(t, len(data) <= revert.InlineMax, isInline)
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("t", 1), Blobs: []revert.Blob{blob}, Durable: true}))
+	require.Equal(t, len(data) <= journal.InlineMax, isInline)
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: numbered("t", 1), Blobs: []journal.Blob{blob}, Durable: true}))
 	require.Equal(t, data, load(t, j, blob.Ref()))
 	require.NoError(t, j.Close())
 
@@ -122,16 +124,16 @@ func content(size int, seed uint64) []byte {
 
 func digest(data []byte) string { return string(canon.SumBytes(data)) }
 
-func inline(data []byte) revert.Blob { return revert.InlineBlob(digest(data), data) }
+func inline(data []byte) journal.Blob { return journal.InlineBlob(digest(data), data) }
 
-func keep(t *testing.T, j revert.Journal, data []byte) revert.Blob {
+func keep(t *testing.T, j journal.Journal, data []byte) journal.Blob {
 	t.Helper()
 	blob, err := j.Keep(t.Context(), bytes.NewReader(data))
 	require.NoError(t, err)
 	return blob
 }
 
-func load(t *testing.T, j revert.Journal, ref revert.BlobRef) []byte {
+func load(t *testing.T, j journal.Journal, ref effect.BlobRef) []byte {
 	t.Helper()
 	r, err := j.Open(t.Context(), ref)
 	require.NoError(t, err)
@@ -142,7 +144,7 @@ func load(t *testing.T, j revert.Journal, ref revert.BlobRef) []byte {
 }
 
 // readAll reads a blob for the error that it ends with.
-func readAll(ctx context.Context, j revert.Journal, ref revert.BlobRef) error {
+func readAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) error {
 	r, err := j.Open(ctx, ref)
 	if err != nil {
 		return err

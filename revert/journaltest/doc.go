@@ -1,5 +1,5 @@
 // Package journaltest holds the suite that every implementation of
-// revert.Journal must pass: that batches are whole and in order, that fences,
+// journal.Journal must pass: that batches are whole and in order, that fences,
 // takes and claims decide as written, that queries select exactly what they
 // say, that the tree's head is that of all leaves, that Fsck finds what is wrong and
 // nothing else, that blobs come back as they were kept or not at all, and that all of it

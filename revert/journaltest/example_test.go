@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // The test of a store opens a fresh storage and gives back what opens it again.
@@ -13,14 +14,14 @@ import (
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		journaltest.Run(t, func(*testing.T) journaltest.Opener {
-			return func(*testing.T) revert.Journal { return revert.Memory() }
+			return func(*testing.T) journal.Journal { return journal.Memory() }
 		})
 	}
 }
 
 // Entries for tests are sealed with a fixed salt, so that equal ones are equal.
 func ExampleEntry() {
-	e := journaltest.Entry(revert.Header{Txn: "t_1", Call: "c_1"}, "file_write")
+	e := journaltest.Entry(record.Header{Txn: "t_1", Call: "c_1"}, "file_write")
 	fmt.Println(e.Header.Kind, e.Header.Txn, e.Header.Call)
 	fmt.Println(string(e.Body))
 	fmt.Println(e.Check())

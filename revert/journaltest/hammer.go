@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 func testHammer(t *testing.T, s store) {
 	t.Run("batches stay whole and in their caller's order", func(t *testing.T) {
 		open := s(t)
-		journals := []revert.Journal{open.until(t), open.until(t), open.until(t)}
+		journals := []journal.Journal{open.until(t), open.until(t), open.until(t)}
 		var all sync.WaitGroup
 		failures := make([]error, hammerCallers)
 		for caller := range hammerCallers {
@@ -29,19 +30,19 @@ func testHammer(t *testing.T, s store) {
 		}
 		all.Wait()
 		require.NoError(t, errors.Join(failures...))
-		requireWhole(t, read(t, journals[0], revert.Query{}))
+		requireWhole(t, read(t, journals[0], journal.Query{}))
 	})
 
 	t.Run("one of many gets a claim", func(t *testing.T) {
 		open := s(t)
-		journals := []revert.Journal{open.until(t), open.until(t)}
+		journals := []journal.Journal{open.until(t), open.until(t)}
 		var all sync.WaitGroup
 		errs := make([]error, hammerCallers)
 		for caller := range hammerCallers {
 			all.Go(func() {
 				j := journals[caller%len(journals)]
-				own := revert.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
-				errs[caller] = j.Append(t.Context(), revert.Batch{Take: revert.Take{To: own}, Fence: own, Claims: []string{"r"}, Durable: true})
+				own := journal.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
+				errs[caller] = j.Append(t.Context(), journal.Batch{Take: journal.Take{To: own}, Fence: own, Claims: []string{"r"}, Durable: true})
 			})
 		}
 		all.Wait()
@@ -52,7 +53,7 @@ func testHammer(t *testing.T, s store) {
 				require.NoError(t, err)
 				continue
 			}
-			claimed, ok := errors.AsType[*revert.ClaimedError](err)
+			claimed, ok := errors.AsType[*journal.ClaimedError](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, winners[0].Txn, claimed.Holder)
 		}
@@ -61,22 +62,22 @@ func testHammer(t *testing.T, s store) {
 
 // hammer appends batches of a growing size in one transaction. Between them it
 // tries one that the fence must refuse, which shares a durable step with others.
-func hammer(t *testing.T, j revert.Journal, caller int) error {
+func hammer(t *testing.T, j journal.Journal, caller int) error {
 	txn := fmt.Sprint("t", caller)
-	own := revert.Ownership{Txn: txn, Owner: j.Owner()}
-	take := revert.Take{To: own}
+	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
+	take := journal.Take{To: own}
 	for n := range hammerBatches {
-		b := revert.Batch{Take: take, Fence: own, Durable: n%3 > 0}
+		b := journal.Batch{Take: take, Fence: own, Durable: n%3 > 0}
 		for i := range n%4 + 1 {
-			h := revert.Header{Txn: txn, Call: fmt.Sprintf("%s.%d", txn, n), Session: fmt.Sprint(n%4 + 1)}
+			h := record.Header{Txn: txn, Call: fmt.Sprintf("%s.%d", txn, n), Session: fmt.Sprint(n%4 + 1)}
 			b.Entries = append(b.Entries, entry(h, i))
 		}
 		if err := j.Append(t.Context(), b); err != nil {
 			return fmt.Errorf("caller %d, batch %d: %w", caller, n, err)
 		}
-		take = revert.Take{}
-		foreign := revert.Batch{Entries: numbered("foreign", 2), Fence: revert.Ownership{Txn: txn, Owner: "x"}, Durable: true}
-		if err := j.Append(t.Context(), foreign); !errors.Is(err, revert.ErrNotOwner) {
+		take = journal.Take{}
+		foreign := journal.Batch{Entries: numbered("foreign", 2), Fence: journal.Ownership{Txn: txn, Owner: "x"}, Durable: true}
+		if err := j.Append(t.Context(), foreign); !errors.Is(err, journal.ErrNotOwner) {
 			return fmt.Errorf("caller %d: a foreign batch got %w", caller, err)
 		}
 	}
@@ -85,7 +86,7 @@ func hammer(t *testing.T, j revert.Journal, caller int) error {
 
 // requireWhole checks that the entries of each batch, which its call names,
 // follow one another and number what their session says.
-func requireWhole(t *testing.T, all []revert.Entry) {
+func requireWhole(t *testing.T, all []record.Entry) {
 	t.Helper()
 	next := map[string]int{} // per transaction, the batch that must come next
 	for i := 0; i < len(all); {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 func testLife(t *testing.T, s store) {
@@ -23,7 +24,7 @@ func testLife(t *testing.T, s store) {
 		require.NotEqual(t, a.Owner(), b.Owner())
 		require.Equal(t, a.Owner(), a.Owner())
 		begin(t, a, "t")
-		for _, j := range []revert.Journal{a, b} {
+		for _, j := range []journal.Journal{a, b} {
 			requireAlive(t, j, a.Owner(), true)
 			requireAlive(t, j, b.Owner(), true)
 		}
@@ -38,7 +39,7 @@ func testLife(t *testing.T, s store) {
 
 	t.Run("a closed journal says so", func(t *testing.T) {
 		j := s(t)(t)
-		blob := keep(t, j, content(revert.InlineMax+1, 1))
+		blob := keep(t, j, content(journal.InlineMax+1, 1))
 		require.NoError(t, j.Close())
 		require.NoError(t, j.Close(), "closing again is no mistake")
 		for name, err := range useAll(t.Context(), j, blob.Ref()) {
@@ -49,8 +50,8 @@ func testLife(t *testing.T, s store) {
 	t.Run("closing while reading ends the reading", func(t *testing.T) {
 		open := s(t)
 		j := open(t)
-		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("t", 3)}))
-		for _, err := range j.Entries(t.Context(), revert.Query{}) {
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: numbered("t", 3)}))
+		for _, err := range j.Entries(t.Context(), journal.Query{}) {
 			if err != nil {
 				require.ErrorContains(t, err, "closed")
 			}
@@ -61,16 +62,16 @@ func testLife(t *testing.T, s store) {
 	t.Run("a context that has ended leaves nothing behind", func(t *testing.T) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
-		blob := keep(t, j, content(revert.InlineMax+1, 2))
-		require.NoError(t, j.Append(t.Context(), revert.Batch{Fence: own, Blobs: []revert.Blob{blob}, Durable: true}))
+		blob := keep(t, j, content(journal.InlineMax+1, 2))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, Blobs: []journal.Blob{blob}, Durable: true}))
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
 		for name, err := range useAll(ctx, j, blob.Ref()) {
 			require.ErrorIs(t, err, cause, name)
 		}
-		require.Equal(t, at(1, numbered("t", 1)), read(t, j, revert.Query{}))
-		require.Equal(t, []revert.Ownership{own}, unfinished(t, j))
+		require.Equal(t, at(1, numbered("t", 1)), read(t, j, journal.Query{}))
+		require.Equal(t, []journal.Ownership{own}, unfinished(t, j))
 	})
 
 	t.Run("a context that ends at any moment leaves all or nothing", func(t *testing.T) { testCancelled(t, s) })
@@ -78,11 +79,11 @@ func testLife(t *testing.T, s store) {
 	t.Run("a context that ends while content streams in", func(t *testing.T) {
 		j := s.fresh(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		data := content(revert.InlineMax*4, 3)
-		_, err := j.Keep(ctx, &cancelling{from: bytes.NewReader(data), after: revert.InlineMax * 2, cancel: cancel})
+		data := content(journal.InlineMax*4, 3)
+		_, err := j.Keep(ctx, &cancelling{from: bytes.NewReader(data), after: journal.InlineMax * 2, cancel: cancel})
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = j.Open(t.Context(), revert.BlobRef{Digest: digest(data), Size: int64(len(data))})
-		require.ErrorIs(t, err, revert.ErrNotFound)
+		_, err = j.Open(t.Context(), effect.BlobRef{Digest: digest(data), Size: int64(len(data))})
+		require.ErrorIs(t, err, journal.ErrNotFound)
 	})
 }
 
@@ -97,7 +98,7 @@ func testCancelled(t *testing.T, s store) {
 			for i := range 60 {
 				ctx, cancel := context.WithCancel(t.Context())
 				timer := time.AfterFunc(time.Duration(i*caller)*2*time.Microsecond, cancel)
-				b := revert.Batch{Entries: numbered(fmt.Sprint("t", caller), i%3+1), Durable: i%4 > 0}
+				b := journal.Batch{Entries: numbered(fmt.Sprint("t", caller), i%3+1), Durable: i%4 > 0}
 				if err := j.Append(ctx, b); err == nil {
 					stored[caller] += len(b.Entries)
 				} else if !errors.Is(err, context.Canceled) {
@@ -111,11 +112,11 @@ func testCancelled(t *testing.T, s store) {
 	all.Wait()
 	require.NoError(t, errors.Join(wrong...))
 	for caller, n := range stored {
-		require.Len(t, read(t, j, revert.Query{Txn: fmt.Sprint("t", caller)}), n, "what Append said is what happened")
+		require.Len(t, read(t, j, journal.Query{Txn: fmt.Sprint("t", caller)}), n, "what Append said is what happened")
 	}
 }
 
-func requireAlive(t *testing.T, j revert.Journal, owner string, want bool) {
+func requireAlive(t *testing.T, j journal.Journal, owner string, want bool) {
 	t.Helper()
 	alive, err := j.Alive(t.Context(), owner)
 	require.NoError(t, err)
@@ -123,11 +124,11 @@ func requireAlive(t *testing.T, j revert.Journal, owner string, want bool) {
 }
 
 // useAll calls every method that takes a context, and returns what each said.
-func useAll(ctx context.Context, j revert.Journal, ref revert.BlobRef) map[string]error {
+func useAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) map[string]error {
 	said := map[string]error{}
-	said["Append"] = j.Append(ctx, revert.Batch{Entries: numbered("t", 1), Durable: true})
-	said["Append, not durable"] = j.Append(ctx, revert.Batch{Entries: numbered("t", 1)})
-	for _, err := range j.Entries(ctx, revert.Query{}) {
+	said["Append"] = j.Append(ctx, journal.Batch{Entries: numbered("t", 1), Durable: true})
+	said["Append, not durable"] = j.Append(ctx, journal.Batch{Entries: numbered("t", 1)})
+	for _, err := range j.Entries(ctx, journal.Query{}) {
 		said["Entries"] = err
 	}
 	_, said["Head"] = j.Head(ctx)
@@ -135,7 +136,7 @@ func useAll(ctx context.Context, j revert.Journal, ref revert.BlobRef) map[strin
 	_, said["Alive"] = j.Alive(ctx, j.Owner())
 	_, said["Unfinished"] = j.Unfinished(ctx)
 	_, said["Keep"] = j.Keep(ctx, bytes.NewReader([]byte("small")))
-	_, said["Keep, large"] = j.Keep(ctx, bytes.NewReader(make([]byte, revert.InlineMax+1)))
+	_, said["Keep, large"] = j.Keep(ctx, bytes.NewReader(make([]byte, journal.InlineMax+1)))
 	_, said["Open"] = j.Open(ctx, ref)
 	_, said["Collect"] = j.Collect(ctx, nil)
 	if _, asked := said["Entries"]; !asked {

@@ -7,18 +7,20 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func testQuery(t *testing.T, s store) {
 	j := s.fresh(t)
 	all := fill(t, j)
 	// A kind that is queried for and never written, and one entry beyond all.
-	kinds := append(someKinds(), revert.KindUndoneBy)
+	kinds := append(someKinds(), kind.UndoneBy)
 
 	t.Run("every query selects what a filter over everything does", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
-			q := revert.Query{
+			q := journal.Query{
 				Session: rapid.SampledFrom([]string{"", "", "s1", "s2", "nobody"}).Draw(rt, "session"),
 				Txn:     rapid.SampledFrom([]string{"", "", "t1", "t2", "nobody"}).Draw(rt, "txn"),
 				Call:    rapid.SampledFrom([]string{"", "", "c1", "c2", "nobody"}).Draw(rt, "call"),
@@ -33,9 +35,9 @@ func testQuery(t *testing.T, s store) {
 
 	t.Run("a reader may stop, and may ask again while it reads", func(t *testing.T) {
 		n := 0
-		for e, err := range j.Entries(t.Context(), revert.Query{}) {
+		for e, err := range j.Entries(t.Context(), journal.Query{}) {
 			require.NoError(t, err)
-			for inner, err := range j.Entries(t.Context(), revert.Query{After: e.Pos - 1, Limit: 1}) {
+			for inner, err := range j.Entries(t.Context(), journal.Query{After: e.Pos - 1, Limit: 1}) {
 				require.NoError(t, err)
 				require.Equal(t, e, inner)
 			}
@@ -47,7 +49,7 @@ func testQuery(t *testing.T, s store) {
 	})
 
 	t.Run("a sequence can be run twice", func(t *testing.T) {
-		seq := j.Entries(t.Context(), revert.Query{Limit: 3})
+		seq := j.Entries(t.Context(), journal.Query{Limit: 3})
 		for range 2 {
 			n := 0
 			for _, err := range seq {
@@ -60,11 +62,11 @@ func testQuery(t *testing.T, s store) {
 
 	t.Run("entries appended while reading do not disturb", func(t *testing.T) {
 		n := 0
-		for e, err := range j.Entries(t.Context(), revert.Query{}) {
+		for e, err := range j.Entries(t.Context(), journal.Query{}) {
 			require.NoError(t, err)
 			if n < len(all) {
 				require.Equal(t, all[n], bare(t, e))
-				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: numbered("late", 1)}))
+				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: numbered("late", 1)}))
 			}
 			if n++; n > 3*len(all) {
 				break // a reader that runs after its own writer never ends
@@ -75,31 +77,31 @@ func testQuery(t *testing.T, s store) {
 	})
 }
 
-func someKinds() []revert.Kind {
-	return []revert.Kind{revert.KindInvalid, revert.KindNoted, revert.KindSavepoint, revert.KindCommitted}
+func someKinds() []kind.Kind {
+	return []kind.Kind{kind.Invalid, kind.Noted, kind.Savepoint, kind.Committed}
 }
 
 // fill appends entries with every combination of header fields, in batches of
 // different sizes, some of them much larger than others.
-func fill(t *testing.T, j revert.Journal) []revert.Entry {
-	var all []revert.Entry
+func fill(t *testing.T, j journal.Journal) []record.Entry {
+	var all []record.Entry
 	for _, session := range []string{"", "s1", "s2"} {
 		for _, txn := range []string{"", "t1", "t2", "t'; --"} {
 			for _, call := range []string{"", "c1", "c2"} {
-				var batch []revert.Entry
+				var batch []record.Entry
 				for i, kind := range someKinds() {
-					batch = append(batch, entry(revert.Header{Kind: kind, Session: session, Txn: txn, Call: call}, len(all)+i))
+					batch = append(batch, entry(record.Header{Kind: kind, Session: session, Txn: txn, Call: call}, len(all)+i))
 				}
 				all = append(all, at(int64(len(all)+1), batch)...)
-				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: batch}))
+				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: batch}))
 			}
 		}
 	}
 	return all
 }
 
-func naive(all []revert.Entry, q revert.Query) []revert.Entry {
-	var found []revert.Entry
+func naive(all []record.Entry, q journal.Query) []record.Entry {
+	var found []record.Entry
 	for _, e := range all {
 		h := e.Header
 		wanted := e.Pos > q.After

@@ -9,12 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Opener opens one storage. Each call is one more opening of the same storage,
 // also while earlier openings are still open.
-type Opener func(t *testing.T) revert.Journal
+type Opener func(t *testing.T) journal.Journal
 
 // Run holds a journal to its contract. For each test, open makes a fresh empty
 // storage and returns what opens it.
@@ -43,10 +45,10 @@ func Run(t *testing.T, open func(t *testing.T) Opener) {
 type store func(t *testing.T) Opener
 
 // fresh opens a fresh storage until the test ends.
-func (s store) fresh(t *testing.T) revert.Journal { return s(t).until(t) }
+func (s store) fresh(t *testing.T) journal.Journal { return s(t).until(t) }
 
 // until opens the storage once more, until the test ends.
-func (o Opener) until(t *testing.T) revert.Journal {
+func (o Opener) until(t *testing.T) journal.Journal {
 	j := o(t)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j
@@ -54,31 +56,31 @@ func (o Opener) until(t *testing.T) revert.Journal {
 
 // Entry returns a sealed entry that says that the named tool was called
 // wrongly. Equal arguments give equal entries.
-func Entry(h revert.Header, tool string) revert.Entry {
-	h.Kind = revert.KindInvalid
-	return seal(h, &revert.Invalid{Tool: revert.ToolRef{Name: tool}, Why: "for a test"})
+func Entry(h record.Header, tool string) record.Entry {
+	h.Kind = kind.Invalid
+	return seal(h, &record.Invalid{Tool: record.ToolRef{Name: tool}, Why: "for a test"})
 }
 
 // entry is an entry of any kind; the kind decides nothing in a journal but what
 // a query selects.
-func entry(h revert.Header, n int) revert.Entry {
+func entry(h record.Header, n int) record.Entry {
 	switch h.Kind {
-	case revert.KindNoted:
-		return seal(h, &revert.Noted{Key: "n", Value: json.RawMessage(fmt.Sprint(n))})
-	case revert.KindSavepoint:
-		return seal(h, &revert.Savepoint{Name: fmt.Sprint(n)})
-	case revert.KindCommitted:
-		return seal(h, &revert.Committed{})
+	case kind.Noted:
+		return seal(h, &record.Noted{Key: "n", Value: json.RawMessage(fmt.Sprint(n))})
+	case kind.Savepoint:
+		return seal(h, &record.Savepoint{Name: fmt.Sprint(n)})
+	case kind.Committed:
+		return seal(h, &record.Committed{})
 	default:
 		return Entry(h, fmt.Sprint(n))
 	}
 }
 
-func seal(h revert.Header, body revert.Body) revert.Entry {
+func seal(h record.Header, body record.Body) record.Entry {
 	if h.At.IsZero() {
 		h.At = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	}
-	e, err := revert.Seal(revert.Record{Header: h, Body: body}, []byte("salt for testing"))
+	e, err := record.Seal(record.Record{Header: h, Body: body}, []byte("salt for testing"))
 	if err != nil {
 		panic(err) // only a mistake in this package gets here
 	}
@@ -86,22 +88,22 @@ func seal(h revert.Header, body revert.Body) revert.Entry {
 }
 
 // numbered returns n entries of one transaction.
-func numbered(txn string, n int) []revert.Entry {
-	all := make([]revert.Entry, n)
+func numbered(txn string, n int) []record.Entry {
+	all := make([]record.Entry, n)
 	for i := range all {
-		all[i] = entry(revert.Header{Txn: txn}, i)
+		all[i] = entry(record.Header{Txn: txn}, i)
 	}
 	return all
 }
 
 // begin makes a transaction with one entry and returns its ownership.
-func begin(t *testing.T, j revert.Journal, txn string, claims ...string) revert.Ownership {
+func begin(t *testing.T, j journal.Journal, txn string, claims ...string) journal.Ownership {
 	t.Helper()
-	own := revert.Ownership{Txn: txn, Owner: j.Owner()}
-	require.NoError(t, j.Append(t.Context(), revert.Batch{
+	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
+	require.NoError(t, j.Append(t.Context(), journal.Batch{
 		Entries: numbered(txn, 1),
 		Durable: true,
-		Take:    revert.Take{To: own},
+		Take:    journal.Take{To: own},
 		Fence:   own,
 		Claims:  claims,
 	}))
@@ -109,15 +111,15 @@ func begin(t *testing.T, j revert.Journal, txn string, claims ...string) revert.
 }
 
 // end ends a transaction.
-func end(t *testing.T, j revert.Journal, own revert.Ownership) {
+func end(t *testing.T, j journal.Journal, own journal.Ownership) {
 	t.Helper()
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Fence: own, End: true, Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, End: true, Durable: true}))
 }
 
 // read returns what a query selects.
-func read(t *testing.T, j revert.Journal, q revert.Query) []revert.Entry {
+func read(t *testing.T, j journal.Journal, q journal.Query) []record.Entry {
 	t.Helper()
-	var all []revert.Entry
+	var all []record.Entry
 	for e, err := range j.Entries(context.WithoutCancel(t.Context()), q) {
 		require.NoError(t, err)
 		all = append(all, bare(t, e))
@@ -127,7 +129,7 @@ func read(t *testing.T, j revert.Journal, q revert.Query) []revert.Entry {
 
 // bare is an entry without what a journal may have kept of reading it before. Its header
 // must be the one that it says it is.
-func bare(t *testing.T, e revert.Entry) revert.Entry {
+func bare(t *testing.T, e record.Entry) record.Entry {
 	t.Helper()
 	again, err := e.Checked()
 	require.NoError(t, err)
@@ -135,7 +137,7 @@ func bare(t *testing.T, e revert.Entry) revert.Entry {
 	return again
 }
 
-func unfinished(t *testing.T, j revert.Journal) []revert.Ownership {
+func unfinished(t *testing.T, j journal.Journal) []journal.Ownership {
 	t.Helper()
 	all, err := j.Unfinished(t.Context())
 	require.NoError(t, err)
@@ -144,8 +146,8 @@ func unfinished(t *testing.T, j revert.Journal) []revert.Ownership {
 
 // at returns the entries as a journal gives them back that stored them from a
 // position on.
-func at(pos int64, entries []revert.Entry) []revert.Entry {
-	all := make([]revert.Entry, len(entries))
+func at(pos int64, entries []record.Entry) []record.Entry {
+	all := make([]record.Entry, len(entries))
 	for i, e := range entries {
 		e.Pos = pos + int64(i)
 		all[i] = e

@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
 )
@@ -22,7 +22,7 @@ func Example() {
 				return "", err
 			}
 			return "set", f.Write(ctx, "VERSION", []byte(version), files.WriteOptions{})
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -94,7 +94,7 @@ func Grade(t tool.Tool, c Config) (Result, error) {
 type grading struct {
 	config  Config
 	tool    tool.Tool
-	class   revert.EffectClass
+	class   effect.Class
 	result  *Result
 	effects int      // inputs that had one
 	damage  *Finding // nothing may be like this
@@ -112,7 +112,7 @@ func (g *grading) all() error {
 			return fmt.Errorf("reverttest: input %d of tool %s: %w", i, g.tool.Name(), err)
 		}
 	}
-	if g.effects == 0 && g.class != revert.Pure {
+	if g.effects == 0 && g.class != effect.Pure {
 		return fmt.Errorf("reverttest: no input of tool %s changes anything in the world's snapshot, so nothing can be said of its undo", g.tool.Name())
 	}
 	return nil
@@ -127,7 +127,7 @@ func (g *grading) input(c *course) error {
 	if g.config.Only != "" {
 		return g.only(c)
 	}
-	if g.class != revert.Pure && !g.tool.CanRevert() {
+	if g.class != effect.Pure && !g.tool.CanRevert() {
 		return nil // its declaration says it all
 	}
 	if err := g.faults(c, traces); err != nil {
@@ -307,9 +307,9 @@ func (g *grading) decide() {
 	res := g.result
 	declared := func(what string) *Finding { return &Finding{What: what} }
 	switch {
-	case g.class == revert.Pure && g.effects == 0 && g.damage == nil:
+	case g.class == effect.Pure && g.effects == 0 && g.damage == nil:
 		res.Grade = tool.ReadOnly
-	case g.class == revert.Pure:
+	case g.class == effect.Pure:
 		res.Grade, res.Against = tool.NotUndoable, g.damage
 		if res.Against == nil {
 			res.Against = declared("it is declared as pure, and changes something")
@@ -322,7 +322,7 @@ func (g *grading) decide() {
 		res.Grade, res.Against = tool.Compensable, g.left
 	case g.traces != nil:
 		res.Grade, res.Against = tool.Compensable, g.traces
-	case g.class != revert.Reversible:
+	case g.class != effect.Reversible:
 		res.Grade, res.Against = tool.Compensable, declared(fmt.Sprintf("it is declared as %s: traces remain", g.class))
 	default:
 		res.Grade = tool.CrashUndoable

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // snapshot is what is there, by name.
@@ -88,7 +89,7 @@ func (r *run) consider(ctx context.Context, rt *agent.Runtime) {
 	}
 	txn, err := revert.Load(ctx, rt.Journal(), r.txn)
 	switch {
-	case errors.Is(err, revert.ErrNotFound), err == nil && len(txn.Calls) == 0:
+	case errors.Is(err, journal.ErrNotFound), err == nil && len(txn.Calls) == 0:
 		if len(differ(r.c.before.is, now.is)) > 0 {
 			r.broke("nothing is recorded of the call, and %s", told(r.c.before.is, now.is))
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -153,7 +153,7 @@ func sees(ctx context.Context, s verify.Subject) verify.Verdict {
 	}
 }
 
-func made(t *testing.T, name string, run func(context.Context, ctxperm.ToolContext, string) (string, error), class revert.EffectClass, opts ...tool.Option) tool.Tool {
+func made(t *testing.T, name string, run func(context.Context, ctxperm.ToolContext, string) (string, error), class effect.Class, opts ...tool.Option) tool.Tool {
 	made, err := tool.CreateWith(name, "Puts texts on a shelf.", nil, run, append(opts, tool.Effect(class))...)
 	require.NoError(t, err)
 	return made
@@ -201,51 +201,51 @@ func TestGrades(t *testing.T) {
 		want tool.Grade
 		why  string
 	}{
-		"honest": {made(t, "both", both, revert.Reversible, looked, tool.Undone("1", back("a", "b"))), tool.CrashUndoable, ""},
+		"honest": {made(t, "both", both, effect.Reversible, looked, tool.Undone("1", back("a", "b"))), tool.CrashUndoable, ""},
 		"its Revert forgets something": {
-			made(t, "forgets", both, revert.Reversible, tool.Undone("1", back("a"))), tool.NotUndoable,
+			made(t, "forgets", both, effect.Reversible, tool.Undone("1", back("a"))), tool.NotUndoable,
 			"everything is said to be taken back, and b was old b and is new",
 		},
 		"its Verify looks at its own words": {
-			made(t, "blind", both, revert.Reversible, tool.Verified(blind), tool.Undone("1", back("a", "b"))), tool.NotUndoable,
+			made(t, "blind", both, effect.Reversible, tool.Verified(blind), tool.Undone("1", back("a", "b"))), tool.NotUndoable,
 			"the call is recorded as done, and is not there",
 		},
 		"its Verify sees no undo": {
-			made(t, "stubborn", both, revert.Reversible, tool.Verified(func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }), tool.Undone("1", back("a", "b"))),
+			made(t, "stubborn", both, effect.Reversible, tool.Verified(func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }), tool.Undone("1", back("a", "b"))),
 			tool.NotUndoable, "",
 		},
 		"its Revert is not idempotent": {
-			made(t, "twice", one, revert.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			made(t, "twice", one, effect.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
 				s := shelfOf(ctx)
 				now := s.get("a")
 				return s.put(ctx, "a", now[:max(len(now)-len(input(rc.Input)), 0)])
 			})), tool.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
 		},
 		"its Revert destroys foreign bytes": {
-			made(t, "tramples", both, revert.Reversible, looked, tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
+			made(t, "tramples", both, effect.Reversible, looked, tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
 				s := shelfOf(ctx)
 				return errors.Join(s.put(ctx, "a", "old a"), s.put(ctx, "b", "old b"))
 			})), tool.NotUndoable, "a was left by somebody else as theirs, and is old a",
 		},
 		"its Revert does not mind what failed": {
-			made(t, "careless", asks, revert.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			made(t, "careless", asks, effect.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
 				_ = takes(ctx, rc)
 				return nil
 			})), tool.NotUndoable, "everything is said to be taken back, and c was absent",
 		},
-		"it says pure": {made(t, "sly", both, revert.Pure), tool.NotUndoable, "a was old a and is new"},
+		"it says pure": {made(t, "sly", both, effect.Pure), tool.NotUndoable, "a was old a and is new"},
 		"it is pure": {
-			made(t, "idle", func(context.Context, ctxperm.ToolContext, string) (string, error) { return "", nil }, revert.Pure), tool.ReadOnly, "",
+			made(t, "idle", func(context.Context, ctxperm.ToolContext, string) (string, error) { return "", nil }, effect.Pure), tool.ReadOnly, "",
 		},
-		"it has no way back": {made(t, "pivot", both, revert.Pivot), tool.NotUndoable, "declared as pivot"},
+		"it has no way back": {made(t, "pivot", both, effect.Pivot), tool.NotUndoable, "declared as pivot"},
 		"it declares nothing": {
 			made(t, "nothing", both, ""), tool.NotUndoable, "declared as pivot",
 		},
 		"what it asks for may come late": {
-			made(t, "hasty", asks, revert.Compensable, tool.Verified(asked), tool.Undone("1", takes)), tool.NotUndoable, "once what was late has arrived",
+			made(t, "hasty", asks, effect.Compensable, tool.Verified(asked), tool.Undone("1", takes)), tool.NotUndoable, "once what was late has arrived",
 		},
 		"it knows that what it asks for may come late": {
-			made(t, "patient", asks, revert.Compensable, tool.Verified(patient), tool.Undone("1", takes)), tool.Compensable, "left to a person",
+			made(t, "patient", asks, effect.Compensable, tool.Verified(patient), tool.Undone("1", takes)), tool.Compensable, "left to a person",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestMemory(t *testing.T) {
 			was = s.get("a")
 			mu.Unlock()
 			return "put", s.put(ctx, "a", to)
-		}, tool.Effect(revert.Reversible), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+		}, tool.Effect(effect.Reversible), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if s := shelfOf(ctx); was != "" && s.get("a") == input(rc.Input) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
@@ -139,11 +139,11 @@ func looksOnly(id string) bool {
 
 // grip is the journal as a process holds it: once that is dead it gets nothing more.
 type grip struct {
-	revert.Journal
+	journal.Journal
 	p *process
 }
 
-func (g grip) Append(ctx context.Context, b revert.Batch) error {
+func (g grip) Append(ctx context.Context, b journal.Batch) error {
 	if g.p.ended() {
 		return errDead
 	}
@@ -156,9 +156,9 @@ func (g grip) Append(ctx context.Context, b revert.Batch) error {
 	return nil
 }
 
-func (g grip) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+func (g grip) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	if g.p.ended() {
-		return revert.Blob{}, errDead
+		return journal.Blob{}, errDead
 	}
 	b, err := g.Journal.Keep(ctx, r)
 	if err == nil && g.p.ended() {

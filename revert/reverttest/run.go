@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/simjournal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -379,7 +380,7 @@ func (p *process) takeBack(base context.Context, rt *agent.Runtime) {
 		if p.ended() {
 			return
 		}
-		if errors.Is(err, revert.ErrNotFound) {
+		if errors.Is(err, journal.ErrNotFound) {
 			r.tell("the journal knows of no such transaction")
 			return
 		}

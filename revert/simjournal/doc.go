@@ -8,5 +8,5 @@
 // newest first and each whole: a store of that kind, such as a write-ahead log with
 // checksums, cuts what came in half.
 //
-// Content of more than revert.InlineMax bytes is durable when it was taken in.
+// Content of more than journal.InlineMax bytes is durable when it was taken in.
 package simjournal

@@ -11,19 +11,21 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 var errClosed = errors.New("journal is closed")
 
-// journal is one opening.
-type journal struct {
+// opening is one opening.
+type opening struct {
 	store *Store
 	owner string
 }
 
 // do runs f on the store unless the context or this opening has ended.
-func (j *journal) do(ctx context.Context, f func(*Store) error) error {
+func (j *opening) do(ctx context.Context, f func(*Store) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -35,9 +37,9 @@ func (j *journal) do(ctx context.Context, f func(*Store) error) error {
 	return f(j.store)
 }
 
-func (j *journal) Owner() string { return j.owner }
+func (j *opening) Owner() string { return j.owner }
 
-func (j *journal) Alive(ctx context.Context, owner string) (alive bool, err error) {
+func (j *opening) Alive(ctx context.Context, owner string) (alive bool, err error) {
 	err = j.do(ctx, func(s *Store) error {
 		alive = s.alive[owner] && !s.lost[owner]
 		return nil
@@ -47,7 +49,7 @@ func (j *journal) Alive(ctx context.Context, owner string) (alive bool, err erro
 
 // Append writes, and then, where there is a barrier, makes durable: two moments at
 // which the power can go.
-func (j *journal) Append(ctx context.Context, b revert.Batch) error {
+func (j *opening) Append(ctx context.Context, b journal.Batch) error {
 	st, err := own(b)
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func (j *journal) Append(ctx context.Context, b revert.Batch) error {
 }
 
 // own is a batch that is shared with nobody, and whose entries are what they say.
-func own(b revert.Batch) (step, error) {
+func own(b journal.Batch) (step, error) {
 	if err := b.Check(); err != nil {
 		return step{}, err
 	}
@@ -92,21 +94,21 @@ func own(b revert.Batch) (step, error) {
 	b.Claims, b.Erase, b.Blobs = slices.Clone(b.Claims), slices.Clone(b.Erase), slices.Clone(b.Blobs)
 	for i, blob := range b.Blobs {
 		if data, inline := blob.Inline(); inline {
-			b.Blobs[i] = revert.InlineBlob(blob.Ref().Digest, append([]byte{}, data...))
+			b.Blobs[i] = journal.InlineBlob(blob.Ref().Digest, append([]byte{}, data...))
 		}
 	}
 	return step{batch: b}, nil
 }
 
 // allows looks at everything before anything is changed.
-func (s *Store) allows(b revert.Batch) error {
+func (s *Store) allows(b journal.Batch) error {
 	if to := b.Take.To; to.Txn != "" {
 		now, known := s.state.txns[to.Txn]
 		switch {
 		case b.Take.From == "" && known:
-			return fmt.Errorf("begin %s: it exists: %w", to.Txn, revert.ErrNotOwner)
+			return fmt.Errorf("begin %s: it exists: %w", to.Txn, journal.ErrNotOwner)
 		case b.Take.From != "" && (!known || now.ended || now.owner != b.Take.From):
-			return fmt.Errorf("take %s from %s: %w", to.Txn, b.Take.From, revert.ErrNotOwner)
+			return fmt.Errorf("take %s from %s: %w", to.Txn, b.Take.From, journal.ErrNotOwner)
 		}
 	}
 	if err := s.passes(b); err != nil {
@@ -117,14 +119,14 @@ func (s *Store) allows(b revert.Batch) error {
 			continue
 		}
 		if data, ok := s.content(blob.Ref().Digest); !ok || int64(len(data)) != blob.Ref().Size {
-			return fmt.Errorf("blob %s: %w", blob.Ref().Digest, revert.ErrNotFound)
+			return fmt.Errorf("blob %s: %w", blob.Ref().Digest, journal.ErrNotFound)
 		}
 	}
 	return nil
 }
 
 // passes looks at fence and claims as they stand after the batch's take.
-func (s *Store) passes(b revert.Batch) error {
+func (s *Store) passes(b journal.Batch) error {
 	fence := b.Fence
 	if fence.Txn == "" {
 		return nil
@@ -134,21 +136,21 @@ func (s *Store) passes(b revert.Batch) error {
 		now, known = txn{owner: b.Take.To.Owner}, true
 	}
 	if !known || now.ended || now.owner != fence.Owner {
-		return fmt.Errorf("transaction %s, owner %s: %w", fence.Txn, fence.Owner, revert.ErrNotOwner)
+		return fmt.Errorf("transaction %s, owner %s: %w", fence.Txn, fence.Owner, journal.ErrNotOwner)
 	}
 	for _, resource := range b.Claims {
 		if holder, held := s.state.claims[resource]; held && holder != fence.Txn {
-			return &revert.ClaimedError{Resource: resource, Holder: holder}
+			return &journal.ClaimedError{Resource: resource, Holder: holder}
 		}
 	}
 	return nil
 }
 
-func (j *journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	return func(yield func(revert.Entry, error) bool) {
-		var all []revert.Entry
+func (j *opening) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		var all []record.Entry
 		if err := j.do(ctx, func(s *Store) error { all = s.state.entries; return nil }); err != nil {
-			yield(revert.Entry{}, err)
+			yield(record.Entry{}, err)
 			return
 		}
 		found := 0
@@ -160,7 +162,7 @@ func (j *journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.
 				continue
 			}
 			if ctx.Err() != nil {
-				yield(revert.Entry{}, context.Cause(ctx))
+				yield(record.Entry{}, context.Cause(ctx))
 				return
 			}
 			if found++; !yield(clone(all[i]), nil) || found == q.Limit {
@@ -170,7 +172,7 @@ func (j *journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.
 	}
 }
 
-func selects(q revert.Query, e *revert.Entry) bool {
+func selects(q journal.Query, e *record.Entry) bool {
 	h := &e.Header
 	return e.Pos > q.After &&
 		(q.Session == "" || q.Session == h.Session) &&
@@ -179,7 +181,7 @@ func selects(q revert.Query, e *revert.Entry) bool {
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
 }
 
-func (j *journal) Head(ctx context.Context) (h revert.Head, err error) {
+func (j *opening) Head(ctx context.Context) (h journal.Head, err error) {
 	err = j.do(ctx, func(s *Store) error {
 		h = s.grown().tree.Head()
 		return nil
@@ -187,12 +189,12 @@ func (j *journal) Head(ctx context.Context) (h revert.Head, err error) {
 	return h, err
 }
 
-func (j *journal) Hashes(ctx context.Context, indexes []int64) (found []tlog.Hash, err error) {
+func (j *opening) Hashes(ctx context.Context, indexes []int64) (found []tlog.Hash, err error) {
 	err = j.do(ctx, func(s *Store) error {
 		all := s.grown().hashes
 		for _, i := range indexes {
 			if i < 0 || i >= int64(len(all)) {
-				return fmt.Errorf("hash %d of the tree: %w", i, revert.ErrNotFound)
+				return fmt.Errorf("hash %d of the tree: %w", i, journal.ErrNotFound)
 			}
 			found = append(found, all[i])
 		}
@@ -201,21 +203,21 @@ func (j *journal) Hashes(ctx context.Context, indexes []int64) (found []tlog.Has
 	return found, err
 }
 
-func (j *journal) Unfinished(ctx context.Context) (open []revert.Ownership, err error) {
+func (j *opening) Unfinished(ctx context.Context) (open []journal.Ownership, err error) {
 	err = j.do(ctx, func(s *Store) error {
 		for _, id := range s.state.open {
-			open = append(open, revert.Ownership{Txn: id, Owner: s.state.txns[id].owner})
+			open = append(open, journal.Ownership{Txn: id, Owner: s.state.txns[id].owner})
 		}
 		return nil
 	})
 	return open, err
 }
 
-func (j *journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+func (j *opening) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	var large bytes.Buffer
-	blob, err := revert.TakeIn(ctx, r, func() (io.Writer, error) { return &large, nil })
+	blob, err := journal.TakeIn(ctx, r, func() (io.Writer, error) { return &large, nil })
 	if err != nil {
-		return revert.Blob{}, err
+		return journal.Blob{}, err
 	}
 	_, inline := blob.Inline()
 	err = j.do(ctx, func(s *Store) error {
@@ -225,7 +227,7 @@ func (j *journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
 		return nil
 	})
 	if err != nil {
-		return revert.Blob{}, err
+		return journal.Blob{}, err
 	}
 	if !inline {
 		j.store.told("keep")
@@ -233,7 +235,7 @@ func (j *journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
 	return blob, nil
 }
 
-func (j *journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+func (j *opening) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := ref.Check(); err != nil {
 		return nil, err
 	}
@@ -241,21 +243,21 @@ func (j *journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, 
 	err := j.do(ctx, func(s *Store) error {
 		var ok bool
 		if data, ok = s.content(ref.Digest); !ok {
-			return fmt.Errorf("blob %s: %w", ref.Digest, revert.ErrNotFound)
+			return fmt.Errorf("blob %s: %w", ref.Digest, journal.ErrNotFound)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return revert.CheckedContent(ref, io.NopCloser(bytes.NewReader(data))), nil
+	return journal.CheckedContent(ref, io.NopCloser(bytes.NewReader(data))), nil
 }
 
 // Collect drops what no entry names; large content that somebody else may be about to
 // name only where gone says so.
-func (j *journal) Collect(ctx context.Context, gone []revert.BlobRef) (c revert.Collected, err error) {
+func (j *opening) Collect(ctx context.Context, gone []effect.BlobRef) (c journal.Collected, err error) {
 	named := map[string]bool{}
-	if err := revert.Blobs(ctx, j, 0, func(ref revert.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {
+	if err := journal.Blobs(ctx, j, 0, func(ref effect.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {
 		return c, err
 	}
 	err = j.do(ctx, func(s *Store) error {
@@ -269,7 +271,7 @@ func (j *journal) Collect(ctx context.Context, gone []revert.BlobRef) (c revert.
 			c.Size += int64(len(data))
 		}
 		for digest, data := range s.large {
-			ref := revert.BlobRef{Digest: digest, Size: int64(len(data))}
+			ref := effect.BlobRef{Digest: digest, Size: int64(len(data))}
 			if named[digest] || (len(s.alive) > 1 && !slices.Contains(gone, ref)) {
 				c.Size += ref.Size
 				continue
@@ -292,7 +294,7 @@ func (j *journal) Collect(ctx context.Context, gone []revert.BlobRef) (c revert.
 	return c, err
 }
 
-func (j *journal) Close() error {
+func (j *opening) Close() error {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	delete(j.store.alive, j.owner)

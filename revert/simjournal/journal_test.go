@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
 func TestJournal(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Opener {
 		store := simjournal.NewStore()
-		return func(*testing.T) revert.Journal { return store.Open() }
+		return func(*testing.T) journal.Journal { return store.Open() }
 	})
 }
 
@@ -21,12 +22,12 @@ func TestJournal(t *testing.T) {
 func Example() {
 	ctx := context.Background()
 	store := simjournal.NewStore()
-	entry := journaltest.Entry(revert.Header{Txn: "t"}, "some_tool")
-	if err := store.Open().Append(ctx, revert.Batch{Entries: []revert.Entry{entry}}); err != nil {
+	entry := journaltest.Entry(record.Header{Txn: "t"}, "some_tool")
+	if err := store.Open().Append(ctx, journal.Batch{Entries: []record.Entry{entry}}); err != nil {
 		fmt.Println(err)
 	}
 	count := func() (n int) {
-		for _, err := range store.Open().Entries(ctx, revert.Query{}) {
+		for _, err := range store.Open().Entries(ctx, journal.Query{}) {
 			if err == nil {
 				n++
 			}

@@ -9,7 +9,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Store is what several openings of one journal share. Its methods are safe for
@@ -30,13 +31,13 @@ type Store struct {
 
 // step is one write: a batch, or content that was dropped.
 type step struct {
-	batch revert.Batch
+	batch journal.Batch
 	drop  []string
 }
 
 // state is what the steps come to.
 type state struct {
-	entries []revert.Entry // in a list of its own whenever one changes
+	entries []record.Entry // in a list of its own whenever one changes
 	blobs   map[string][]byte
 	txns    map[string]txn
 	open    []string // transactions that have not ended, oldest first
@@ -50,7 +51,7 @@ type txn struct {
 
 // tree is the hash tree over the first entries.
 type tree struct {
-	tree   revert.Tree
+	tree   journal.Tree
 	hashes []tlog.Hash
 }
 
@@ -74,13 +75,13 @@ func (s *Store) told(op string) {
 }
 
 // Open opens the journal once more.
-func (s *Store) Open() revert.Journal {
+func (s *Store) Open() journal.Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
 	owner := fmt.Sprintf("sim-%d", s.opened)
 	s.alive[owner] = true
-	return &journal{store: s, owner: owner}
+	return &opening{store: s, owner: owner}
 }
 
 // Clone returns a store in the same state, which nobody has open.
@@ -185,7 +186,7 @@ func (s *Store) apply(st step) {
 	}
 }
 
-func (s *state) take(t revert.Take) {
+func (s *state) take(t journal.Take) {
 	if t.To.Txn == "" {
 		return
 	}
@@ -237,7 +238,7 @@ func (s *Store) grown() tree {
 }
 
 // clone copies an entry whose bytes somebody else may change. They are one allocation.
-func clone(e revert.Entry) revert.Entry {
+func clone(e record.Entry) record.Entry {
 	all := make([]byte, 0, len(e.Head)+len(e.Salt)+len(e.Body))
 	own := func(b []byte) []byte {
 		if b == nil {

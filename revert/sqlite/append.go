@@ -8,13 +8,14 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Append stores a batch in a transaction that it may share with others. An error
 // that is none of revert's and not the context's leaves the batch unstored,
 // except with ErrPoisoned: then nobody knows.
-func (j *Journal) Append(ctx context.Context, b revert.Batch) (err error) {
+func (j *Journal) Append(ctx context.Context, b journal.Batch) (err error) {
 	defer func() {
 		if err == nil {
 			j.kept.named(b.Blobs)
@@ -186,7 +187,7 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 	if err := syncFolder(j.dir); err != nil {
 		err = fmt.Errorf("journal: %w", errors.Join(err, w.close()))
 		if errors.Is(err, errUnsynced) {
-			err = fmt.Errorf("%w: %w", revert.ErrPoisoned, err)
+			err = fmt.Errorf("%w: %w", journal.ErrPoisoned, err)
 			j.poison(err)
 		}
 		return nil, err
@@ -207,7 +208,7 @@ func (j *Journal) abandon(err error) error {
 		err = errors.Join(err, closing)
 	}
 	if io {
-		err = fmt.Errorf("%w: %w", revert.ErrPoisoned, err)
+		err = fmt.Errorf("%w: %w", journal.ErrPoisoned, err)
 		j.poison(err)
 	}
 	return err
@@ -216,10 +217,10 @@ func (j *Journal) abandon(err error) error {
 // haveFiles checks that large blobs exist. What nobody names may be removed by
 // whoever collects, inside a transaction that writes: so it is looked at once
 // more inside that of the batch.
-func haveFiles(dir string, blobs []revert.Blob) error {
+func haveFiles(dir string, blobs []journal.Blob) error {
 	for _, blob := range blobs {
 		ref := blob.Ref()
-		if ref.Size <= revert.InlineMax {
+		if ref.Size <= journal.InlineMax {
 			continue
 		}
 		info, err := os.Stat(blobPath(dir, ref))
@@ -233,10 +234,10 @@ func haveFiles(dir string, blobs []revert.Blob) error {
 	return nil
 }
 
-func missing(ref revert.BlobRef) error {
-	return fmt.Errorf("blob %s of %d bytes: %w", ref.Digest, ref.Size, revert.ErrNotFound)
+func missing(ref effect.BlobRef) error {
+	return fmt.Errorf("blob %s of %d bytes: %w", ref.Digest, ref.Size, journal.ErrNotFound)
 }
 
-func notOwner(o revert.Ownership) error {
-	return fmt.Errorf("transaction %s, owner %s: %w", o.Txn, o.Owner, revert.ErrNotOwner)
+func notOwner(o journal.Ownership) error {
+	return fmt.Errorf("transaction %s, owner %s: %w", o.Txn, o.Owner, journal.ErrNotOwner)
 }

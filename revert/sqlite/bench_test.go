@@ -10,8 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // BenchmarkAppend appends durable batches as a run does: one entry under the
@@ -23,10 +24,10 @@ func BenchmarkAppend(b *testing.B) {
 			defer func() { require.NoError(b, j.Close()) }()
 			entries := benchEntries(1)
 			share(b, callers, func(caller int) func() error {
-				own := revert.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
-				require.NoError(b, j.Append(b.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+				own := journal.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
+				require.NoError(b, j.Append(b.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
 				return func() error {
-					return j.Append(b.Context(), revert.Batch{Entries: entries, Fence: own, Durable: true})
+					return j.Append(b.Context(), journal.Batch{Entries: entries, Fence: own, Durable: true})
 				}
 			})
 		})
@@ -42,16 +43,16 @@ func BenchmarkCall(b *testing.B) {
 			defer func() { require.NoError(b, j.Close()) }()
 			entries := benchEntries(2)
 			share(b, callers, func(caller int) func() error {
-				own := revert.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
-				require.NoError(b, j.Append(b.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+				own := journal.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
+				require.NoError(b, j.Append(b.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
 				n := 0
 				return func() error {
 					n++
 					claims := []string{fmt.Sprint("file://w/", caller, "/", n%10)}
-					if err := j.Append(b.Context(), revert.Batch{Entries: entries, Fence: own, Claims: claims, Durable: true}); err != nil {
+					if err := j.Append(b.Context(), journal.Batch{Entries: entries, Fence: own, Claims: claims, Durable: true}); err != nil {
 						return err
 					}
-					return j.Append(b.Context(), revert.Batch{Entries: entries, Fence: own, Durable: true})
+					return j.Append(b.Context(), journal.Batch{Entries: entries, Fence: own, Durable: true})
 				}
 			})
 		})
@@ -64,7 +65,7 @@ func BenchmarkNotDurable(b *testing.B) {
 	defer func() { require.NoError(b, j.Close()) }()
 	entries := benchEntries(1)
 	for b.Loop() {
-		require.NoError(b, j.Append(b.Context(), revert.Batch{Entries: entries}))
+		require.NoError(b, j.Append(b.Context(), journal.Batch{Entries: entries}))
 	}
 }
 
@@ -97,9 +98,9 @@ func BenchmarkSync(b *testing.B) {
 func BenchmarkEntries(b *testing.B) {
 	j := open(b, b.TempDir())
 	defer func() { require.NoError(b, j.Close()) }()
-	require.NoError(b, j.Append(b.Context(), revert.Batch{Entries: benchEntries(1000)}))
+	require.NoError(b, j.Append(b.Context(), journal.Batch{Entries: benchEntries(1000)}))
 	for b.Loop() {
-		for _, err := range j.Entries(b.Context(), revert.Query{}) {
+		for _, err := range j.Entries(b.Context(), journal.Query{}) {
 			require.NoError(b, err)
 		}
 	}
@@ -110,16 +111,16 @@ func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	j := open(b, dir)
 	defer func() { require.NoError(b, j.Close()) }()
-	require.NoError(b, j.Append(b.Context(), revert.Batch{Entries: benchEntries(100), Durable: true}))
+	require.NoError(b, j.Append(b.Context(), journal.Batch{Entries: benchEntries(100), Durable: true}))
 	for b.Loop() {
 		require.NoError(b, open(b, dir).Close())
 	}
 }
 
-func benchEntries(n int) []revert.Entry {
-	all := make([]revert.Entry, n)
+func benchEntries(n int) []record.Entry {
+	all := make([]record.Entry, n)
 	for i := range all {
-		h := revert.Header{Session: "s_0123456789ab", Txn: "t_0123456789ab", Call: fmt.Sprintf("c_%012d", i)}
+		h := record.Header{Session: "s_0123456789ab", Txn: "t_0123456789ab", Call: fmt.Sprintf("c_%012d", i)}
 		all[i] = journaltest.Entry(h, string(make([]byte, 60)))
 	}
 	return all

@@ -14,25 +14,26 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/sparse"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Keep takes content in. More than InlineMax bytes become a file of their own,
 // in this order: written, synced, given its name, the name synced. Only a whole
 // file ever has a name, and when Keep returns no crash takes it away.
-func (j *Journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
+func (j *Journal) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	if err := j.usable(ctx); err != nil {
-		return revert.Blob{}, err
+		return journal.Blob{}, err
 	}
 	if failed := j.failed.Load(); failed != nil {
-		return revert.Blob{}, *failed
+		return journal.Blob{}, *failed
 	}
 	if blob, shared, err := j.share(ctx, r); shared {
 		return blob, err
 	}
 	var file *os.File
 	var to *sparse.Writer // what was sparse takes no more room here
-	blob, err := revert.TakeIn(ctx, r, func() (w io.Writer, err error) {
+	blob, err := journal.TakeIn(ctx, r, func() (w io.Writer, err error) {
 		file, err = j.newBlob()
 		to = sparse.NewWriter(sparse.File{File: file})
 		return to, err
@@ -44,7 +45,7 @@ func (j *Journal) Keep(ctx context.Context, r io.Reader) (revert.Blob, error) {
 		return blob, errors.Join(err, discard(file))
 	}
 	if err := j.settle(file, blob.Ref()); err != nil {
-		return revert.Blob{}, err
+		return journal.Blob{}, err
 	}
 	return blob, nil
 }
@@ -58,27 +59,27 @@ type cloner interface {
 // share takes in the content of a file without copying it, if it is one that would not
 // become part of a row, and if the file system can do that. What is read then is the
 // clone, which nobody else changes.
-func (j *Journal) share(ctx context.Context, r io.Reader) (blob revert.Blob, shared bool, err error) {
+func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, shared bool, err error) {
 	from, ok := r.(cloner)
 	if !ok {
-		return revert.Blob{}, false, nil
+		return journal.Blob{}, false, nil
 	}
-	if info, err := from.Stat(); err != nil || info.Size <= revert.InlineMax {
-		return revert.Blob{}, false, nil
+	if info, err := from.Stat(); err != nil || info.Size <= journal.InlineMax {
+		return journal.Blob{}, false, nil
 	}
 	file, err := j.newBlob()
 	if err != nil {
-		return revert.Blob{}, true, fmt.Errorf("keep: %w", err)
+		return journal.Blob{}, true, fmt.Errorf("keep: %w", err)
 	}
 	if from.CloneTo(file) != nil {
-		return revert.Blob{}, false, discard(file)
+		return journal.Blob{}, false, discard(file)
 	}
-	blob, err = revert.TakeIn(ctx, file, func() (io.Writer, error) { return io.Discard, nil })
+	blob, err = journal.TakeIn(ctx, file, func() (io.Writer, error) { return io.Discard, nil })
 	if _, small := blob.Inline(); err != nil || small { // it was cut off meanwhile
 		return blob, true, errors.Join(err, discard(file))
 	}
 	if err := j.settle(file, blob.Ref()); err != nil {
-		return revert.Blob{}, true, err
+		return journal.Blob{}, true, err
 	}
 	return blob, true, nil
 }
@@ -99,7 +100,7 @@ func discard(file *os.File) error {
 
 // settle gives a file its name for good. A failed sync poisons: nobody may rely
 // on what a second one would say.
-func (j *Journal) settle(file *os.File, ref revert.BlobRef) error {
+func (j *Journal) settle(file *os.File, ref effect.BlobRef) error {
 	j.kept.add(ref) // before it has the name
 	//mutant:barrier
 	if err := file.Sync(); err != nil {
@@ -127,7 +128,7 @@ func (j *Journal) settle(file *os.File, ref revert.BlobRef) error {
 }
 
 func (j *Journal) distrust(err error) error {
-	err = fmt.Errorf("%w: keep: %w", revert.ErrPoisoned, err)
+	err = fmt.Errorf("%w: keep: %w", journal.ErrPoisoned, err)
 	j.poison(err)
 	return err
 }
@@ -135,7 +136,7 @@ func (j *Journal) distrust(err error) error {
 // place renames a file to the name of its content. What had the name already is
 // replaced: it should be the same, and if it was damaged it is now repaired.
 // Where the system does not replace a file that somebody reads, it stays.
-func place(from, to string, ref revert.BlobRef) error {
+func place(from, to string, ref effect.BlobRef) error {
 	err := os.Rename(from, to)
 	if err == nil {
 		return nil
@@ -147,13 +148,13 @@ func place(from, to string, ref revert.BlobRef) error {
 }
 
 // blobPath is the place of a large blob. The reference must have been checked.
-func blobPath(dir string, ref revert.BlobRef) string {
+func blobPath(dir string, ref effect.BlobRef) string {
 	_, digits, _ := strings.Cut(ref.Digest, ":")
 	return filepath.Join(dir, "blobs", digits[:2], digits)
 }
 
 // Open reads content back, from the file or the row where it is.
-func (j *Journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+func (j *Journal) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := j.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -161,21 +162,21 @@ func (j *Journal) Open(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, 
 		return nil, err
 	}
 	// The size, which may be wrong, only says where to look first.
-	places := []func(context.Context, revert.BlobRef) (io.ReadCloser, error){j.openRow, j.openFile}
-	if ref.Size > revert.InlineMax {
+	places := []func(context.Context, effect.BlobRef) (io.ReadCloser, error){j.openRow, j.openFile}
+	if ref.Size > journal.InlineMax {
 		places[0], places[1] = places[1], places[0]
 	}
 	content, err := places[0](ctx, ref)
-	if errors.Is(err, revert.ErrNotFound) {
+	if errors.Is(err, journal.ErrNotFound) {
 		content, err = places[1](ctx, ref)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return revert.CheckedContent(ref, content), nil
+	return journal.CheckedContent(ref, content), nil
 }
 
-func (j *Journal) openFile(_ context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+func (j *Journal) openFile(_ context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	f, err := os.Open(blobPath(j.dir, ref))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, missing(ref)
@@ -186,7 +187,7 @@ func (j *Journal) openFile(_ context.Context, ref revert.BlobRef) (io.ReadCloser
 	return f, nil
 }
 
-func (j *Journal) openRow(ctx context.Context, ref revert.BlobRef) (io.ReadCloser, error) {
+func (j *Journal) openRow(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	var data []byte
 	err := j.reader.QueryRowContext(ctx, "SELECT content FROM blobs WHERE digest = ?", ref.Digest).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {

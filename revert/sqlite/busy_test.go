@@ -12,8 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -34,13 +35,13 @@ func holdWrites(t *testing.T, dir string) (release func()) {
 	})
 }
 
-func one(txn string) []revert.Entry {
-	return []revert.Entry{journaltest.Entry(revert.Header{Txn: txn}, "tool")}
+func one(txn string) []record.Entry {
+	return []record.Entry{journaltest.Entry(record.Header{Txn: txn}, "tool")}
 }
 
-func count(t *testing.T, j revert.Journal) (n int) {
+func count(t *testing.T, j journal.Journal) (n int) {
 	t.Helper()
-	for _, err := range j.Entries(context.Background(), revert.Query{}) {
+	for _, err := range j.Entries(context.Background(), journal.Query{}) {
 		require.NoError(t, err)
 		n++
 	}
@@ -62,7 +63,7 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
 	defer func() { _ = j.Close() }()
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: one("t"), Durable: true}))
 	release := holdWrites(t, dir)
 	defer release()
 
@@ -72,10 +73,10 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hasty, patient := make(chan error, many), make(chan error, 1)
 	for range many {
-		go func() { hasty <- j.Append(ctx, revert.Batch{Entries: one("hasty"), Durable: true}) }()
+		go func() { hasty <- j.Append(ctx, journal.Batch{Entries: one("hasty"), Durable: true}) }()
 	}
 	time.Sleep(20 * time.Millisecond) // one of them leads by now, most likely
-	go func() { patient <- j.Append(t.Context(), revert.Batch{Entries: one("patient"), Durable: true}) }()
+	go func() { patient <- j.Append(t.Context(), journal.Batch{Entries: one("patient"), Durable: true}) }()
 	time.Sleep(5 * time.Millisecond)
 	cancel()
 	for range many {
@@ -94,10 +95,10 @@ func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 	defer func() { _ = j.Close() }()
 	release := holdWrites(t, dir)
 	defer release()
-	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}), "another process has been writing for 30ms")
-	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Durable: true}), "another process")
+	require.ErrorContains(t, j.Append(t.Context(), journal.Batch{Entries: one("t"), Durable: true}), "another process has been writing for 30ms")
+	require.ErrorContains(t, j.Append(t.Context(), journal.Batch{Durable: true}), "another process")
 	release()
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: one("t"), Durable: true}))
 	require.Equal(t, 1, count(t, j))
 }
 
@@ -107,8 +108,8 @@ func TestNeighbours(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
 	defer func() { _ = j.Close() }()
-	own := revert.Ownership{Txn: "t", Owner: j.Owner()}
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+	own := journal.Ownership{Txn: "t", Owner: j.Owner()}
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
 	release := holdWrites(t, dir)
 	defer release()
 
@@ -126,8 +127,8 @@ func TestNeighbours(t *testing.T) {
 	for i, err := range errs {
 		switch {
 		case i%3 == 1:
-			require.ErrorIs(t, err, revert.ErrNotOwner)
-		case errors.Is(err, revert.ErrClaimed):
+			require.ErrorIs(t, err, journal.ErrNotOwner)
+		case errors.Is(err, journal.ErrClaimed):
 			claimed++
 		default:
 			require.NoError(t, err)
@@ -139,8 +140,8 @@ func TestNeighbours(t *testing.T) {
 	require.Equal(t, stored, count(t, j))
 }
 
-func neighbour(i int, own revert.Ownership) revert.Batch {
-	b := revert.Batch{Entries: one("t"), Fence: own, Durable: i%2 == 0}
+func neighbour(i int, own journal.Ownership) journal.Batch {
+	b := journal.Batch{Entries: one("t"), Fence: own, Durable: i%2 == 0}
 	switch i % 3 {
 	case 1:
 		b.Fence.Owner = "somebody"
@@ -155,16 +156,16 @@ func neighbour(i int, own revert.Ownership) revert.Batch {
 func TestCloseStoresWhatWaits(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Durable: true}))
 	release := holdWrites(t, dir)
 	defer release()
 	waiting := make(chan error, 1)
-	go func() { waiting <- j.Append(t.Context(), revert.Batch{Entries: one("t"), Durable: true}) }()
+	go func() { waiting <- j.Append(t.Context(), journal.Batch{Entries: one("t"), Durable: true}) }()
 	time.Sleep(20 * time.Millisecond)
 	closed := make(chan error, 1)
 	go func() { closed <- j.Close() }()
 	time.Sleep(20 * time.Millisecond)
-	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Durable: true}), "closed")
+	require.ErrorContains(t, j.Append(t.Context(), journal.Batch{Durable: true}), "closed")
 	release()
 	require.NoError(t, <-waiting)
 	require.NoError(t, <-closed)

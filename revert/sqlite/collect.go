@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Collect drops the blobs that no entry names, empties the write-ahead log, and
@@ -19,12 +20,12 @@ import (
 // run beside others, and die anywhere: the next one goes on. Blobs are dropped
 // inside a transaction that writes, in which what was named since the reading
 // began is read too, and nobody can name more.
-func (j *Journal) Collect(ctx context.Context, gone []revert.BlobRef) (revert.Collected, error) {
+func (j *Journal) Collect(ctx context.Context, gone []effect.BlobRef) (journal.Collected, error) {
 	if err := j.usable(ctx); err != nil {
-		return revert.Collected{}, err
+		return journal.Collected{}, err
 	}
 	if failed := j.failed.Load(); failed != nil {
-		return revert.Collected{}, *failed
+		return journal.Collected{}, *failed
 	}
 	c := collecting{j: j, gone: map[string]bool{}}
 	for _, ref := range gone {
@@ -40,7 +41,7 @@ type collecting struct {
 	named *scratch
 	alone bool // nobody else has the journal open
 	conn  *sql.Conn
-	out   revert.Collected
+	out   journal.Collected
 }
 
 func (c *collecting) run(ctx context.Context) (err error) {
@@ -83,7 +84,7 @@ func (c *collecting) run(ctx context.Context) (err error) {
 }
 
 func (c *collecting) mark(ctx context.Context, after int64) error {
-	return revert.Blobs(ctx, c.j, after, func(ref revert.BlobRef) error { return c.named.add(ctx, ref.Digest) })
+	return journal.Blobs(ctx, c.j, after, func(ref effect.BlobRef) error { return c.named.add(ctx, ref.Digest) })
 }
 
 // drop removes what is not named. Files go before the transaction ends, which

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // TestCollectLeavesWhatIsAboutToBeNamed: content is kept first and named later, at the end of a call perhaps, while
@@ -17,8 +19,8 @@ import (
 func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)
-	keep := func(word string) revert.BlobRef {
-		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, 2*revert.InlineMax)))
+	keep := func(word string) effect.BlobRef {
+		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, 2*journal.InlineMax)))
 		require.NoError(t, err)
 		return blob.Ref()
 	}
@@ -29,16 +31,16 @@ func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
 	longAgo := time.Now().Add(-2 * time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "blobs", old.Digest[7:9], old.Digest[7:]), longAgo, longAgo))
 
-	done, err := j.Collect(t.Context(), []revert.BlobRef{gone})
+	done, err := j.Collect(t.Context(), []effect.BlobRef{gone})
 	require.NoError(t, err)
 	require.Equal(t, int64(3), done.Blobs)
-	for ref, there := range map[revert.BlobRef]bool{left: false, mine: true, gone: false, old: false} {
+	for ref, there := range map[effect.BlobRef]bool{left: false, mine: true, gone: false, old: false} {
 		content, err := j.Open(t.Context(), ref)
 		require.Equal(t, there, err == nil, "%v", err)
 		if there {
 			require.NoError(t, content.Close())
 		} else {
-			require.ErrorIs(t, err, revert.ErrNotFound)
+			require.ErrorIs(t, err, journal.ErrNotFound)
 		}
 	}
 	spoken(t, j, "t", "word")

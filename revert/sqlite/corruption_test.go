@@ -17,7 +17,9 @@ import (
 
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -33,11 +35,11 @@ type specimen struct {
 
 // content is all that a journal says.
 type content struct {
-	entries []revert.Entry
-	open    []revert.Ownership
+	entries []record.Entry
+	open    []journal.Ownership
 	claims  []string
 	small   string
-	head    revert.Head
+	head    journal.Head
 }
 
 // newSpecimen makes one with pages of a size.
@@ -47,7 +49,7 @@ func newSpecimen(t *testing.T, pages int) *specimen {
 	from := shortLived(t)
 	foreign(t, filepath.Join(from, "journal.db"), fmt.Sprint("PRAGMA page_size = ", pages), "VACUUM")
 	j := open(t, from)
-	record(t, j)
+	fill(t, j)
 	require.NoError(t, j.Close())
 	j = open(t, from)
 	size := func() int {
@@ -57,8 +59,8 @@ func newSpecimen(t *testing.T, pages int) *specimen {
 	}
 	for n := range 4 {
 		s.told, s.lastFrame = 6+n, size()
-		e := journaltest.Entry(revert.Header{Session: "s_1"}, fmt.Sprint("tool ", n))
-		require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}, Durable: true}))
+		e := journaltest.Entry(record.Header{Session: "s_1"}, fmt.Sprint("tool ", n))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}, Durable: true}))
 	}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(from)))
 	require.NoError(t, j.Close())
@@ -148,7 +150,7 @@ func (b *bench) lay(main, log []byte) {
 
 // look says what fsck and open make of what is on the bench, and what can be read of it.
 // What fsck has found is opened once in a while.
-func (b *bench) look(kept revert.Head) (is content, checked, opened error) {
+func (b *bench) look(kept journal.Head) (is content, checked, opened error) {
 	_, checked = sqlite.Fsck(b.t.Context(), b.dir, revert.FsckOptions{Kept: kept})
 	if b.looks++; checked != nil && b.looks%4 != 0 {
 		return is, checked, nil
@@ -167,7 +169,7 @@ func (b *bench) look(kept revert.Head) (is content, checked, opened error) {
 // read reads everything. What can be read of an entry must be what was written.
 func (b *bench) read(j *sqlite.Journal) (is content, err error) {
 	ctx := b.t.Context()
-	for e, bad := range j.Entries(ctx, revert.Query{}) {
+	for e, bad := range j.Entries(ctx, journal.Query{}) {
 		if bad != nil {
 			err = bad // and what can still be read is looked at
 			continue
@@ -219,7 +221,7 @@ func (b *bench) judge(d damage) (v verdict, wrong error) {
 		}
 	}()
 	b.lay(d.of(b.s))
-	is, checked, opened := b.look(revert.Head{})
+	is, checked, opened := b.look(journal.Head{})
 	want := b.s.is
 	for _, e := range is.entries {
 		if e.Pos < 1 || e.Pos > int64(len(want.entries)) || !reflect.DeepEqual(e, want.entries[e.Pos-1]) {
@@ -267,7 +269,7 @@ func TestCorruption(t *testing.T) {
 	s := newSpecimen(t, 512)
 	b := s.bench(t)
 	b.lay(s.main, s.log)
-	is, checked, opened := b.look(revert.Head{})
+	is, checked, opened := b.look(journal.Head{})
 	require.NoError(t, checked)
 	require.NoError(t, opened)
 	require.Len(t, is.entries, s.told+1)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 func TestDamagedEntriesAreNamed(t *testing.T) {
@@ -32,18 +34,18 @@ func TestDamagedEntriesAreNamed(t *testing.T) {
 			j := open(t, dir)
 			defer func() { _ = j.Close() }()
 			for i := range 3 {
-				e := journaltest.Entry(revert.Header{Session: "s_1", Txn: "t_1", Call: fmt.Sprint("c_", i+1)}, "tool")
-				require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}}))
+				e := journaltest.Entry(record.Header{Session: "s_1", Txn: "t_1", Call: fmt.Sprint("c_", i+1)}, "tool")
+				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}))
 			}
 			foreign(t, filepath.Join(dir, "journal.db"), "UPDATE entries SET "+change+" WHERE pos = 2")
 			var sound []int64
-			for e, err := range j.Entries(t.Context(), revert.Query{}) {
+			for e, err := range j.Entries(t.Context(), journal.Query{}) {
 				if err == nil {
 					sound = append(sound, e.Pos)
 					continue
 				}
-				require.Equal(t, revert.Entry{Pos: 2}, e)
-				require.ErrorIs(t, err, revert.ErrDamaged)
+				require.Equal(t, record.Entry{Pos: 2}, e)
+				require.ErrorIs(t, err, record.ErrDamaged)
 				require.ErrorContains(t, err, "entry 2")
 			}
 			require.Equal(t, []int64{1, 3}, sound)
@@ -54,8 +56,8 @@ func TestDamagedEntriesAreNamed(t *testing.T) {
 func TestDamagedPagesAreDamage(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	e := journaltest.Entry(revert.Header{Txn: "t"}, strings.Repeat("x", 9000))
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e, e, e}, Durable: true}))
+	e := journaltest.Entry(record.Header{Txn: "t"}, strings.Repeat("x", 9000))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e, e, e}, Durable: true}))
 	require.NoError(t, j.Close()) // and with it the write-ahead log
 	file := filepath.Join(dir, "journal.db")
 	data, err := os.ReadFile(file)
@@ -67,10 +69,10 @@ func TestDamagedPagesAreDamage(t *testing.T) {
 
 	j = open(t, dir)
 	defer func() { _ = j.Close() }()
-	for _, err := range j.Entries(t.Context(), revert.Query{}) {
-		require.ErrorIs(t, err, revert.ErrDamaged)
+	for _, err := range j.Entries(t.Context(), journal.Query{}) {
+		require.ErrorIs(t, err, record.ErrDamaged)
 	}
-	require.ErrorIs(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}, Durable: true}), revert.ErrDamaged)
+	require.ErrorIs(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}, Durable: true}), record.ErrDamaged)
 }
 
 func TestDamagedBlobs(t *testing.T) {
@@ -80,7 +82,7 @@ func TestDamagedBlobs(t *testing.T) {
 		defer func() { _ = j.Close() }()
 		blob, err := j.Keep(t.Context(), strings.NewReader("content"))
 		require.NoError(t, err)
-		require.NoError(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{blob}, Durable: true}))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{blob}, Durable: true}))
 		for _, change := range []string{"CAST('contend' AS BLOB)", "CAST('conten' AS BLOB)", "CAST('content!' AS BLOB)"} {
 			foreign(t, filepath.Join(dir, "journal.db"), "UPDATE blobs SET content = "+change)
 			requireDamagedBlob(t, j, blob.Ref())
@@ -109,12 +111,12 @@ func TestDamagedBlobs(t *testing.T) {
 	})
 }
 
-func requireDamagedBlob(t *testing.T, j revert.Journal, ref revert.BlobRef) {
+func requireDamagedBlob(t *testing.T, j journal.Journal, ref effect.BlobRef) {
 	t.Helper()
 	r, err := j.Open(t.Context(), ref)
 	require.NoError(t, err)
 	data, err := io.ReadAll(r)
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.ErrorIs(t, err, record.ErrDamaged)
 	require.LessOrEqual(t, int64(len(data)), ref.Size)
 	require.NoError(t, r.Close())
 }
@@ -132,14 +134,14 @@ func TestLargeBlobIsOneFile(t *testing.T) {
 	require.Len(t, files, 1)
 }
 
-func keepLarge(t *testing.T, j revert.Journal, fill byte) revert.BlobRef {
+func keepLarge(t *testing.T, j journal.Journal, fill byte) effect.BlobRef {
 	t.Helper()
-	blob, err := j.Keep(t.Context(), bytes.NewReader(bytes.Repeat([]byte{fill}, revert.InlineMax+1)))
+	blob, err := j.Keep(t.Context(), bytes.NewReader(bytes.Repeat([]byte{fill}, journal.InlineMax+1)))
 	require.NoError(t, err)
 	return blob.Ref()
 }
 
-func blobFile(dir string, ref revert.BlobRef) string {
+func blobFile(dir string, ref effect.BlobRef) string {
 	digits := strings.TrimPrefix(ref.Digest, "sha256:")
 	return filepath.Join(dir, "blobs", digits[:2], digits)
 }

@@ -15,7 +15,10 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -53,10 +56,10 @@ func runOut(dir string) error {
 				return fmt.Errorf("%s: %w", of.name, err)
 			}
 			scarce := withDescriptors(more, func() error { return of.do(dir, j) })
-			if scarce != nil && errors.Is(scarce, revert.ErrDamaged) {
+			if scarce != nil && errors.Is(scarce, record.ErrDamaged) {
 				return fmt.Errorf("%s with %d: called damaged: %w", of.name, more, scarce)
 			}
-			if scarce != nil && errors.Is(j.Append(context.Background(), revert.Batch{Durable: true}), revert.ErrPoisoned) {
+			if scarce != nil && errors.Is(j.Append(context.Background(), journal.Batch{Durable: true}), journal.ErrPoisoned) {
 				// Nobody can tell what is stored, so it is read again.
 				err = j.Close()
 				if err == nil {
@@ -84,7 +87,7 @@ type asking struct {
 
 func askings() []asking {
 	ctx := context.Background()
-	content := bytes.Repeat([]byte("x"), revert.InlineMax+1)
+	content := bytes.Repeat([]byte("x"), journal.InlineMax+1)
 	return []asking{
 		{"open", func(dir string, _ *sqlite.Journal) error {
 			j, err := sqlite.Open(ctx, dir)
@@ -94,20 +97,20 @@ func askings() []asking {
 			return j.Close()
 		}},
 		{"append", func(_ string, j *sqlite.Journal) error {
-			e := journaltest.Entry(revert.Header{}, "tool")
-			return j.Append(ctx, revert.Batch{Entries: []revert.Entry{e}, Durable: true})
+			e := journaltest.Entry(record.Header{}, "tool")
+			return j.Append(ctx, journal.Batch{Entries: []record.Entry{e}, Durable: true})
 		}},
 		{"keep", func(_ string, j *sqlite.Journal) error {
 			_, err := j.Keep(ctx, bytes.NewReader(content))
 			return err
 		}},
 		{"read", func(_ string, j *sqlite.Journal) error {
-			for _, err := range j.Entries(ctx, revert.Query{}) {
+			for _, err := range j.Entries(ctx, journal.Query{}) {
 				if err != nil {
 					return err
 				}
 			}
-			r, err := j.Open(ctx, revert.BlobRef{Digest: string(canon.SumBytes(content)), Size: int64(len(content))})
+			r, err := j.Open(ctx, effect.BlobRef{Digest: string(canon.SumBytes(content)), Size: int64(len(content))})
 			if err == nil {
 				_, err = io.Copy(io.Discard, r)
 				err = errors.Join(err, r.Close())
@@ -142,7 +145,7 @@ func TestRunningOutOfDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
 	defer func() { require.NoError(t, j.Close()) }()
-	record(t, j)
+	fill(t, j)
 	require.NoError(t, runOut(dir))
 	_, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
 	require.NoError(t, err)

@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // erase destroys bodies and salts and leaves the digests of the bodies. What the
 // rows lose is overwritten with zeros (secure_delete); copies in the write-ahead
 // log go when Collect empties it.
-func (w *writer) erase(b revert.Batch) error {
+func (w *writer) erase(b journal.Batch) error {
 	for _, call := range b.Erase {
 		after := int64(0)
 		for {
-			e := revert.Entry{}
+			e := record.Entry{}
 			err := w.stmts[stmtErase].QueryRowContext(context.Background(), call, after).Scan(&e.Pos, &e.Header.Kind, &e.Salt, &e.Body)
 			if errors.Is(err, sql.ErrNoRows) {
 				break

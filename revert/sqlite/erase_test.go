@@ -18,34 +18,37 @@ import (
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
 // spoken writes a committed transaction with one call, whose every part holds the
 // word: input, output, note, small and large content.
-func spoken(t testing.TB, j revert.Journal, txn, word string) {
+func spoken(t testing.TB, j journal.Journal, txn, word string) {
 	t.Helper()
 	h := hosttest.New(1)
 	rec := revert.NewRecorder(j, h, "s").In(txn)
 	text, err := json.Marshal(strings.Repeat(word+" ", 2000)) // over several pages
 	require.NoError(t, err)
-	var blobs []revert.Blob
-	var refs []revert.BlobRef
-	for _, n := range []int{10, 2 * revert.InlineMax / len(word)} {
+	var blobs []journal.Blob
+	var refs []effect.BlobRef
+	for _, n := range []int{10, 2 * journal.InlineMax / len(word)} {
 		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, n)))
 		require.NoError(t, err)
 		blobs, refs = append(blobs, blob), append(refs, blob.Ref())
 	}
 	call := "c_" + txn
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
-		Take: revert.Take{To: revert.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: blobs, Durable: true,
+		Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: blobs, Durable: true,
 		Lines: []revert.Line{
-			{Body: &revert.Begun{Owner: j.Owner()}},
-			{Call: call, Body: &revert.Started{
-				Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "tool"}, Input: text, Class: revert.Reversible,
+			{Body: &record.Begun{Owner: j.Owner()}},
+			{Call: call, Body: &record.Started{
+				Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "tool"}, Input: text, Class: effect.Reversible,
 				Confinement: "handles", Decision: json.RawMessage("{}"),
 			}},
-			{Call: call, Body: &revert.Changed{Change: revert.Change{
+			{Call: call, Body: &record.Changed{Change: effect.Change{
 				N: 1, Scheme: "test", Resource: "test://" + word, Kind: "write", Pre: "1", Post: "2", Inverse: text, Blobs: refs,
 			}}},
 		},
@@ -54,9 +57,9 @@ func spoken(t testing.TB, j revert.Journal, txn, word string) {
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
 		Durable: true, End: true,
 		Lines: []revert.Line{
-			{Call: call, Body: &revert.Noted{Key: word, Value: text}},
-			{Call: call, Body: &revert.Done{Output: text}},
-			{Body: &revert.Committed{}},
+			{Call: call, Body: &record.Noted{Key: word, Value: text}},
+			{Call: call, Body: &record.Done{Output: text}},
+			{Body: &record.Committed{}},
 		},
 	}))
 }
@@ -77,7 +80,7 @@ func holding(t *testing.T, dir, word string) (files []string) {
 	return files
 }
 
-func eraser(j revert.Journal) *revert.Reverter {
+func eraser(j journal.Journal) *revert.Reverter {
 	return &revert.Reverter{Journal: j, Host: hosttest.New(2)}
 }
 
@@ -97,7 +100,7 @@ func TestErasedBytesAreNowhere(t *testing.T) {
 				spoken(t, other, "t_other", "other")
 			}
 			require.NotEmpty(t, holding(t, dir, "MARKER"), "the search works")
-			done, err := eraser(j).Erase(t.Context(), "c_t_MARKER", revert.Erased{By: "kim", Why: "for a test"})
+			done, err := eraser(j).Erase(t.Context(), "c_t_MARKER", record.Erased{By: "kim", Why: "for a test"})
 			require.NoError(t, err)
 			require.Empty(t, done.Waiting)
 			require.Empty(t, done.Shared)
@@ -127,7 +130,7 @@ func TestErasureWhoseProcessDied(t *testing.T) {
 	spoken(t, j, "t", "MARKER")
 	require.NoError(t, revert.NewRecorder(j, hosttest.New(3), "s").Write(t.Context(), revert.Write{
 		Erase: []string{"c_t"}, Durable: true,
-		Lines: []revert.Line{{Txn: "t", Call: "c_t", Body: &revert.Erased{Cause: "asked", By: "kim", Why: "x", As: revert.PhaseDone, Left: true}}},
+		Lines: []revert.Line{{Txn: "t", Call: "c_t", Body: &record.Erased{Cause: "asked", By: "kim", Why: "x", As: string(revert.PhaseDone), Left: true}}},
 	}))
 	require.NotEmpty(t, holding(t, dir, "MARKER"), "content and log, as a crash leaves them here")
 	crashed := filepath.Join(t.TempDir(), "state")
@@ -139,7 +142,7 @@ func TestErasureWhoseProcessDied(t *testing.T) {
 	require.NoError(t, err, "a crash is no damage")
 	require.Equal(t, int64(2), report.Unnamed)
 	j = open(t, crashed)
-	_, err = eraser(j).Erase(t.Context(), "c_t", revert.Erased{By: "kim", Why: "again"})
+	_, err = eraser(j).Erase(t.Context(), "c_t", record.Erased{By: "kim", Why: "again"})
 	require.NoError(t, err)
 	require.Empty(t, holding(t, crashed, "MARKER"))
 	require.NoError(t, j.Close())
@@ -156,11 +159,11 @@ func TestCollectSaysThatOthersStillRead(t *testing.T) {
 	defer func() { require.NoError(t, j.Close()) }()
 	spoken(t, j, "t", "MARKER")
 	release := reading(t, filepath.Join(dir, "journal.db"))
-	done, err := eraser(j).Erase(t.Context(), "c_t", revert.Erased{By: "kim", Why: "x"})
+	done, err := eraser(j).Erase(t.Context(), "c_t", record.Erased{By: "kim", Why: "x"})
 	require.NoError(t, err)
 	require.Contains(t, done.Waiting, "others are reading")
 	release()
-	done, err = eraser(j).Erase(t.Context(), "c_t", revert.Erased{By: "kim", Why: "x"})
+	done, err = eraser(j).Erase(t.Context(), "c_t", record.Erased{By: "kim", Why: "x"})
 	require.NoError(t, err)
 	require.Empty(t, done.Waiting)
 	require.Empty(t, holding(t, dir, "MARKER"))
@@ -181,7 +184,7 @@ func TestPruneShrinksTheStore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 7, done.Txns)
 	require.Equal(t, int64(14), done.Blobs)
-	require.Greater(t, done.Freed, 7*int64(revert.InlineMax), "the file itself is smaller")
+	require.Greater(t, done.Freed, 7*int64(journal.InlineMax), "the file itself is smaller")
 	require.NotEmpty(t, holding(t, dir, "eight eight"), "the newest stays")
 	var size int64
 	require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -205,7 +208,7 @@ func TestCollectBesideAppends(t *testing.T) {
 	go func() {
 		var failed error
 		for n := 0; n < rounds && failed == nil; n++ {
-			_, failed = pruner.Collect(context.Background(), []revert.BlobRef{sharedContent()})
+			_, failed = pruner.Collect(context.Background(), []effect.BlobRef{sharedContent()})
 		}
 		done <- failed
 	}()
@@ -214,20 +217,20 @@ func TestCollectBesideAppends(t *testing.T) {
 	for n := range rounds {
 		txn := fmt.Sprint("t_", n)
 		rec := revert.NewRecorder(j, h, "s").In(txn)
-		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("s", 2*revert.InlineMax)))
+		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("s", 2*journal.InlineMax)))
 		require.NoError(t, err)
 		require.Equal(t, sharedContent(), blob.Ref())
 		err = rec.Write(t.Context(), revert.Write{
-			Take: revert.Take{To: revert.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: []revert.Blob{blob}, Durable: true, End: true,
+			Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: []journal.Blob{blob}, Durable: true, End: true,
 			Lines: []revert.Line{
-				{Body: &revert.Begun{Owner: j.Owner()}},
-				{Call: "c_" + txn, Body: &revert.Started{Sequence: 1, Key: "k", Tool: revert.ToolRef{Name: "tool"}, Input: []byte("1"), Class: revert.Reversible, Confinement: "handles", Decision: []byte("{}")}},
-				{Call: "c_" + txn, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "test", Resource: "r", Kind: "write", Pre: "1", Post: "2", Inverse: []byte("1"), Blobs: []revert.BlobRef{blob.Ref()}}}},
-				{Call: "c_" + txn, Body: &revert.Done{Output: []byte("1")}},
-				{Body: &revert.Committed{}},
+				{Body: &record.Begun{Owner: j.Owner()}},
+				{Call: "c_" + txn, Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "tool"}, Input: []byte("1"), Class: effect.Reversible, Confinement: "handles", Decision: []byte("{}")}},
+				{Call: "c_" + txn, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "test", Resource: "r", Kind: "write", Pre: "1", Post: "2", Inverse: []byte("1"), Blobs: []effect.BlobRef{blob.Ref()}}}},
+				{Call: "c_" + txn, Body: &record.Done{Output: []byte("1")}},
+				{Body: &record.Committed{}},
 			},
 		})
-		if errors.Is(err, revert.ErrNotFound) {
+		if errors.Is(err, journal.ErrNotFound) {
 			refused++
 			continue
 		}
@@ -236,7 +239,7 @@ func TestCollectBesideAppends(t *testing.T) {
 		require.NoError(t, err, "what was named is there")
 		_, err = io.Copy(io.Discard, content)
 		require.NoError(t, errors.Join(err, content.Close()))
-		_, err = erases.Erase(t.Context(), "c_"+txn, revert.Erased{By: "kim", Why: "x"})
+		_, err = erases.Erase(t.Context(), "c_"+txn, record.Erased{By: "kim", Why: "x"})
 		require.NoError(t, err)
 	}
 	require.NoError(t, <-done)
@@ -247,7 +250,7 @@ func TestCollectBesideAppends(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func sharedContent() revert.BlobRef {
-	data := []byte(strings.Repeat("s", 2*revert.InlineMax))
-	return revert.BlobRef{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Size: int64(len(data))}
+func sharedContent() effect.BlobRef {
+	data := []byte(strings.Repeat("s", 2*journal.InlineMax))
+	return effect.BlobRef{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Size: int64(len(data))}
 }

@@ -10,7 +10,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 var errClosed = errors.New("journal is closed")
@@ -38,7 +38,7 @@ func codeOf(err error) int {
 func explain(err error) error {
 	switch codeOf(err) {
 	case codeCorrupt, codeNotADB:
-		return fmt.Errorf("%w: %s was cut or changed: %w", revert.ErrDamaged, databaseName, err)
+		return fmt.Errorf("%w: %s was cut or changed: %w", record.ErrDamaged, databaseName, err)
 	case codeNoOpen, codeReading:
 		return fmt.Errorf("journal: %s and the folder around it must be yours to read and write: %w", databaseName, err)
 	case codeFull:

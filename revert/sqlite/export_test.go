@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // SyncLevel returns how SQLite itself says that the last append was committed:
@@ -15,7 +15,7 @@ func (j *Journal) SyncLevel() (level int, err error) {
 }
 
 // Plan returns how SQLite would go about a query, a line for each step.
-func (j *Journal) Plan(q revert.Query) (string, error) {
+func (j *Journal) Plan(q journal.Query) (string, error) {
 	query, args := selectEntries(q, span{upTo: 1000}, pageEntries, j.erasedColumn())
 	rows, err := j.reader.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
@@ -41,7 +41,7 @@ func LeadIsInherited() bool {
 	var q queue
 	var all [3]*request
 	for i := range all {
-		all[i] = newRequest(revert.Batch{})
+		all[i] = newRequest(journal.Batch{})
 		q.join(all[i])
 	}
 	<-all[0].wake

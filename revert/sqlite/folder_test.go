@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -96,7 +97,7 @@ func TestContentThatCannotBePlaced(t *testing.T) {
 	ref := keepLarge(t, j, 0)
 	path := blobFile(dir, ref)
 	again := func() error {
-		_, err := j.Keep(t.Context(), bytes.NewReader(make([]byte, revert.InlineMax+1)))
+		_, err := j.Keep(t.Context(), bytes.NewReader(make([]byte, journal.InlineMax+1)))
 		return err
 	}
 	require.NoError(t, os.Remove(path))
@@ -108,13 +109,13 @@ func TestContentThatCannotBePlaced(t *testing.T) {
 		require.NoError(t, content.Close())
 	}
 	require.ErrorContains(t, err, ref.Digest)
-	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}}), ref.Digest)
+	require.ErrorContains(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}), ref.Digest)
 	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	require.NoError(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
 	require.ErrorContains(t, again(), "keep")
 	_, err = j.Open(t.Context(), ref)
 	require.ErrorContains(t, err, ref.Digest)
-	require.Error(t, j.Append(t.Context(), revert.Batch{Blobs: []revert.Blob{revert.StoredBlob(ref)}}))
+	require.Error(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}))
 	_, err = j.Collect(t.Context(), nil)
 	require.ErrorContains(t, err, filepath.Dir(path))
 	_, err = sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})

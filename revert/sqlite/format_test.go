@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -65,14 +67,14 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte("some text that is longer than the header of a database file: "+string(make([]byte, 100))), 0o600))
 			},
 			says: "not an SQLite file",
-			is:   revert.ErrDamaged,
+			is:   record.ErrDamaged,
 		},
 		"a journal without tables": {
 			spoil: func(t *testing.T, file string) {
 				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 3")
 			},
 			says: "0 tables",
-			is:   revert.ErrDamaged,
+			is:   record.ErrDamaged,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +107,7 @@ func TestOpenBringsAnOlderFormatForward(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o700))
 	j := open(t, dir)
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: benchEntries(300), Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: benchEntries(300), Durable: true}))
 	large := keepLarge(t, j, 'x')
 	want, err := j.Head(t.Context())
 	require.NoError(t, err)
@@ -113,7 +115,7 @@ func TestOpenBringsAnOlderFormatForward(t *testing.T) {
 	toFormat2(t, dir)
 
 	report, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{Kept: want})
-	require.ErrorIs(t, err, revert.ErrDamaged) // streams without a beginning, which no run writes
+	require.ErrorIs(t, err, record.ErrDamaged) // streams without a beginning, which no run writes
 	require.Equal(t, want, report.Head, "it is looked at as it is")
 	require.Equal(t, 2, formatOf(t, dir), "and not changed")
 
@@ -123,7 +125,7 @@ func TestOpenBringsAnOlderFormatForward(t *testing.T) {
 		all.Go(func() {
 			j, err := sqlite.Open(context.Background(), dir)
 			if err == nil {
-				err = errors.Join(j.Append(context.Background(), revert.Batch{Erase: []string{"c_000000000007"}, Durable: true}), j.Close())
+				err = errors.Join(j.Append(context.Background(), journal.Batch{Erase: []string{"c_000000000007"}, Durable: true}), j.Close())
 			}
 			if err != nil {
 				t.Error(err)
@@ -140,7 +142,7 @@ func TestOpenBringsAnOlderFormatForward(t *testing.T) {
 	content, err := j.Open(t.Context(), large)
 	require.NoError(t, err)
 	require.NoError(t, content.Close())
-	for e, err := range j.Entries(t.Context(), revert.Query{Call: "c_000000000007"}) {
+	for e, err := range j.Entries(t.Context(), journal.Query{Call: "c_000000000007"}) {
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Erased)
 	}
@@ -166,7 +168,7 @@ func TestOpenTakesWhatACrashWhileCreatingLeft(t *testing.T) {
 			require.NoError(t, os.Chmod(dir, 0o700))
 			foreign(t, filepath.Join(dir, "journal.db"), statements...)
 			j := open(t, dir)
-			require.NoError(t, j.Append(t.Context(), revert.Batch{Durable: true}))
+			require.NoError(t, j.Append(t.Context(), journal.Batch{Durable: true}))
 			require.NoError(t, j.Close())
 		})
 	}
@@ -178,7 +180,7 @@ func TestOpenRefusesAnotherJournalMode(t *testing.T) {
 	foreign(t, filepath.Join(dir, "journal.db"), "PRAGMA journal_mode = DELETE")
 	j := open(t, dir)
 	defer func() { _ = j.Close() }()
-	require.ErrorContains(t, j.Append(t.Context(), revert.Batch{Durable: true}), "journal mode")
+	require.ErrorContains(t, j.Append(t.Context(), journal.Batch{Durable: true}), "journal mode")
 }
 
 func TestFolderIsPrivate(t *testing.T) {
@@ -216,8 +218,8 @@ func useBlobs(t *testing.T, dir string) {
 	t.Helper()
 	j := open(t, dir)
 	keepLarge(t, j, 'x')
-	e := journaltest.Entry(revert.Header{Txn: "t"}, "tool")
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e}, Durable: true}))
+	e := journaltest.Entry(record.Header{Txn: "t"}, "tool")
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}, Durable: true}))
 	requirePrivate(t, dir) // the write-ahead log is there now
 	require.NoError(t, j.Close())
 }

@@ -11,6 +11,8 @@ import (
 	"runtime"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // FsckReport is what Fsck has seen.
@@ -25,7 +27,7 @@ type FsckReport struct {
 // behind it what only this store can see: the write-ahead log's checksums, before
 // SQLite reads it and drops what does not fit; the file's own structure; claims;
 // the blobs' files and what is among them that does not belong there. It ends
-// with revert.ErrDamaged when there was any problem.
+// with record.ErrDamaged when there was any problem.
 //
 // A damaged write-ahead log is where it stops: opening the journal would destroy
 // what stands behind the damage.
@@ -102,7 +104,7 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 		err = checkFile(filepath.Join(f.dir, databaseName))
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("there is no %s: %w", databaseName, revert.ErrNotFound)
+		return false, fmt.Errorf("there is no %s: %w", databaseName, journal.ErrNotFound)
 	}
 	if err != nil {
 		return false, err
@@ -112,7 +114,7 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 	}
 	var damage error
 	f.report.Alive, damage = checkFolder(f.dir)
-	if !errors.Is(damage, revert.ErrDamaged) {
+	if !errors.Is(damage, record.ErrDamaged) {
 		return damage == nil, damage
 	}
 	f.problem("%w; nothing else was looked at: copy the folder before anything opens it, which would drop what stands behind the damage", damage)

@@ -10,6 +10,9 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // structure lets SQLite check its file.
@@ -30,7 +33,7 @@ func (f *fsck) structure(ctx context.Context) error {
 // contract checks what any journal promises.
 func (f *fsck) contract(ctx context.Context) error {
 	o := f.options
-	o.Named = func(ref revert.BlobRef) error {
+	o.Named = func(ref effect.BlobRef) error {
 		if f.options.Named != nil {
 			if err := f.options.Named(ref); err != nil {
 				return err
@@ -46,7 +49,7 @@ func (f *fsck) contract(ctx context.Context) error {
 
 // unlessCounted drops the error that only says that there were problems.
 func (f *fsck) unlessCounted(err error) error {
-	if err != nil && f.report.Problems > 0 && errors.Is(err, revert.ErrDamaged) {
+	if err != nil && f.report.Problems > 0 && errors.Is(err, record.ErrDamaged) {
 		return nil
 	}
 	return err
@@ -54,7 +57,7 @@ func (f *fsck) unlessCounted(err error) error {
 
 // unlessDamage makes a problem of damage that kept a part from going on.
 func (f *fsck) unlessDamage(err error) error {
-	if err = explained(err); errors.Is(err, revert.ErrDamaged) {
+	if err = explained(err); errors.Is(err, record.ErrDamaged) {
 		f.problem("%w", err)
 		return nil
 	}
@@ -90,7 +93,7 @@ func (f *fsck) rows(ctx context.Context) error {
 		if err := rows.Scan(&digest, &size, &is); err != nil {
 			return err
 		}
-		if err := (revert.BlobRef{Digest: digest, Size: size}).Check(); err != nil || size != is || size > revert.InlineMax {
+		if err := (effect.BlobRef{Digest: digest, Size: size}).Check(); err != nil || size != is || size > journal.InlineMax {
 			f.problem("blob %q is filed with %d bytes and has %d", digest, size, is)
 		}
 		return f.countUnnamed(ctx, digest)

@@ -16,43 +16,47 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// record appends a committed transaction with content of both sizes, and begins
+// fill appends a committed transaction with content of both sizes, and begins
 // another one that has a claim.
-func record(t *testing.T, j revert.Journal) (small, large revert.BlobRef) {
+func fill(t *testing.T, j journal.Journal) (small, large effect.BlobRef) {
 	t.Helper()
-	var blobs []revert.Blob
-	for _, size := range []int{10, revert.InlineMax + 10} {
+	var blobs []journal.Blob
+	for _, size := range []int{10, journal.InlineMax + 10} {
 		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("x", size)))
 		require.NoError(t, err)
 		blobs = append(blobs, blob)
 	}
 	small, large = blobs[0].Ref(), blobs[1].Ref()
-	line := func(txn, call string, kind revert.Kind, body revert.Body) revert.Entry {
-		e, err := revert.Seal(revert.Record{Header: revert.Header{Kind: kind, Txn: txn, Call: call}, Body: body}, []byte("salt for testing"))
+	line := func(txn, call string, kind kind.Kind, body record.Body) record.Entry {
+		e, err := record.Seal(record.Record{Header: record.Header{Kind: kind, Txn: txn, Call: call}, Body: body}, []byte("salt for testing"))
 		require.NoError(t, err)
 		return e
 	}
-	t1, t2 := revert.Ownership{Txn: "t_1", Owner: j.Owner()}, revert.Ownership{Txn: "t_2", Owner: j.Owner()}
-	for _, b := range []revert.Batch{
-		{Take: revert.Take{To: t1}, Fence: t1, Entries: []revert.Entry{line("t_1", "", revert.KindBegun, &revert.Begun{Owner: t1.Owner})}},
-		{Fence: t1, Blobs: blobs, Durable: true, Entries: []revert.Entry{
-			line("t_1", "c_1", revert.KindStarted, &revert.Started{Input: json.RawMessage("{}"), Decision: json.RawMessage("{}")}),
-			line("t_1", "c_1", revert.KindChanged, &revert.Changed{Change: revert.Change{N: 1, Blobs: []revert.BlobRef{small, large}}}),
+	t1, t2 := journal.Ownership{Txn: "t_1", Owner: j.Owner()}, journal.Ownership{Txn: "t_2", Owner: j.Owner()}
+	for _, b := range []journal.Batch{
+		{Take: journal.Take{To: t1}, Fence: t1, Entries: []record.Entry{line("t_1", "", kind.Begun, &record.Begun{Owner: t1.Owner})}},
+		{Fence: t1, Blobs: blobs, Durable: true, Entries: []record.Entry{
+			line("t_1", "c_1", kind.Started, &record.Started{Input: json.RawMessage("{}"), Decision: json.RawMessage("{}")}),
+			line("t_1", "c_1", kind.Changed, &record.Changed{Change: effect.Change{N: 1, Blobs: []effect.BlobRef{small, large}}}),
 		}},
-		{Fence: t1, Entries: []revert.Entry{line("t_1", "c_1", revert.KindDone, &revert.Done{Output: json.RawMessage("1")})}},
-		{Fence: t1, End: true, Durable: true, Entries: []revert.Entry{line("t_1", "", revert.KindCommitted, &revert.Committed{})}},
-		{Take: revert.Take{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []revert.Entry{line("t_2", "", revert.KindBegun, &revert.Begun{Owner: t2.Owner})}},
+		{Fence: t1, Entries: []record.Entry{line("t_1", "c_1", kind.Done, &record.Done{Output: json.RawMessage("1")})}},
+		{Fence: t1, End: true, Durable: true, Entries: []record.Entry{line("t_1", "", kind.Committed, &record.Committed{})}},
+		{Take: journal.Take{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []record.Entry{line("t_2", "", kind.Begun, &record.Begun{Owner: t2.Owner})}},
 	} {
 		require.NoError(t, j.Append(t.Context(), b))
 	}
 	return small, large
 }
 
-func fsck(t *testing.T, dir string, kept revert.Head) (report sqlite.FsckReport, problems []string, err error) {
+func fsck(t *testing.T, dir string, kept journal.Head) (report sqlite.FsckReport, problems []string, err error) {
 	t.Helper()
 	report, err = sqlite.Fsck(t.Context(), dir, revert.FsckOptions{Kept: kept, Found: func(p revert.Problem) { problems = append(problems, p.What) }})
 	require.Len(t, problems, int(report.Problems))
@@ -62,7 +66,7 @@ func fsck(t *testing.T, dir string, kept revert.Head) (report sqlite.FsckReport,
 func TestFsckOfASoundJournal(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	record(t, j)
+	fill(t, j)
 	head, err := j.Head(t.Context())
 	require.NoError(t, err)
 	live, problems, err := fsck(t, dir, head)
@@ -105,7 +109,7 @@ func TestFsckFindsWhatWasChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			j := open(t, dir)
-			record(t, j)
+			fill(t, j)
 			head, err := j.Head(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, j.Close())
@@ -140,11 +144,11 @@ func TestFsckFindsWhatIsWrongInTheFolder(t *testing.T) {
 			}
 			dir := t.TempDir()
 			j := open(t, dir)
-			_, large := record(t, j)
+			_, large := fill(t, j)
 			require.NoError(t, j.Close())
 			require.NoError(t, test.change(dir, blobFile(dir, large)))
-			_, problems, err := fsck(t, dir, revert.Head{})
-			require.ErrorIs(t, err, revert.ErrDamaged)
+			_, problems, err := fsck(t, dir, journal.Head{})
+			require.ErrorIs(t, err, record.ErrDamaged)
 			require.Contains(t, strings.Join(problems, "\n"), test.says)
 		})
 	}
@@ -152,8 +156,8 @@ func TestFsckFindsWhatIsWrongInTheFolder(t *testing.T) {
 
 func TestFsckOfNothingMakesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	_, _, err := fsck(t, dir, revert.Head{})
-	require.ErrorIs(t, err, revert.ErrNotFound)
+	_, _, err := fsck(t, dir, journal.Head{})
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.NoDirExists(t, dir)
 }
 
@@ -163,9 +167,9 @@ func logOf(t *testing.T) (dir string, log []byte) {
 	from, dir := t.TempDir(), t.TempDir()
 	j := open(t, from)
 	defer func() { require.NoError(t, j.Close()) }()
-	record(t, j)
-	e := journaltest.Entry(revert.Header{}, strings.Repeat("x", 20000))
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: []revert.Entry{e, e}, Durable: true}))
+	fill(t, j)
+	e := journaltest.Entry(record.Header{}, strings.Repeat("x", 20000))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e, e}, Durable: true}))
 	require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		require.NoError(t, err)
@@ -209,16 +213,16 @@ func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 			file := filepath.Join(dir, "journal.db-wal")
 			log = test.change(bytes.Clone(log), (len(log)-32)/frame)
 			require.NoError(t, os.WriteFile(file, log, 0o600))
-			_, problems, err := fsck(t, dir, revert.Head{})
+			_, problems, err := fsck(t, dir, journal.Head{})
 			if test.says == "" {
 				require.NotContains(t, strings.Join(problems, "\n"), "write-ahead log", err)
 				return
 			}
-			require.ErrorIs(t, err, revert.ErrDamaged)
+			require.ErrorIs(t, err, record.ErrDamaged)
 			require.Len(t, problems, 1)
 			require.Contains(t, problems[0], test.says)
 			_, err = sqlite.Open(t.Context(), dir)
-			require.ErrorIs(t, err, revert.ErrDamaged, "SQLite would drop what stands behind the damage")
+			require.ErrorIs(t, err, record.ErrDamaged, "SQLite would drop what stands behind the damage")
 			require.ErrorContains(t, err, test.says)
 			after, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -235,7 +239,7 @@ func TestADamagedLogCanBeCut(t *testing.T) {
 	log[32+(len(log)-32)/frame*frame-3*frame+500]++
 	require.NoError(t, os.WriteFile(file, log, 0o600))
 	_, err := sqlite.Open(t.Context(), dir)
-	require.ErrorIs(t, err, revert.ErrDamaged)
+	require.ErrorIs(t, err, record.ErrDamaged)
 	_, text, found := strings.Cut(err.Error(), "as cutting the log to ")
 	require.True(t, found, err)
 	var size int64
@@ -273,7 +277,7 @@ func TestFsckOfWhatAKilledProcessLeft(t *testing.T) {
 		require.NoError(t, c.listen())
 		require.Error(t, c.cmd.Wait())
 
-		report, problems, err := fsck(t, dir, revert.Head{})
+		report, problems, err := fsck(t, dir, journal.Head{})
 		require.Zero(t, report.Alive)
 		for _, p := range problems { // the children write no whole transactions
 			require.Regexp(t, "^transaction .* (begins with|is held for unfinished)", p, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // FuzzWriteAheadLog: of a log as SQLite writes it every beginning is one that a crash
@@ -34,9 +34,9 @@ func FuzzWriteAheadLog(f *testing.F) {
 		frame := (place - logHeader) / (frameHeader + 512)
 		switch {
 		case place < logHeader:
-			require.ErrorIs(t, err, revert.ErrDamaged)
+			require.ErrorIs(t, err, record.ErrDamaged)
 		case bytes.ContainsFunc(frames[frame+1:], func(r rune) bool { return r == 1 }):
-			require.ErrorIs(t, err, revert.ErrDamaged, "frame %d of %v, byte %d", frame, frames, (place-logHeader)%(frameHeader+512))
+			require.ErrorIs(t, err, record.ErrDamaged, "frame %d of %v, byte %d", frame, frames, (place-logHeader)%(frameHeader+512))
 		default:
 			require.NoError(t, err, "nothing that was acknowledged is behind it")
 		}
@@ -61,7 +61,7 @@ func FuzzLogBytes(f *testing.F) {
 			require.True(t, size >= 512 && size&(size-1) == 0)
 			return
 		}
-		require.ErrorIs(t, err, revert.ErrDamaged)
+		require.ErrorIs(t, err, record.ErrDamaged)
 	})
 }
 

@@ -18,6 +18,9 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // historyCalls is how many calls the benchmarks' history has: 100,000 with
@@ -45,24 +48,24 @@ func history(tb testing.TB, dir string, calls, unfinished int) {
 	for n := range calls / 10 {
 		txn := fmt.Sprintf("t_%012d", n)
 		rec := revert.NewRecorder(j, h, "s_0123456789ab").In(txn)
-		lines = append(lines[:0], revert.Line{Body: &revert.Begun{Owner: j.Owner()}})
+		lines = append(lines[:0], revert.Line{Body: &record.Begun{Owner: j.Owner()}})
 		end := n < calls/10-unfinished
 		for i := range 10 {
 			call := fmt.Sprintf("c_%012d", n*10+i)
 			lines = append(lines,
-				revert.Line{Call: call, Body: &revert.Started{Sequence: i + 1, Key: "k", Tool: revert.ToolRef{Name: "file_write"}, Input: input, Class: revert.Reversible, Confinement: "handles", Decision: decision}},
-				revert.Line{Call: call, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
+				revert.Line{Call: call, Body: &record.Started{Sequence: i + 1, Key: "k", Tool: record.ToolRef{Name: "file_write"}, Input: input, Class: effect.Reversible, Confinement: "handles", Decision: decision}},
+				revert.Line{Call: call, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
 			if end || i < 9 {
-				lines = append(lines, revert.Line{Call: call, Body: &revert.Done{Output: json.RawMessage(`"ok"`)}},
-					revert.Line{Call: call, Body: &revert.Verified{Phase: "call", Verdict: "applied", OK: true}})
+				lines = append(lines, revert.Line{Call: call, Body: &record.Done{Output: json.RawMessage(`"ok"`)}},
+					revert.Line{Call: call, Body: &record.Verified{Phase: "call", Verdict: "applied", OK: true}})
 			}
 		}
 		if end {
-			lines = append(lines, revert.Line{Body: &revert.Committed{}})
+			lines = append(lines, revert.Line{Body: &record.Committed{}})
 		}
-		require.NoError(tb, rec.Write(tb.Context(), revert.Write{Lines: lines, End: end, Take: revert.Take{To: revert.Ownership{Txn: txn, Owner: j.Owner()}}}))
+		require.NoError(tb, rec.Write(tb.Context(), revert.Write{Lines: lines, End: end, Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}}))
 	}
-	require.NoError(tb, j.Append(tb.Context(), revert.Batch{Durable: true}))
+	require.NoError(tb, j.Append(tb.Context(), journal.Batch{Durable: true}))
 }
 
 // plainScan reads the rows as they are, and checks nothing.
@@ -138,9 +141,9 @@ func checkAll(tb testing.TB, dir string) (n int) {
 	tb.Helper()
 	j := open(tb, dir)
 	defer func() { require.NoError(tb, j.Close()) }()
-	for e, err := range j.Entries(tb.Context(), revert.Query{}) {
+	for e, err := range j.Entries(tb.Context(), journal.Query{}) {
 		require.NoError(tb, err)
-		_, err := revert.Unseal(e)
+		_, err := record.Unseal(e)
 		require.NoError(tb, err)
 		n++
 	}

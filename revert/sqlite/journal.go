@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Journal is one opening of a journal in a folder. Make it with Open; it is safe
@@ -25,7 +25,7 @@ type Journal struct {
 	older  bool // the file has the format before this one, and is only read
 }
 
-var _ revert.Journal = (*Journal)(nil)
+var _ journal.Journal = (*Journal)(nil)
 
 func (j *Journal) owners() string   { return filepath.Join(j.dir, "owners") }
 func (j *Journal) newBlobs() string { return filepath.Join(j.dir, "blobs", "new") }

@@ -8,15 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
 func TestJournal(t *testing.T) {
 	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
 		dir := t.TempDir()
-		return func(t *testing.T) revert.Journal { return open(t, dir) }
+		return func(t *testing.T) journal.Journal { return open(t, dir) }
 	})
 }
 
@@ -24,8 +25,8 @@ func TestDurableAppendsAreSynced(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { _ = j.Close() }()
 	for _, durable := range []bool{true, false, false, true, true, false, true} {
-		for _, entries := range [][]revert.Entry{one("t"), append(one("t"), one("t")...)} {
-			require.NoError(t, j.Append(t.Context(), revert.Batch{Entries: entries, Durable: durable}))
+		for _, entries := range [][]record.Entry{one("t"), append(one("t"), one("t")...)} {
+			require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: entries, Durable: durable}))
 			level, err := j.SyncLevel()
 			require.NoError(t, err)
 			require.Equal(t, map[bool]int{true: 2, false: 1}[durable], level)
@@ -55,8 +56,8 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	e := journaltest.Entry(revert.Header{Txn: "t_1", Call: "c_1"}, "file_write")
-	fmt.Println(first.Append(ctx, revert.Batch{Entries: []revert.Entry{e}, Durable: true}))
+	e := journaltest.Entry(record.Header{Txn: "t_1", Call: "c_1"}, "file_write")
+	fmt.Println(first.Append(ctx, journal.Batch{Entries: []record.Entry{e}, Durable: true}))
 	fmt.Println(first.Close())
 
 	second, err := sqlite.Open(ctx, dir)
@@ -65,7 +66,7 @@ func ExampleOpen() {
 		return
 	}
 	defer func() { _ = second.Close() }()
-	for e, err := range second.Entries(ctx, revert.Query{}) {
+	for e, err := range second.Entries(ctx, journal.Query{}) {
 		fmt.Println(e.Pos, e.Header.Kind, e.Header.Call, err)
 	}
 	// Output:

@@ -3,7 +3,8 @@ package sqlite
 import (
 	"sync"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // kept counts by digest the large content that this opening has kept and that no entry
@@ -15,7 +16,7 @@ type kept struct {
 	of map[string]int
 }
 
-func (k *kept) add(ref revert.BlobRef) {
+func (k *kept) add(ref effect.BlobRef) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.of == nil {
@@ -25,7 +26,7 @@ func (k *kept) add(ref revert.BlobRef) {
 }
 
 // named takes away what is on the journal now.
-func (k *kept) named(blobs []revert.Blob) {
+func (k *kept) named(blobs []journal.Blob) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, b := range blobs {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // checkFolder reads the write-ahead log of a folder before SQLite does, where nobody
@@ -16,7 +16,7 @@ import (
 func checkFolder(dir string) (alive int, damage error) {
 	for {
 		alive, before, damage := lookAtLog(dir)
-		if alive > 0 || !errors.Is(damage, revert.ErrDamaged) {
+		if alive > 0 || !errors.Is(damage, record.ErrDamaged) {
 			return alive, damage
 		}
 		alive, after, again := lookAtLog(dir)
@@ -58,7 +58,7 @@ func countAlive(dir string) (n int, err error) {
 // stands before the damage can be had by cutting the log there.
 func soundLog(dir string) error {
 	_, damage := checkFolder(dir)
-	if errors.Is(damage, revert.ErrDamaged) {
+	if errors.Is(damage, record.ErrDamaged) {
 		return fmt.Errorf("%w; nothing was changed: copy the folder, and let remit fsck say more", damage)
 	}
 	return damage

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const databaseName = "journal.db"
@@ -114,7 +114,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 func emptied(dir string) error {
 	found, err := hasContent(filepath.Join(dir, "blobs"))
 	if found {
-		err = fmt.Errorf("%w: %s is empty, and content of one is beside it", revert.ErrDamaged, databaseName)
+		err = fmt.Errorf("%w: %s is empty, and content of one is beside it", record.ErrDamaged, databaseName)
 	}
 	return err
 }

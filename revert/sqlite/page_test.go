@@ -14,7 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -23,26 +27,26 @@ const pageSize = 4096
 // told is what a journal answers, as far as it answers.
 type told struct {
 	entries    []string // leaves
-	head       revert.Head
-	unfinished []revert.Ownership
+	head       journal.Head
+	unfinished []journal.Ownership
 	content    []string // of the blobs that are asked for
 	errs       []error
 }
 
 // ask asks a journal for everything that it was given, and adds to it.
-func ask(ctx context.Context, j *sqlite.Journal, refs ...revert.BlobRef) (a told) {
+func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a told) {
 	add := func(err error) bool {
 		if err != nil {
 			a.errs = append(a.errs, err)
 		}
 		return err == nil
 	}
-	for e, err := range j.Entries(ctx, revert.Query{}) {
+	for e, err := range j.Entries(ctx, journal.Query{}) {
 		if add(err) {
 			a.entries = append(a.entries, e.Leaf)
 		}
 	}
-	for _, q := range []revert.Query{{Txn: "t_1"}, {Call: "c_1"}, {Session: "s", Newest: true, Limit: 1}, {Kinds: []revert.Kind{revert.KindBegun}}} {
+	for _, q := range []journal.Query{{Txn: "t_1"}, {Call: "c_1"}, {Session: "s", Newest: true, Limit: 1}, {Kinds: []kind.Kind{kind.Begun}}} {
 		for _, err := range j.Entries(ctx, q) {
 			add(err)
 		}
@@ -71,19 +75,19 @@ func ask(ctx context.Context, j *sqlite.Journal, refs ...revert.BlobRef) (a told
 
 // use adds to a journal all that can be added, until something is refused, and has it
 // collect what nothing names.
-func use(ctx context.Context, j *sqlite.Journal, held []revert.Ownership) []error {
-	me := revert.Ownership{Txn: "t_3", Owner: j.Owner()}
+func use(ctx context.Context, j *sqlite.Journal, held []journal.Ownership) []error {
+	me := journal.Ownership{Txn: "t_3", Owner: j.Owner()}
 	small, err := j.Keep(ctx, strings.NewReader("small"))
-	batches := []revert.Batch{
+	batches := []journal.Batch{
 		{
-			Take: revert.Take{To: me}, Fence: me, Claims: []string{"other"}, Blobs: []revert.Blob{small}, Durable: true,
-			Entries: []revert.Entry{journaltest.Entry(revert.Header{Txn: "t_3", Call: "c_3"}, "tool")},
+			Take: journal.Take{To: me}, Fence: me, Claims: []string{"other"}, Blobs: []journal.Blob{small}, Durable: true,
+			Entries: []record.Entry{journaltest.Entry(record.Header{Txn: "t_3", Call: "c_3"}, "tool")},
 		},
-		{Entries: []revert.Entry{journaltest.Entry(revert.Header{}, "tool")}},
+		{Entries: []record.Entry{journaltest.Entry(record.Header{}, "tool")}},
 		{Fence: me, End: true, Erase: []string{"c_3"}, Durable: true},
 	}
 	for _, own := range held {
-		batches = append(batches, revert.Batch{Take: revert.Take{From: own.Owner, To: revert.Ownership{Txn: own.Txn, Owner: j.Owner()}}, Durable: true})
+		batches = append(batches, journal.Batch{Take: journal.Take{From: own.Owner, To: journal.Ownership{Txn: own.Txn, Owner: j.Owner()}}, Durable: true})
 	}
 	for _, b := range batches {
 		if err == nil {
@@ -101,9 +105,9 @@ func TestEachDamagedPage(t *testing.T) {
 	ctx := t.Context()
 	from := t.TempDir()
 	j := open(t, from)
-	small, large := record(t, j)
-	e := journaltest.Entry(revert.Header{Session: "s", Txn: "t", Call: "c"}, strings.Repeat("x", 9000))
-	require.NoError(t, j.Append(ctx, revert.Batch{Entries: []revert.Entry{e, e, e}, Durable: true}))
+	small, large := fill(t, j)
+	e := journaltest.Entry(record.Header{Session: "s", Txn: "t", Call: "c"}, strings.Repeat("x", 9000))
+	require.NoError(t, j.Append(ctx, journal.Batch{Entries: []record.Entry{e, e, e}, Durable: true}))
 	whole := ask(ctx, j, small, large)
 	require.Empty(t, whole.errs)
 	require.NoError(t, j.Close())
@@ -130,11 +134,11 @@ func TestEachDamagedPage(t *testing.T) {
 			_, check := sqlite.Fsck(ctx, dir, revert.FsckOptions{Kept: whole.head})
 			if check != nil {
 				found++
-				require.ErrorIs(t, check, revert.ErrDamaged, at)
+				require.ErrorIs(t, check, record.ErrDamaged, at)
 			}
 			j, err := sqlite.Open(ctx, dir)
 			if err != nil {
-				require.ErrorIs(t, err, revert.ErrDamaged, at)
+				require.ErrorIs(t, err, record.ErrDamaged, at)
 				require.Error(t, check, at)
 				continue
 			}
@@ -163,5 +167,5 @@ func TestEachDamagedPage(t *testing.T) {
 
 // isDamage tells what says that something is not as it was stored.
 func isDamage(err error) bool {
-	return errors.Is(err, revert.ErrDamaged) || errors.Is(err, revert.ErrNotFound)
+	return errors.Is(err, record.ErrDamaged) || errors.Is(err, journal.ErrNotFound)
 }

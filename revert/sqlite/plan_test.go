@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // TestPlan: whoever looks for entries of some kinds, of a session, a transaction or a call is led to them by an index, in the
@@ -15,17 +16,17 @@ import (
 func TestPlan(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()
-	one, two := []revert.Kind{revert.KindRevoked}, []revert.Kind{revert.KindRevoked, revert.KindRemembered, revert.KindRevoked}
+	one, two := []kind.Kind{kind.Revoked}, []kind.Kind{kind.Revoked, kind.Remembered, kind.Revoked}
 	for _, tt := range []struct {
-		q     revert.Query
+		q     journal.Query
 		index string
 		times int
 	}{
-		{revert.Query{Kinds: one}, "entries_kind", 1},
-		{revert.Query{Kinds: two}, "entries_kind", 2},
-		{revert.Query{Kinds: two, Session: "s"}, "entries_session", 1},
-		{revert.Query{Kinds: two, Session: "s", Txn: "t"}, "entries_txn", 1},
-		{revert.Query{Kinds: one, Session: "s", Txn: "t", Call: "c"}, "entries_call", 1},
+		{journal.Query{Kinds: one}, "entries_kind", 1},
+		{journal.Query{Kinds: two}, "entries_kind", 2},
+		{journal.Query{Kinds: two, Session: "s"}, "entries_session", 1},
+		{journal.Query{Kinds: two, Session: "s", Txn: "t"}, "entries_txn", 1},
+		{journal.Query{Kinds: one, Session: "s", Txn: "t", Call: "c"}, "entries_call", 1},
 	} {
 		for _, newest := range []bool{false, true} {
 			tt.q.Newest = newest

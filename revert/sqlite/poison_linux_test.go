@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -31,22 +31,22 @@ func childFillsUp() error {
 		return err
 	}
 	const txn = "full"
-	own := revert.Ownership{Txn: txn, Owner: j.Owner()}
-	take := revert.Take{To: own}
+	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
+	take := journal.Take{To: own}
 	for n := 0; err == nil; n++ {
-		err = j.Append(context.Background(), revert.Batch{Entries: childBatch(txn, n), Fence: own, Take: take, Durable: true})
-		take = revert.Take{}
+		err = j.Append(context.Background(), journal.Batch{Entries: childBatch(txn, n), Fence: own, Take: take, Durable: true})
+		take = journal.Take{}
 		if err == nil {
 			fmt.Println("stored", txn, n)
 		}
 	}
 	for range 3 { // also after the cause is gone, as far as anybody can tell
-		if !errors.Is(err, revert.ErrPoisoned) {
+		if !errors.Is(err, journal.ErrPoisoned) {
 			return fmt.Errorf("not poisoned: %w", err)
 		}
-		err = j.Append(context.Background(), revert.Batch{Durable: true})
+		err = j.Append(context.Background(), journal.Batch{Durable: true})
 	}
-	if _, err = j.Keep(context.Background(), strings.NewReader("x")); !errors.Is(err, revert.ErrPoisoned) {
+	if _, err = j.Keep(context.Background(), strings.NewReader("x")); !errors.Is(err, journal.ErrPoisoned) {
 		return fmt.Errorf("kept: %w", err)
 	}
 	return nil

@@ -15,8 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -70,22 +71,22 @@ func childAppends(batches int) error {
 	return j.Close()
 }
 
-func childCaller(j revert.Journal, txn string, batches int) error {
-	own := revert.Ownership{Txn: txn, Owner: j.Owner()}
-	take := revert.Take{To: own}
+func childCaller(j journal.Journal, txn string, batches int) error {
+	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
+	take := journal.Take{To: own}
 	for n := range batches {
-		b := revert.Batch{Entries: childBatch(txn, n), Durable: n%4 != 3, Fence: own, Take: take, Claims: []string{fmt.Sprint(txn, n)}}
+		b := journal.Batch{Entries: childBatch(txn, n), Durable: n%4 != 3, Fence: own, Take: take, Claims: []string{fmt.Sprint(txn, n)}}
 		if n%5 == 4 {
-			large, err := j.Keep(context.Background(), strings.NewReader(strings.Repeat(txn, revert.InlineMax)))
+			large, err := j.Keep(context.Background(), strings.NewReader(strings.Repeat(txn, journal.InlineMax)))
 			if err != nil {
 				return err
 			}
-			b.Blobs = []revert.Blob{large}
+			b.Blobs = []journal.Blob{large}
 		}
 		if err := j.Append(context.Background(), b); err != nil {
 			return err
 		}
-		take = revert.Take{}
+		take = journal.Take{}
 		if b.Durable {
 			fmt.Println("stored", txn, n)
 		}
@@ -95,10 +96,10 @@ func childCaller(j revert.Journal, txn string, batches int) error {
 
 // childBatch is the n-th batch of a transaction: its call names it, its session
 // says how many entries it has.
-func childBatch(txn string, n int) []revert.Entry {
-	all := make([]revert.Entry, n%3+1)
+func childBatch(txn string, n int) []record.Entry {
+	all := make([]record.Entry, n%3+1)
 	for i := range all {
-		all[i] = journaltest.Entry(revert.Header{Session: fmt.Sprint(len(all)), Txn: txn, Call: fmt.Sprint(n)}, fmt.Sprint(i))
+		all[i] = journaltest.Entry(record.Header{Session: fmt.Sprint(len(all)), Txn: txn, Call: fmt.Sprint(n)}, fmt.Sprint(i))
 	}
 	return all
 }
@@ -170,7 +171,7 @@ func TestKilledProcessLosesNothingItAcknowledged(t *testing.T) {
 	requireSwept(t, dir, survivor)
 }
 
-func requireAlive(t *testing.T, j revert.Journal, owner string, want bool) {
+func requireAlive(t *testing.T, j journal.Journal, owner string, want bool) {
 	t.Helper()
 	alive, err := j.Alive(context.Background(), owner)
 	require.NoError(t, err)
@@ -179,11 +180,11 @@ func requireAlive(t *testing.T, j revert.Journal, owner string, want bool) {
 
 // requireAllStored checks that every batch is whole, that none is missing among
 // its transaction's, and that none is missing that was acknowledged.
-func requireAllStored(t *testing.T, j revert.Journal, stored map[string]int) {
+func requireAllStored(t *testing.T, j journal.Journal, stored map[string]int) {
 	t.Helper()
 	next, pos := map[string]int{}, int64(0)
-	var rest []revert.Entry // of the batch that is being read
-	for e, err := range j.Entries(context.Background(), revert.Query{}) {
+	var rest []record.Entry // of the batch that is being read
+	for e, err := range j.Entries(context.Background(), journal.Query{}) {
 		require.NoError(t, err)
 		pos++
 		require.Equal(t, pos, e.Pos)
@@ -202,14 +203,14 @@ func requireAllStored(t *testing.T, j revert.Journal, stored map[string]int) {
 }
 
 // adoptAll takes over what a dead owner left and ends it.
-func adoptAll(t *testing.T, j revert.Journal, dead string) {
+func adoptAll(t *testing.T, j journal.Journal, dead string) {
 	t.Helper()
 	open, err := j.Unfinished(context.Background())
 	require.NoError(t, err)
 	for _, o := range open {
 		require.Equal(t, dead, o.Owner)
-		mine := revert.Ownership{Txn: o.Txn, Owner: j.Owner()}
-		require.NoError(t, j.Append(context.Background(), revert.Batch{Take: revert.Take{From: dead, To: mine}, Fence: mine, End: true, Durable: true}))
+		mine := journal.Ownership{Txn: o.Txn, Owner: j.Owner()}
+		require.NoError(t, j.Append(context.Background(), journal.Batch{Take: journal.Take{From: dead, To: mine}, Fence: mine, End: true, Durable: true}))
 	}
 }
 
@@ -255,8 +256,8 @@ func TestProcessesAppendSideBySide(t *testing.T) {
 func TestLockFileStaysWhileATransactionNamesIt(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
-	own := revert.Ownership{Txn: "t", Owner: j.Owner()}
-	require.NoError(t, j.Append(t.Context(), revert.Batch{Take: revert.Take{To: own}, Durable: true}))
+	own := journal.Ownership{Txn: "t", Owner: j.Owner()}
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
 	require.NoError(t, j.Close())
 	lock := filepath.Join(dir, "owners", own.Owner+".lock")
 	require.FileExists(t, lock)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // queue is where batches wait for a transaction. One of those who wait leads: it
@@ -20,7 +20,7 @@ type queue struct {
 
 // request is a batch and the caller that waits for it.
 type request struct {
-	batch revert.Batch
+	batch journal.Batch
 	wake  chan signal // room for all that is ever sent: a turn to lead, and the end
 	err   error       // the outcome, once told
 }
@@ -32,7 +32,7 @@ const (
 	told
 )
 
-func newRequest(b revert.Batch) *request { return &request{batch: b, wake: make(chan signal, 2)} }
+func newRequest(b journal.Batch) *request { return &request{batch: b, wake: make(chan signal, 2)} }
 
 // tell ends the waiting of a request that was taken.
 func (r *request) tell(err error) {

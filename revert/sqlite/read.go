@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // One page of entries is read at a time, so that a slow consumer neither holds a
@@ -22,23 +24,23 @@ const (
 // Entries yields what the query selects among what is stored when it begins.
 // Nothing stored ever moves, so that an upper bound is a snapshot. A damaged
 // entry is yielded with its position alone, and its neighbours after it.
-func (j *Journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.Entry, error] {
-	return func(yield func(revert.Entry, error) bool) {
+func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
 		if err := j.usable(ctx); err != nil {
-			yield(revert.Entry{}, err)
+			yield(record.Entry{}, err)
 			return
 		}
 		s := span{after: q.After, left: q.Limit}
 		var err error
 		if s.upTo, err = j.size(ctx); err != nil {
-			yield(revert.Entry{}, j.because(ctx, err))
+			yield(record.Entry{}, j.because(ctx, err))
 			return
 		}
 		for s.after < s.upTo {
 			page, err := j.page(ctx, q, &s)
 			for _, e := range page {
 				if ctx.Err() != nil {
-					yield(revert.Entry{}, context.Cause(ctx))
+					yield(record.Entry{}, context.Cause(ctx))
 					return
 				}
 				if !yield(readEntry(e)) {
@@ -46,7 +48,7 @@ func (j *Journal) Entries(ctx context.Context, q revert.Query) iter.Seq2[revert.
 				}
 			}
 			if err != nil {
-				yield(revert.Entry{}, j.because(ctx, err))
+				yield(record.Entry{}, j.because(ctx, err))
 				return
 			}
 		}
@@ -61,13 +63,13 @@ type span struct {
 
 // row is an entry as it is stored, with the columns that repeat its head.
 type row struct {
-	revert.Entry
+	record.Entry
 	kind, session, txn, call string
 }
 
 // page reads the next entries and shortens the span by them, to nothing when it
 // has come to the end.
-func (j *Journal) page(ctx context.Context, q revert.Query, s *span) ([]row, error) {
+func (j *Journal) page(ctx context.Context, q journal.Query, s *span) ([]row, error) {
 	limit := pageEntries
 	if s.left > 0 {
 		limit = min(limit, s.left)
@@ -116,7 +118,7 @@ func (s *span) shorten(page []row, newest, atEnd bool) {
 // that selects least. Each index gives its rows in the order of positions. That of
 // kinds does so for one kind; several are merged, each from its own place, so that
 // whoever looks for what is rare reads nothing else.
-func selectEntries(q revert.Query, s span, limit int, erased string) (query string, args []any) {
+func selectEntries(q journal.Query, s span, limit int, erased string) (query string, args []any) {
 	var b strings.Builder
 	kinds, each := q.Kinds, q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 1
 	if each {
@@ -141,7 +143,7 @@ func selectEntries(q revert.Query, s span, limit int, erased string) (query stri
 }
 
 // selectSome writes the part of a query that goes through one index.
-func selectSome(b *strings.Builder, q revert.Query, s span, kinds []revert.Kind, erased string) []any {
+func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind, erased string) []any {
 	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf, " + erased + " FROM entries WHERE pos > ? AND pos <= ?")
 	args := []any{s.after, s.upTo}
 	hide := ""
@@ -178,20 +180,20 @@ func scan(rows *sql.Rows) (r row, err error) {
 }
 
 // readEntry checks an entry and what was repeated of it.
-func readEntry(r row) (revert.Entry, error) {
+func readEntry(r row) (record.Entry, error) {
 	e, err := r.Checked()
 	if err != nil {
 		return e, err
 	}
 	h := e.Header
 	if string(h.Kind) != r.kind || h.Session != r.session || h.Txn != r.txn || h.Call != r.call {
-		return revert.Entry{Pos: r.Pos}, fmt.Errorf("%w: entry %d is filed under another header", revert.ErrDamaged, r.Pos)
+		return record.Entry{Pos: r.Pos}, fmt.Errorf("%w: entry %d is filed under another header", record.ErrDamaged, r.Pos)
 	}
 	return e, nil
 }
 
 // Unfinished lists the transactions that have not ended, oldest first.
-func (j *Journal) Unfinished(ctx context.Context) ([]revert.Ownership, error) {
+func (j *Journal) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
 	if err := j.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -202,14 +204,14 @@ func (j *Journal) Unfinished(ctx context.Context) ([]revert.Ownership, error) {
 	return all, nil
 }
 
-func (j *Journal) unfinished(ctx context.Context) (all []revert.Ownership, err error) {
+func (j *Journal) unfinished(ctx context.Context) (all []journal.Ownership, err error) {
 	rows, err := j.reader.QueryContext(ctx, "SELECT txn, owner FROM txns WHERE ended = 0 ORDER BY age")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // Err below tells what went wrong
 	for rows.Next() {
-		var o revert.Ownership
+		var o journal.Ownership
 		if err := rows.Scan(&o.Txn, &o.Owner); err != nil {
 			return nil, err
 		}

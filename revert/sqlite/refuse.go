@@ -3,12 +3,12 @@ package sqlite
 import (
 	"fmt"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // mayStore says why a batch is refused, if it is, by what the journal holds.
-func (w *writer) mayStore(b revert.Batch) (refused, err error) {
-	for _, look := range []func(revert.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs, w.mayGrow} {
+func (w *writer) mayStore(b journal.Batch) (refused, err error) {
+	for _, look := range []func(journal.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs, w.mayGrow} {
 		if refused, err = look(b); refused != nil || err != nil {
 			return refused, err
 		}
@@ -16,7 +16,7 @@ func (w *writer) mayStore(b revert.Batch) (refused, err error) {
 	return nil, nil
 }
 
-func (w *writer) mayTake(b revert.Batch) (refused, err error) {
+func (w *writer) mayTake(b journal.Batch) (refused, err error) {
 	txn, owner := b.Take.To.Txn, ""
 	if txn == "" {
 		return nil, nil
@@ -24,19 +24,19 @@ func (w *writer) mayTake(b revert.Batch) (refused, err error) {
 	if b.Take.From == "" {
 		exists, err := w.find(stmtExists, &owner, txn)
 		if exists {
-			refused = fmt.Errorf("begin %s: it exists: %w", txn, revert.ErrNotOwner)
+			refused = fmt.Errorf("begin %s: it exists: %w", txn, journal.ErrNotOwner)
 		}
 		return refused, err
 	}
 	unfinished, err := w.find(stmtHolder, &owner, txn)
 	if !unfinished || owner != b.Take.From {
-		refused = fmt.Errorf("take %s from %s: %w", txn, b.Take.From, revert.ErrNotOwner)
+		refused = fmt.Errorf("take %s from %s: %w", txn, b.Take.From, journal.ErrNotOwner)
 	}
 	return refused, err
 }
 
 // mayPass checks the fence as ownership will stand after the batch's take.
-func (w *writer) mayPass(b revert.Batch) (refused, err error) {
+func (w *writer) mayPass(b journal.Batch) (refused, err error) {
 	//mutant:lease
 	if b.Fence.Txn == "" {
 		return nil, nil
@@ -53,7 +53,7 @@ func (w *writer) mayPass(b revert.Batch) (refused, err error) {
 	return refused, err
 }
 
-func (w *writer) mayClaim(b revert.Batch) (refused, err error) {
+func (w *writer) mayClaim(b journal.Batch) (refused, err error) {
 	for _, resource := range b.Claims {
 		var holder string
 		held, err := w.find(stmtClaimant, &holder, resource)
@@ -62,20 +62,20 @@ func (w *writer) mayClaim(b revert.Batch) (refused, err error) {
 		}
 		//mutant:lease
 		if held && holder != b.Fence.Txn {
-			return &revert.ClaimedError{Resource: resource, Holder: holder}, nil
+			return &journal.ClaimedError{Resource: resource, Holder: holder}, nil
 		}
 	}
 	return nil, nil
 }
 
 // haveBlobs checks that blobs exist which do not come with the batch.
-func (w *writer) haveBlobs(b revert.Batch) (refused, err error) {
+func (w *writer) haveBlobs(b journal.Batch) (refused, err error) {
 	if missing := haveFiles(w.dir, b.Blobs); missing != nil {
 		return missing, nil
 	}
 	for _, blob := range b.Blobs {
 		ref := blob.Ref()
-		if _, inline := blob.Inline(); inline || ref.Size > revert.InlineMax {
+		if _, inline := blob.Inline(); inline || ref.Size > journal.InlineMax {
 			continue
 		}
 		var size int64

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // A reserve is room on the disk that nobody else gets: a file beside the database.
@@ -79,18 +81,18 @@ var errNoRoom = errors.New("journal: no space left, nothing was stored: the disk
 // ends reports whether a batch only ends what began, or takes it back: it may use
 // the reserve up. That calls were refused is not among it, since whoever calls could
 // use it up with them.
-func ends(b revert.Batch) bool {
+func ends(b journal.Batch) bool {
 	if len(b.Entries) == 0 {
 		return len(b.Claims) == 0
 	}
-	link := slices.ContainsFunc(b.Entries, func(e revert.Entry) bool { return e.Header.Kind == revert.KindUndoneBy })
+	link := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == kind.UndoneBy })
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
-		case revert.KindDone, revert.KindLanded, revert.KindFailed, revert.KindUnknown, revert.KindVerified, revert.KindDecided,
-			revert.KindDropped, revert.KindRevoked, revert.KindAdopted, revert.KindNestEnded,
-			revert.KindReverting, revert.KindState, revert.KindReverted, revert.KindRevertedTo, revert.KindUndoneBy, revert.KindErased,
-			revert.KindAborting, revert.KindAborted, revert.KindCommitted:
-		case revert.KindBegun:
+		case kind.Done, kind.Landed, kind.Failed, kind.Unknown, kind.Verified, kind.Decided,
+			kind.Dropped, kind.Revoked, kind.Adopted, kind.NestEnded,
+			kind.Reverting, kind.State, kind.Reverted, kind.RevertedTo, kind.UndoneBy, kind.Erased,
+			kind.Aborting, kind.Aborted, kind.Committed:
+		case kind.Begun:
 			if !link {
 				return false
 			}
@@ -103,7 +105,7 @@ func ends(b revert.Batch) bool {
 
 // mayGrow refuses a batch after which something may happen that needs room to be
 // taken back.
-func (w *writer) mayGrow(b revert.Batch) (refused, err error) {
+func (w *writer) mayGrow(b journal.Batch) (refused, err error) {
 	if ends(b) || w.reserve.fill() == nil {
 		return nil, nil
 	}

@@ -16,6 +16,9 @@ import (
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -84,8 +87,8 @@ type work struct {
 func begun(t *testing.T, j *sqlite.Journal) *work {
 	h := hosttest.New(1)
 	w := &work{rec: revert.NewRecorder(j, h, "s_1").In("t_1")}
-	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
-	require.NoError(t, w.rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &revert.Begun{Owner: j.Owner()}}}, Take: revert.Take{To: own}, Durable: true}))
+	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
+	require.NoError(t, w.rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: j.Owner()}}}, Take: journal.Take{To: own}, Durable: true}))
 	return w
 }
 
@@ -93,12 +96,12 @@ func (w *work) start(ctx context.Context) error {
 	w.calls++
 	id := fmt.Sprint("c_", w.calls)
 	return w.rec.Write(ctx, revert.Write{Durable: true, Claims: []string{id}, Lines: []revert.Line{
-		{Call: id, Body: &revert.Started{Sequence: w.calls, Key: id, Tool: revert.ToolRef{Name: "put"}, Class: revert.Reversible, Confinement: "handles"}},
-		{Call: id, Body: &revert.Changed{Change: revert.Change{N: 1, Scheme: "kv", Resource: id, Kind: "write", Pre: revert.Absent, Post: "v:1"}}},
+		{Call: id, Body: &record.Started{Sequence: w.calls, Key: id, Tool: record.ToolRef{Name: "put"}, Class: effect.Reversible, Confinement: "handles"}},
+		{Call: id, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: id, Kind: "write", Pre: effect.Absent, Post: "v:1"}}},
 	}})
 }
 
-func (w *work) line(ctx context.Context, call int, b revert.Body) error {
+func (w *work) line(ctx context.Context, call int, b record.Body) error {
 	return w.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: fmt.Sprint("c_", call), Body: b}}, Durable: true})
 }
 
@@ -117,14 +120,14 @@ func fillsUp(t *testing.T, dir string) {
 	require.True(t, d.whole(), "what may have an effect does not touch the reserve")
 	began := w.calls - 1 // the last one was refused
 	for n := 1; n <= began; n++ {
-		require.NoError(t, w.line(ctx, n, &revert.Done{Output: []byte(`"` + strings.Repeat("x", 4000) + `"`)}), "call %d of %d", n, began)
+		require.NoError(t, w.line(ctx, n, &record.Done{Output: []byte(`"` + strings.Repeat("x", 4000) + `"`)}), "call %d of %d", n, began)
 	}
 	for n := range 20 {
-		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &revert.Reverting{
-			Of: revert.CallRef{Txn: "t_1", Call: "c_1"}, Key: "k", Cause: "abort", Steps: []revert.Step{},
+		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &record.Reverting{
+			Of: record.CallRef{Txn: "t_1", Call: "c_1"}, Key: "k", Cause: "abort", Steps: []effect.Step{},
 		}}}}), "undo %d", n)
-		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &revert.Reverted{
-			Of: revert.CallRef{Txn: "t_1", Call: "c_1"}, Complete: true, Results: []revert.Result{},
+		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &record.Reverted{
+			Of: record.CallRef{Txn: "t_1", Call: "c_1"}, Complete: true, Results: []effect.Result{},
 		}}}}))
 	}
 	require.False(t, d.whole(), "it was used")
@@ -137,9 +140,9 @@ func fillsUp(t *testing.T, dir string) {
 	d.fill()
 	j = d.open() // needs room itself
 	require.False(t, d.whole())
-	own := revert.Ownership{Txn: "t_1", Owner: j.Owner()}
+	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	w.rec = revert.NewRecorder(j, hosttest.New(2), "s_1").In("t_1")
-	adopt := revert.Write{Durable: true, Lines: []revert.Line{{Body: &revert.Adopted{From: ownerOf(t, j), To: j.Owner()}}}, Take: revert.Take{From: ownerOf(t, j), To: own}}
+	adopt := revert.Write{Durable: true, Lines: []revert.Line{{Body: &record.Adopted{From: ownerOf(t, j), To: j.Owner()}}}, Take: journal.Take{From: ownerOf(t, j), To: own}}
 	require.NoError(t, w.rec.Write(ctx, adopt))
 	require.ErrorContains(t, w.start(ctx), "the disk has no room for what an undo needs")
 	require.NoError(t, os.Remove(d.filler()))

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 const (
@@ -91,7 +91,7 @@ func checkFormat(ctx context.Context, db querier) error {
 		(SELECT count(*) FROM sqlite_schema)`).Scan(&application, &version, &tables)
 	switch {
 	case err != nil && codeOf(err) == codeNotADB:
-		return fmt.Errorf("%w: %s is not an SQLite file", revert.ErrDamaged, databaseName)
+		return fmt.Errorf("%w: %s is not an SQLite file", record.ErrDamaged, databaseName)
 	case err != nil:
 		return explain(err)
 	case application == 0 && version == 0 && tables == 0:
@@ -105,7 +105,7 @@ func checkFormat(ctx context.Context, db querier) error {
 	case version == formatVersion-1 && tables > 0:
 		return errOlder
 	case version != formatVersion || tables == 0:
-		return fmt.Errorf("%w: %s has format %d and %d tables", revert.ErrDamaged, databaseName, version, tables)
+		return fmt.Errorf("%w: %s has format %d and %d tables", record.ErrDamaged, databaseName, version, tables)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	filedisk "github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -38,7 +38,7 @@ func (s *shared) CloneTo(to *os.File) error {
 // TestKeepShares: content is cloned where that can be, and what is kept is the clone; else,
 // and where it would become part of a row, it is copied.
 func TestKeepShares(t *testing.T) {
-	large := bytes.Repeat([]byte("x"), 3*revert.InlineMax)
+	large := bytes.Repeat([]byte("x"), 3*journal.InlineMax)
 	for _, tt := range []struct {
 		name     string
 		of       shared

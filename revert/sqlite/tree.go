@@ -8,7 +8,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Each entry's row has the hashes of the tree that the entry completes, in
@@ -37,7 +38,7 @@ func (find finder) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 		case !there:
 			return nil, noHash(index)
 		case len(data) != tlog.HashSize:
-			return nil, fmt.Errorf("%w: entry %d lacks hashes of the tree", revert.ErrDamaged, (n+1)<<level)
+			return nil, fmt.Errorf("%w: entry %d lacks hashes of the tree", record.ErrDamaged, (n+1)<<level)
 		}
 		found[i] = tlog.Hash(data)
 	}
@@ -45,21 +46,21 @@ func (find finder) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 }
 
 func noHash(index int64) error {
-	return fmt.Errorf("hash %d of the tree: %w", index, revert.ErrNotFound)
+	return fmt.Errorf("hash %d of the tree: %w", index, journal.ErrNotFound)
 }
 
 // Head returns the tree head over what is stored.
-func (j *Journal) Head(ctx context.Context) (revert.Head, error) {
+func (j *Journal) Head(ctx context.Context) (journal.Head, error) {
 	if err := j.usable(ctx); err != nil {
-		return revert.Head{}, err
+		return journal.Head{}, err
 	}
 	size, err := j.size(ctx)
 	if err != nil {
-		return revert.Head{}, j.because(ctx, err)
+		return journal.Head{}, j.because(ctx, err)
 	}
 	// What the prefix of this size has stored never changes, so this needs no
 	// snapshot.
-	tree, err := revert.TreeOf(size, j.finder(ctx))
+	tree, err := journal.TreeOf(size, j.finder(ctx))
 	return tree.Head(), err
 }
 
@@ -105,7 +106,7 @@ func (w *writer) catchUp() error {
 	if size == w.tree.Size() {
 		return nil
 	}
-	tree, err := revert.TreeOf(size, finder(func(data *[]byte, pos, offset, length int64) (bool, error) {
+	tree, err := journal.TreeOf(size, finder(func(data *[]byte, pos, offset, length int64) (bool, error) {
 		return w.find(stmtHash, data, pos, offset, length)
 	}))
 	if err == nil {
@@ -115,7 +116,7 @@ func (w *writer) catchUp() error {
 }
 
 // row returns what is stored for the next entry, and the tree with it.
-func (w *writer) row(e revert.Entry) ([]any, revert.Tree) {
+func (w *writer) row(e record.Entry) ([]any, journal.Tree) {
 	tree, whole := w.tree.Add(e.Leaf)
 	hashes := make([]byte, 0, len(whole)*tlog.HashSize)
 	for _, h := range whole {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // The write-ahead log as https://www.sqlite.org/fileformat2.html#walformat has
@@ -63,7 +63,7 @@ func readLog(r io.Reader) error {
 		order = binary.BigEndian
 	}
 	if magic&^1 != logMagic || size < 512 || size > 1<<16 || size&(size-1) != 0 || (logSum{}).plus(order, head[:24]) != sumAt(head[24:]) {
-		return fmt.Errorf("%w: the header of the write-ahead log does not fit its checksum: SQLite would drop the whole log, as cutting it to 0 bytes would", revert.ErrDamaged)
+		return fmt.Errorf("%w: the header of the write-ahead log does not fit its checksum: SQLite would drop the whole log, as cutting it to 0 bytes would", record.ErrDamaged)
 	}
 	frame := make([]byte, frameHeader+int(size))
 	before, bad := sumAt(head[24:]), 0
@@ -78,7 +78,7 @@ func readLog(r io.Reader) error {
 			bad = n
 		case sound && bad > 0 && commit:
 			return fmt.Errorf("%w: frame %d of the write-ahead log does not fit its checksum, and frame %d behind it commits: SQLite would drop everything from frame %d on, as cutting the log to %d bytes would",
-				revert.ErrDamaged, bad, n, bad, logHeader+int64(bad-1)*int64(len(frame)))
+				record.ErrDamaged, bad, n, bad, logHeader+int64(bad-1)*int64(len(frame)))
 		}
 		// As it is written: behind a bad frame the next may still be told to fit.
 		before = sumAt(frame[16:])

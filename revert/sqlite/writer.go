@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // The statements of the writer, in the order of its stmts.
@@ -69,8 +70,8 @@ type writer struct {
 	db      *sql.DB
 	conn    *sql.Conn
 	stmts   [stmtCount]*sql.Stmt
-	synced  bool        // commits are synced
-	tree    revert.Tree // of a prefix; catchUp makes it that of everything
+	synced  bool         // commits are synced
+	tree    journal.Tree // of a prefix; catchUp makes it that of everything
 }
 
 func newWriter(ctx context.Context, dir, dsn string) (*writer, error) {
@@ -155,7 +156,7 @@ func (w *writer) begin() error {
 // insertFenced stores an entry in a transaction of its own, unless the fence
 // refuses it or somebody has appended what the tree here does not have. SQLite
 // takes the lock of a writer before it looks at either.
-func (w *writer) insertFenced(e revert.Entry, fence revert.Ownership) (stored bool, err error) {
+func (w *writer) insertFenced(e record.Entry, fence journal.Ownership) (stored bool, err error) {
 	row, tree := w.row(e)
 	res, err := w.run(stmtInsertFenced, append(row, fence.Txn, fence.Owner)...)
 	if err != nil {
@@ -196,8 +197,8 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 	return refused, err
 }
 
-func (w *writer) write(b revert.Batch) error {
-	steps := []func(revert.Batch) error{w.take, w.erase, w.writeBlobs, w.writeEntries, w.claim, w.end}
+func (w *writer) write(b journal.Batch) error {
+	steps := []func(journal.Batch) error{w.take, w.erase, w.writeBlobs, w.writeEntries, w.claim, w.end}
 	for _, step := range steps {
 		if err := step(b); err != nil {
 			return err
@@ -206,7 +207,7 @@ func (w *writer) write(b revert.Batch) error {
 	return nil
 }
 
-func (w *writer) take(b revert.Batch) (err error) {
+func (w *writer) take(b journal.Batch) (err error) {
 	switch to := b.Take.To; {
 	case to.Txn == "":
 	case b.Take.From == "":
@@ -217,7 +218,7 @@ func (w *writer) take(b revert.Batch) (err error) {
 	return err
 }
 
-func (w *writer) writeBlobs(b revert.Batch) error {
+func (w *writer) writeBlobs(b journal.Batch) error {
 	for _, blob := range b.Blobs {
 		data, inline := blob.Inline()
 		if !inline {
@@ -230,7 +231,7 @@ func (w *writer) writeBlobs(b revert.Batch) error {
 	return nil
 }
 
-func (w *writer) writeEntries(b revert.Batch) error {
+func (w *writer) writeEntries(b journal.Batch) error {
 	for _, e := range b.Entries {
 		row, tree := w.row(e)
 		if _, err := w.run(stmtInsert, row...); err != nil {
@@ -241,7 +242,7 @@ func (w *writer) writeEntries(b revert.Batch) error {
 	return nil
 }
 
-func (w *writer) claim(b revert.Batch) error {
+func (w *writer) claim(b journal.Batch) error {
 	for _, resource := range b.Claims {
 		if _, err := w.run(stmtClaim, resource, b.Fence.Txn); err != nil {
 			return err
@@ -250,7 +251,7 @@ func (w *writer) claim(b revert.Batch) error {
 	return nil
 }
 
-func (w *writer) end(b revert.Batch) error {
+func (w *writer) end(b journal.Batch) error {
 	if !b.End {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
 )
@@ -93,7 +93,7 @@ func TestAPartThatIsOff(t *testing.T) {
 	// Code of the program's own that runs the whole without being it.
 	spec := whole.Spec()
 	byHand, err := tool.FromSpec(tool.Spec{
-		Name: "by_hand", Input: spec.Input, Needs: whole.Grant(), EffectClass: revert.Reversible, Confinement: tool.Handles, Execute: spec.Execute,
+		Name: "by_hand", Input: spec.Input, Needs: whole.Grant(), EffectClass: effect.Reversible, Confinement: tool.Handles, Execute: spec.Execute,
 	})
 	require.NoError(t, err)
 	rt := s.runtime(nil, whole, byHand, s.put("put"))
@@ -138,7 +138,7 @@ func TestAConditionThatTurns(t *testing.T) {
 	fires, err := tool.CreateTyped("fires", "Fires.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
 		ran = true
 		return in, nil
-	}, tool.Effect(revert.Pivot))
+	}, tool.Effect(effect.Pivot))
 	require.NoError(t, err)
 	turns := func(json.RawMessage) bool {
 		asked++
@@ -148,7 +148,7 @@ func TestAConditionThatTurns(t *testing.T) {
 	require.NoError(t, err)
 	out, err := begin(t, session(t, s.runtime(nil, whole))).Invoke(context.Background(), "whole", line{"a", "x"})
 	require.ErrorIs(t, err, tool.ErrFailed, "%+v", out)
-	require.Equal(t, revert.Pure, out.EffectClass)
+	require.Equal(t, effect.Pure, out.EffectClass)
 	require.Contains(t, out.Error.Why, "its effect is pivot, and the call was decided about as pure")
 	require.Equal(t, 3, asked)
 	require.False(t, ran)

@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
 	"github.com/remit-dev/remit/verify"
@@ -87,7 +87,7 @@ func (s *shop) put(name string) tool.Tool {
 				return in, err
 			}
 			return in, s.goes(fail)
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	require.NoError(s.t, err)
 	return t
 }
@@ -108,7 +108,7 @@ func (s *shop) book(name string) tool.Tool {
 			return in, err
 		}
 		return in, s.goes(fail)
-	}, tool.Effect(revert.Reversible), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
+	}, tool.Effect(effect.Reversible), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
 		var noted string
 		var in, out line
 		data, err := os.ReadFile(at(rc.Key))

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -37,7 +37,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 	}
 	s := tool.Spec{
 		Name: about.Name, Description: about.Description, Version: about.Version, Tags: slices.Clone(about.Tags),
-		Confinement: tool.Handles, Destination: tool.NoDestination, EffectClass: revert.Pure,
+		Confinement: tool.Handles, Destination: tool.NoDestination, EffectClass: effect.Pure,
 		Hints: tool.Hints{Idempotent: true}, Execute: n.execute, Access: n.access,
 	}
 	verifies, reverts, classes := false, false, n.kind == "conditional"
@@ -57,7 +57,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 		if part.EffectClass == "" || s.EffectClass == "" {
 			s.EffectClass = "" // what is undeclared of a part is so of the whole
 		} else {
-			s.EffectClass = worst(revert.EffectClasses(), s.EffectClass, part.EffectClass)
+			s.EffectClass = worst(effect.Classes(), s.EffectClass, part.EffectClass)
 		}
 		s.Display.Surfaces = common(s.Display.Surfaces, part.Display.Surfaces)
 		s.Confidence = max(s.Confidence, part.Confidence)
@@ -72,7 +72,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 	if verifies {
 		s.Verify = n.look
 	}
-	if reverts || s.Confinement == tool.Trusted && s.EffectClass != revert.Pure {
+	if reverts || s.Confinement == tool.Trusted && s.EffectClass != effect.Pure {
 		s.Revert, s.UndoVersion = n.undo, n.undoVersion()
 	}
 	if classes && s.EffectClass != "" {
@@ -151,8 +151,8 @@ func (n *node) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 }
 
 // class is the worst of the parts that may run with this input.
-func (n *node) class(in json.RawMessage) revert.EffectClass {
-	all := revert.Pure
+func (n *node) class(in json.RawMessage) effect.Class {
+	all := effect.Pure
 	only := -1
 	if n.kind == "conditional" {
 		i, err := n.chosen(in)
@@ -173,7 +173,7 @@ func (n *node) class(in json.RawMessage) revert.EffectClass {
 				}
 			}
 		}
-		all = worst(revert.EffectClasses(), all, class)
+		all = worst(effect.Classes(), all, class)
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -28,7 +28,7 @@ type run struct {
 type ended struct {
 	at       int
 	tool     tool.Tool // zero: it did not begin
-	class    revert.EffectClass
+	class    effect.Class
 	result   tool.Result
 	err      error
 	harmless bool // it went wrong, and has no effect but through handles
@@ -52,7 +52,7 @@ func partKey(key string, i int) string {
 }
 
 // piece is the call as a part sees it.
-func (n *node) piece(live *line.Call, i int, key string, class revert.EffectClass) (*line.Call, error) {
+func (n *node) piece(live *line.Call, i int, key string, class effect.Class) (*line.Call, error) {
 	t := n.parts[i].Tool
 	within, err := perm.NewSet(t.Grant()...)
 	if err != nil {
@@ -104,14 +104,14 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
 // mayRun refuses a part that the session does not see, whoever runs it, and one that does more
 // than what was decided about: a condition or a class that is computed may come out otherwise
 // the second time.
-func (r *run) mayRun(t tool.Tool, class revert.EffectClass, first perm.ResourceAccess) error {
+func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess) error {
 	of := r.live.Config()
 	seen := of.Client
 	seen.Selected = nil // it was selected with what it is a part of
 	if why := t.Unseen(seen); why != "" {
 		return &line.DeniedError{Access: first, Stage: "grant", Why: "the session does not see the tool: " + why}
 	}
-	if worst(revert.EffectClasses(), of.Class, class) != of.Class {
+	if worst(effect.Classes(), of.Class, class) != of.Class {
 		return fmt.Errorf("its effect is %s, and the call was decided about as %s", class, of.Class)
 	}
 	return nil

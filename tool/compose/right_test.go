@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
 )
@@ -76,7 +77,7 @@ func TestAPartReachesNoFurtherThanAlone(t *testing.T) {
 				err = f.Write(ctx, in.Path, []byte("sly"), files.WriteOptions{})
 			}
 			return in, err
-		}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	require.NoError(t, err)
 	whole, err := compose.Chain(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: sly})
 	require.NoError(t, err)
@@ -96,7 +97,7 @@ func TestDeclarations(t *testing.T) {
 	require.NoError(t, err)
 	spec := whole.Spec()
 	require.Equal(t, tool.Trusted, spec.Confinement, "upper is")
-	require.Equal(t, revert.Reversible, whole.Class())
+	require.Equal(t, effect.Reversible, whole.Class())
 	require.Equal(t, tool.ModelChosen, spec.Destination)
 	require.Contains(t, spec.Provenance.Name, "chain: put "+put.Digest())
 	changed, err := put.With(func(s *tool.Spec) { s.Description += " Better." })
@@ -152,7 +153,7 @@ func TestDeclarations(t *testing.T) {
 func TestWhatIsRequiredIsRequiredOfEachPart(t *testing.T) {
 	s := newShop(t)
 	fires, err := tool.CreateTyped("fires", "Fires.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) { return in, nil },
-		tool.Effect(revert.Pivot))
+		tool.Effect(effect.Pivot))
 	require.NoError(t, err)
 	for name, tt := range map[string]struct {
 		parts   []tool.Tool
@@ -253,7 +254,7 @@ func TestAStateInParts(t *testing.T) {
 				was.N++
 				in.Text += strings.Repeat("i", was.N)
 				return in, was, nil
-			}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+			}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 		require.NoError(t, err)
 		return c
 	}
@@ -298,7 +299,7 @@ func TestAStateBesideAFallback(t *testing.T) {
 						was.All = append(was.All, name)
 						in.Text = strings.Join(was.All, " ")
 						return in, was, nil
-					}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+					}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 				require.NoError(t, err)
 				waits, err := tool.CreateTyped("waits", "Waits.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
 					first()

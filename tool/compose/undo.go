@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -97,7 +98,7 @@ func (n *node) look(ctx context.Context, s verify.Subject) verify.Verdict {
 	whole := true // as far as the notes tell, all that was to run has
 	for i, p := range n.parts {
 		if !noted(p.Tool) {
-			whole = whole && p.Tool.Class() == revert.Pure
+			whole = whole && p.Tool.Class() == effect.Pure
 			continue
 		}
 		r, ok, err := told(s.Notes, i)

@@ -19,7 +19,7 @@ import (
 	ctxfiles "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/tool/define"
@@ -131,7 +131,7 @@ func TestADefinitionSaysEverything(t *testing.T) {
 	}, s.Display)
 	require.Equal(t, "5s", s.Hints.Timeout.String())
 	require.Equal(t, []string{"text"}, s.Hints.Sensitive)
-	require.Equal(t, revert.Reversible, s.EffectClass)
+	require.Equal(t, effect.Reversible, s.EffectClass)
 	require.Equal(t, tool.NoDestination, s.Destination)
 	require.Equal(t, tool.Params{{Name: "folder", Type: "string", Default: "."}}, s.Settings)
 	require.NotEmpty(t, tools[0].NotConfigured())

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -219,10 +219,10 @@ func needsOf(t tool.Tool) string {
 func (f *file) effects() {
 	base, narrows := f.base()
 	if n := f.root.Get("effectClass"); n != nil {
-		class := revert.EffectClass(n.Text())
+		class := effect.Class(n.Text())
 		switch {
 		case !class.Valid():
-			n.Refuse("unknown effect class; valid are %s", listedOf(revert.EffectClasses()))
+			n.Refuse("unknown effect class; valid are %s", listedOf(effect.Classes()))
 		case narrows && milder(class, base.Class()):
 			n.Refuse("it is milder than what the implementation says of itself, which is %s", base.Class())
 		case narrows && class != base.Class():

@@ -8,7 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -19,7 +19,7 @@ type Implementation struct {
 	Execute       tool.Execute
 	Access        func(in json.RawMessage) ([]perm.ResourceAccess, error)
 	Script        func(in json.RawMessage) *perm.ScriptFacts
-	ClassOf       func(in json.RawMessage) revert.EffectClass
+	ClassOf       func(in json.RawMessage) effect.Class
 	Confinement   tool.Confinement
 	Verify        verify.Verifier
 	Revert        tool.Revert
@@ -74,7 +74,7 @@ func (i Implementation) spec() tool.Spec {
 		}
 	}
 	if class != nil {
-		s.ClassOf = func(in json.RawMessage) revert.EffectClass {
+		s.ClassOf = func(in json.RawMessage) effect.Class {
 			full, err := t.Complete(in)
 			if err != nil {
 				return "" // the tool's own
@@ -96,8 +96,8 @@ func (i Implementation) spec() tool.Spec {
 }
 
 // milder reports whether a file promises more than the tool that it describes.
-func milder(file, base revert.EffectClass) bool {
-	order := revert.EffectClasses()
+func milder(file, base effect.Class) bool {
+	order := effect.Classes()
 	return slices.Index(order, file) < slices.Index(order, base.OrPivot())
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/define"
 )
@@ -27,7 +27,7 @@ func spec(t *rapid.T) tool.Spec {
 		Name: word.Draw(t, "name"), Description: text.Draw(t, "description"),
 		Version:     rapid.StringMatching(`[0-9]\.[0-9]{1,2}\.[0-9](-[a-z]{1,3})?`).Draw(t, "version"),
 		Tags:        rapid.SliceOfNDistinct(word, 0, 3, rapid.ID[string]).Draw(t, "tags"),
-		EffectClass: rapid.SampledFrom(append(revert.EffectClasses(), "")).Draw(t, "class"),
+		EffectClass: rapid.SampledFrom(append(effect.Classes(), "")).Draw(t, "class"),
 		Confinement: rapid.SampledFrom([]tool.Confinement{"", tool.Trusted, tool.Handles}).Draw(t, "confinement"),
 		Destination: rapid.SampledFrom([]tool.Destination{"", tool.NoDestination, tool.Configured, tool.ThirdParty, tool.ModelChosen}).Draw(t, "destination"),
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
@@ -40,7 +40,7 @@ func spec(t *rapid.T) tool.Spec {
 	if rapid.Bool().Draw(t, "output") {
 		s.Output = json.RawMessage(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`)
 	}
-	if s.EffectClass == revert.Compensable || s.EffectClass == revert.Reversible || rapid.Bool().Draw(t, "undo") {
+	if s.EffectClass == effect.Compensable || s.EffectClass == effect.Reversible || rapid.Bool().Draw(t, "undo") {
 		s.Revert, s.UndoVersion = func(context.Context, tool.RevertContext) error { return nil }, word.Draw(t, "undo version")
 	}
 	s.Hints.Idempotent, s.Hints.Timeout = rapid.Bool().Draw(t, "idempotent"), time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "timeout"))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -70,7 +70,7 @@ type fresh struct{ entry }
 // answered so.
 func keyOf(f *tool.Filtered) (k key, ok bool) {
 	t, revision := f.Tool(), f.Decision().Revision
-	if f.Released() || revision == "" || f.Class() != revert.Pure || !readsNothing(t) {
+	if f.Released() || revision == "" || f.Class() != effect.Pure || !readsNothing(t) {
 		return key{}, false
 	}
 	who, err := canon.Marshal(f.Principal())
@@ -87,7 +87,7 @@ func keyOf(f *tool.Filtered) (k key, ok bool) {
 // readsNothing: a tool that acts only through handles, and needs none.
 func readsNothing(t tool.Tool) bool {
 	s := t.Spec()
-	return t.Class() == revert.Pure && s.Confinement == tool.Handles && len(s.Needs) == 0 && s.Access == nil
+	return t.Class() == effect.Pure && s.Confinement == tool.Handles && len(s.Needs) == 0 && s.Access == nil
 }
 
 func (k *kept) before(_ context.Context, f *tool.Filtered) error {

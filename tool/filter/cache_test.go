@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
 )
@@ -85,7 +85,7 @@ type situation struct {
 // declaration, and one with settings, configured in two ways. Each says which it is.
 func lookers(t *testing.T, run func() int) map[string]tool.Tool {
 	made := func(name string, s tool.Spec) tool.Tool {
-		s.Name, s.EffectClass, s.Confinement = "look", revert.Pure, tool.Handles
+		s.Name, s.EffectClass, s.Confinement = "look", effect.Pure, tool.Handles
 		s.Execute = func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text(fmt.Sprintf("%s ran %d", name, run())), nil
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
 )
@@ -40,14 +40,14 @@ func newWorld(t *testing.T, filters ...tool.Filter) *world {
 	})
 	var err error
 	w.rt, err = agent.New(agent.On(w.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(engine), agent.Filters(filters...), agent.Wait(),
-		agent.Tools(w.tool("look", revert.Pure), w.tool("send", revert.Deferrable), w.tool("read", revert.Pure, perm.Access(perm.Connect, "https://api.example.com/**")), w.trusted("now")))
+		agent.Tools(w.tool("look", effect.Pure), w.tool("send", effect.Deferrable), w.tool("read", effect.Pure, perm.Access(perm.Connect, "https://api.example.com/**")), w.trusted("now")))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.rt.Close()) })
 	return w
 }
 
 // tool takes a second of the clock for each "s" of its input.
-func (w *world) tool(name string, class revert.EffectClass, needs ...perm.ResourceAccess) tool.Tool {
+func (w *world) tool(name string, class effect.Class, needs ...perm.ResourceAccess) tool.Tool {
 	tl, err := tool.FromSpec(tool.Spec{
 		Name: name, EffectClass: class, Needs: needs, Confinement: tool.Handles,
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
@@ -65,7 +65,7 @@ func (w *world) tool(name string, class revert.EffectClass, needs ...perm.Resour
 
 // trusted is a tool that nothing keeps from looking at a clock.
 func (w *world) trusted(name string) tool.Tool {
-	tl, err := w.tool(name, revert.Pure).With(func(s *tool.Spec) { s.Confinement = tool.Trusted })
+	tl, err := w.tool(name, effect.Pure).With(func(s *tool.Spec) { s.Confinement = tool.Trusted })
 	require.NoError(w, err)
 	return tl
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
 	"github.com/remit-dev/remit/verify"
@@ -73,7 +74,7 @@ func TestRedactedNowhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log, told bytes.Buffer
 			tl, err := tool.FromSpec(tool.Spec{
-				Name: "leak", EffectClass: revert.Deferrable, Execute: execute,
+				Name: "leak", EffectClass: effect.Deferrable, Execute: execute,
 				Verify: func(_ context.Context, s verify.Subject) verify.Verdict {
 					if strings.Contains(string(s.Output), "unverified") {
 						return verify.Absent("nothing of " + canary)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -77,15 +77,15 @@ func (r *reviewer) effects(t tool.Tool, s tool.Spec) {
 	switch class := t.Class(); {
 	case s.EffectClass == "":
 		r.warn("/effect_class", "effect_class", "declare what undo can do: tool.Effect, tool.Pure", "no effect class is declared, so it counts as pivot: there is no way back")
-	case class != revert.Pure && s.Verify == nil && !held:
+	case class != effect.Pure && s.Verify == nil && !held:
 		r.warn("/effect_class", "verify", verify, "it is %s and has no Verify: after a crash nobody can tell whether a call had its effect", class)
-	case (class == revert.Reversible || class == revert.Compensable) && s.Verify == nil:
+	case (class == effect.Reversible || class == effect.Compensable) && s.Verify == nil:
 		r.warn("/effect_class", "verify", verify, "it is %s and has no Verify: that a call did what it should is not looked at", class)
 	}
 	if s.Revert != nil && s.UndoVersion == "" {
 		r.warn("/effect_class", "revert", "name the version of the undo: tool.Undone(version, …)", "its Revert has no version: another build may take calls back in another way")
 	}
-	if t.Class() == revert.Deferrable && s.Revert == nil {
+	if t.Class() == effect.Deferrable && s.Revert == nil {
 		r.warn("/effect_class", "revert", "declare a Revert if something can make up for a call", "once a held call was released nothing takes it back")
 	}
 	if t.Grade() == tool.Ungraded {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -20,7 +20,7 @@ import (
 
 func made(t *testing.T, change func(*tool.Spec)) tool.Tool {
 	s := tool.Spec{
-		Name: "fine", Description: "Does it.", EffectClass: revert.Pure,
+		Name: "fine", Description: "Does it.", EffectClass: effect.Pure,
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("x"), nil
 		},
@@ -100,11 +100,11 @@ func TestDeclarations(t *testing.T) {
 		"no description":     {func(s *tool.Spec) { s.Description = "" }, []string{"description /description"}},
 		"a long one":         {func(s *tool.Spec) { s.Description = strings.Repeat("x", 201) }, []string{"description /description"}},
 		"no class":           {func(s *tool.Spec) { s.EffectClass = "" }, []string{"effect_class /effect_class"}},
-		"a pivot":            {func(s *tool.Spec) { s.EffectClass = revert.Pivot }, []string{"verify /effect_class"}},
-		"a pivot that looks": {func(s *tool.Spec) { s.EffectClass, s.Verify = revert.Pivot, look }, nil},
-		"through handles":    {func(s *tool.Spec) { s.EffectClass, s.Confinement = revert.Reversible, tool.Handles }, []string{"verify /effect_class"}},
-		"no version of undo": {func(s *tool.Spec) { s.EffectClass, s.Revert, s.Verify = revert.Compensable, back, look }, []string{"revert /effect_class"}},
-		"deferrable":         {func(s *tool.Spec) { s.EffectClass, s.Verify = revert.Deferrable, look }, []string{"revert /effect_class"}},
+		"a pivot":            {func(s *tool.Spec) { s.EffectClass = effect.Pivot }, []string{"verify /effect_class"}},
+		"a pivot that looks": {func(s *tool.Spec) { s.EffectClass, s.Verify = effect.Pivot, look }, nil},
+		"through handles":    {func(s *tool.Spec) { s.EffectClass, s.Confinement = effect.Reversible, tool.Handles }, []string{"verify /effect_class"}},
+		"no version of undo": {func(s *tool.Spec) { s.EffectClass, s.Revert, s.Verify = effect.Compensable, back, look }, []string{"revert /effect_class"}},
+		"deferrable":         {func(s *tool.Spec) { s.EffectClass, s.Verify = effect.Deferrable, look }, []string{"revert /effect_class"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tt.want, found(made(t, tt.change)))

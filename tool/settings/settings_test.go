@@ -15,6 +15,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/settings"
 )
@@ -38,7 +40,7 @@ func forecast(t testing.TB, check func(context.Context, json.RawMessage) ([]stri
 			}
 			key, err := w.Token.Open(ctx, tc)
 			return strings.Join([]string{w.Region, key.String(), in}, " "), err
-		}, tool.Effect(revert.Pivot), func(s *tool.Spec) {
+		}, tool.Effect(effect.Pivot), func(s *tool.Spec) {
 			s.CheckSettings = check
 			s.Settings = tool.Params{
 				{Name: "region", Type: "string", Enum: []any{"eu", "us"}, Default: "eu", Description: "Where to look."},
@@ -247,7 +249,7 @@ func TestNotConfiguredIsNotOffered(t *testing.T) {
 	_, call, err := revert.LoadCall(t.Context(), d.rt.Journal(), out.Call)
 	require.NoError(t, err)
 	require.Equal(t, shown[0].SettingsDigest(), call.Tool.Settings)
-	for e, err := range d.rt.Journal().Entries(t.Context(), revert.Query{}) {
+	for e, err := range d.rt.Journal().Entries(t.Context(), journal.Query{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Body), token)
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Tool is what became of the calls of one declaration. Each call counts once, in Done or in
@@ -50,9 +53,9 @@ type Times struct {
 
 // Read counts the calls on a journal, by name and then by the newest call, newest first. It
 // ends with an error where a transaction cannot be told.
-func Read(ctx context.Context, j revert.Journal) ([]Tool, error) {
+func Read(ctx context.Context, j journal.Journal) ([]Tool, error) {
 	rows := map[[2]string]*row{}
-	for e, err := range j.Entries(ctx, revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +120,7 @@ func (r *row) add(c *revert.Call) {
 
 // verified reports whether the look after the call found nothing broken.
 func verified(c *revert.Call) bool {
-	return !slices.ContainsFunc(c.Verified, func(v revert.Verified) bool { return v.Phase == "call" && !v.OK })
+	return !slices.ContainsFunc(c.Verified, func(v record.Verified) bool { return v.Phase == "call" && !v.OK })
 }
 
 // count is the one count that a call belongs to.
@@ -144,11 +147,11 @@ func (r *row) count(c *revert.Call) *int {
 }
 
 // erased is the count of a call of which only that is left.
-func (r *row) erased(e *revert.Erased) *int {
+func (r *row) erased(e *record.Erased) *int {
 	switch {
 	case e.Status != "":
 		return r.ended(e.Status)
-	case e.As == revert.PhasePending:
+	case e.As == string(revert.PhasePending):
 		return &r.Waiting
 	default:
 		return &r.Dropped

@@ -16,6 +16,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/stats"
 	"github.com/remit-dev/remit/verify"
@@ -26,9 +29,9 @@ func cast(t require.TestingT) []tool.Tool {
 	back := tool.Undone("1", func(context.Context, tool.RevertContext) error { return nil })
 	var tools []tool.Tool
 	for name, opts := range map[string][]tool.Option{
-		"pure": {tool.Pure()}, "box": {tool.Effect(revert.Compensable), back}, "refused": {tool.Pure()}, "breaks": {tool.Pure()},
-		"lost": {tool.Effect(revert.Pivot)}, "stuck": {tool.Effect(revert.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error { return errors.New("no") })},
-		"false": {tool.Effect(revert.Compensable), back, func(s *tool.Spec) {
+		"pure": {tool.Pure()}, "box": {tool.Effect(effect.Compensable), back}, "refused": {tool.Pure()}, "breaks": {tool.Pure()},
+		"lost": {tool.Effect(effect.Pivot)}, "stuck": {tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error { return errors.New("no") })},
+		"false": {tool.Effect(effect.Compensable), back, func(s *tool.Spec) {
 			s.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Absent("it is not there") }
 		}},
 	} {
@@ -197,19 +200,19 @@ func (w *world) close() {
 }
 
 // slowTimes looks through all records, and keeps everything.
-func slowTimes(t require.TestingT, j revert.Journal) map[string][]time.Duration {
+func slowTimes(t require.TestingT, j journal.Journal) map[string][]time.Duration {
 	began, names, out := map[string]time.Time{}, map[string]string{}, map[string][]time.Duration{}
-	for e, err := range j.Entries(context.Background(), revert.Query{}) {
+	for e, err := range j.Entries(context.Background(), journal.Query{}) {
 		require.NoError(t, err)
 		if e.Erased != "" {
 			continue
 		}
-		r, err := revert.Unseal(e)
+		r, err := record.Unseal(e)
 		require.NoError(t, err)
 		switch b := r.Body.(type) {
-		case *revert.Started:
+		case *record.Started:
 			began[r.Call], names[r.Call] = r.At, b.Tool.Name
-		case *revert.Done:
+		case *record.Done:
 			out[names[r.Call]] = append(out[names[r.Call]], r.At.Sub(began[r.Call]))
 		}
 	}

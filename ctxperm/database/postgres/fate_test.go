@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/pgtest"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -56,7 +56,7 @@ func TestLostAnswer(t *testing.T) {
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Equal(t, "all", out.TakenBack, "each row is as it was already")
 	for _, u := range out.Undo {
-		require.Equal(t, revert.Already, u.Outcome)
+		require.Equal(t, effect.Already, u.Outcome)
 	}
 	require.Equal(t, before, w.Dump())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -65,7 +65,7 @@ func querySpec() tool.Spec {
 		Name:        "sql_query",
 		Description: "Run one SQL statement that only reads. The answer is one page: columns, rows and has_more.",
 		Input:       object(statement+rowWindow+pageNumber, `"database","sql"`),
-		Needs:       bound(perm.Read), EffectClass: revert.Pure,
+		Needs:       bound(perm.Read), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, db *handle.Database, in input) (tool.Result, error) {
 			s, err := in.statement()
 			if err != nil {
@@ -85,7 +85,7 @@ func executeSpec() tool.Spec {
 		Name:        "sql_execute",
 		Description: "Run one SQL statement that changes rows: INSERT, UPDATE or DELETE, with RETURNING where rows are wanted back. It can be taken back row by row; what changes the schema is refused.",
 		Input:       object(statement+rowWindow, `"database","sql"`),
-		Needs:       bound(perm.Read, perm.Write), EffectClass: revert.Reversible, Verify: verify.Changes,
+		Needs:       bound(perm.Read, perm.Write), EffectClass: effect.Reversible, Verify: verify.Changes,
 		Execute: with(func(ctx context.Context, db *handle.Database, in input) (tool.Result, error) {
 			s, err := in.statement()
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -24,7 +24,7 @@ func deleteSpec() tool.Spec {
 		Input:       object(pathArgument+`,"recursive":{"type":"boolean","description":"Delete what is in the directory too."}`+rootArgument, `"path"`),
 		Needs:       anywhere(perm.Delete, perm.List),
 		Access:      exact(func(i deleteIn) ([]access, error) { return []access{{perm.Delete, "path", i.Path}}, nil }),
-		EffectClass: revert.Reversible, Verify: verifyDelete,
+		EffectClass: effect.Reversible, Verify: verifyDelete,
 		Execute: with(func(ctx context.Context, f *handle.Files, i deleteIn) (tool.Result, error) {
 			if i.Recursive {
 				return tool.Text("deleted"), f.DeleteAll(ctx, i.Path)
@@ -58,7 +58,7 @@ func moveSpec() tool.Spec {
 		Access: exact(func(i pairIn) ([]access, error) {
 			return []access{{perm.Read, "from", i.From}, {perm.Delete, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
-		EffectClass: revert.Reversible, Verify: verifyMove,
+		EffectClass: effect.Reversible, Verify: verifyMove,
 		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
 			return tool.Text("moved"), f.Move(ctx, i.From, i.To)
 		}),
@@ -73,7 +73,7 @@ func copySpec() tool.Spec {
 		Access: exact(func(i pairIn) ([]access, error) {
 			return []access{{perm.Read, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
-		EffectClass: revert.Reversible, Verify: verifyCopy,
+		EffectClass: effect.Reversible, Verify: verifyCopy,
 		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
 			return tool.Text("copied"), f.Copy(ctx, i.From, i.To)
 		}),
@@ -90,7 +90,7 @@ func mkdirSpec() tool.Spec {
 		Name: "dir_create", Description: "Make a directory, and those above it that are missing. One that exists stays as it is.", Tags: []string{"files"},
 		Input: object(pathArgument+rootArgument, `"path"`), Needs: anywhere(perm.Write),
 		Access:      exact(func(i mkdirIn) ([]access, error) { return []access{{perm.Write, "path", i.Path}}, nil }),
-		EffectClass: revert.Reversible, Verify: verifyMkdir,
+		EffectClass: effect.Reversible, Verify: verifyMkdir,
 		Execute: with(func(ctx context.Context, f *handle.Files, i mkdirIn) (tool.Result, error) {
 			return tool.Text("the directory is there"), f.MkdirAll(ctx, i.Path, 0)
 		}),

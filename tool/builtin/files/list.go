@@ -8,7 +8,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -58,7 +58,7 @@ func listSpec() tool.Spec {
 		Name: "file_list", Tags: []string{"files"},
 		Description: "List a directory; with recursive all below it, sorted, leaving out what may not be listed. The answer is one page: entries and has_more.",
 		Input:       object(dirArgument+`,"recursive":{"type":"boolean","description":"List what is in directories too."}`+pageArgument+rootArgument, ``),
-		Needs:       anywhere(perm.List), Access: exact(listAccess), EffectClass: revert.Pure,
+		Needs:       anywhere(perm.List), Access: exact(listAccess), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i listIn) (tool.Result, error) {
 			number := max(i.Page, 1)
 			if i.Recursive {
@@ -122,7 +122,7 @@ func searchSpec() tool.Spec {
 			"literal":{"type":"boolean","description":"The pattern is plain text."},
 			"glob":{"type":"string","description":"Which files: *.go by name, src/**/*.go by path."},`+dirArgument+pageArgument+rootArgument, `"pattern"`),
 		Needs:  anywhere(perm.List, perm.Read),
-		Access: exact(searchAccess), EffectClass: revert.Pure,
+		Access: exact(searchAccess), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i searchIn) (tool.Result, error) {
 			page, err := f.Search(ctx, i.dir(), handle.Query{Pattern: i.Pattern, Literal: i.Literal, Glob: i.Glob, Page: max(i.Page, 1)})
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,7 +26,7 @@ func readSpec() tool.Spec {
 		Input: object(pathArgument+`,
 			"offset":{"type":"integer","minimum":0,"description":"First byte to read; 0 is the beginning."},
 			"limit":{"type":"integer","minimum":1,"maximum":33554432,"description":"Most bytes to read; all by default."}`+rootArgument, `"path"`),
-		Needs: need(perm.Read), Access: named[readIn](perm.Read), EffectClass: revert.Pure,
+		Needs: need(perm.Read), Access: named[readIn](perm.Read), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i readIn) (tool.Result, error) {
 			part, err := f.Read(ctx, i.Path, i.Offset, i.Limit)
 			if err != nil {

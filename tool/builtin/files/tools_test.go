@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	"github.com/remit-dev/remit/verify"
@@ -149,7 +150,7 @@ func TestForm(t *testing.T) {
 		s := tl.Spec()
 		require.Less(t, len(s.Description), 200, name)
 		require.Contains(t, string(s.Input), `"additionalProperties":false`, name)
-		require.Equal(t, s.EffectClass == revert.Reversible, tl.CanVerify(), name)
+		require.Equal(t, s.EffectClass == effect.Reversible, tl.CanVerify(), name)
 	}
 }
 
@@ -195,7 +196,7 @@ func TestVerifyLooksAtTheWorld(t *testing.T) {
 				}
 				root, err := disk.OpenRoot(dir)
 				require.NoError(t, err)
-				world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), revert.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
+				world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
 				v, ok := tools[tc.tool].Verifier().Get()
 				require.True(t, ok)
 				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), World: world})

@@ -8,7 +8,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -29,7 +29,7 @@ func writeSpec() tool.Spec {
 			"content":{"type":"string","description":"The whole new content."},
 			"mode":{"type":"string","pattern":"^0?[4-7][0-7]{2}$","description":"Permission bits in octal, such as 0644, readable for the owner; kept by default."},
 			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`+rootArgument, `"path","content"`),
-		Needs: need(perm.Write), Access: named[writeIn](perm.Write), EffectClass: revert.Reversible, Verify: verifyWrite,
+		Needs: need(perm.Write), Access: named[writeIn](perm.Write), EffectClass: effect.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
 			o := handle.WriteOptions{IfAbsent: i.IfAbsent}
 			if i.Mode != "" {
@@ -63,7 +63,7 @@ func editSpec() tool.Spec {
 			"new":{"type":"string","description":"What to put in its place."},
 			"all":{"type":"boolean","description":"Replace every occurrence."}`+rootArgument, `"path","old","new"`),
 		Needs: need(perm.Read, perm.Write), Access: named[editIn](perm.Read, perm.Write),
-		EffectClass: revert.Reversible, Verify: verifyEdit,
+		EffectClass: effect.Reversible, Verify: verifyEdit,
 		Execute: with(func(ctx context.Context, f *handle.Files, i editIn) (tool.Result, error) {
 			return tool.Text("edited"), f.Edit(ctx, i.Path, i.Old, i.New, i.All)
 		}),

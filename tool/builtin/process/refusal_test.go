@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -241,11 +241,11 @@ func TestForeignChangeBeforeUndo(t *testing.T) {
 	plainly(t, w.dir, "echo theirs > a; echo more > n/g")
 	rep, err := w.s.Revert(t.Context(), txn)
 	require.ErrorIs(t, err, agent.ErrPartial)
-	left := map[string]revert.UndoOutcome{}
+	left := map[string]effect.Outcome{}
 	for _, i := range rep.NotUndone() {
 		left[i.Resource] = i.Outcome
 	}
-	require.Equal(t, map[string]revert.UndoOutcome{"file://workspace/a": revert.Conflict, "file://workspace/n": revert.Conflict}, left)
+	require.Equal(t, map[string]effect.Outcome{"file://workspace/a": effect.Conflict, "file://workspace/n": effect.Conflict}, left)
 	data, err := os.ReadFile(filepath.Join(w.dir, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "theirs\n", string(data))

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -66,9 +66,9 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 		}
 	}
 	if s.EffectClass == "" {
-		s.EffectClass = revert.Reversible
+		s.EffectClass = effect.Reversible
 	}
-	if s.Verify == nil && s.EffectClass == revert.Reversible {
+	if s.Verify == nil && s.EffectClass == effect.Reversible {
 		s.Verify = verify.Changes
 	}
 	if s.Destination == "" {
@@ -90,7 +90,7 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 		if err != nil {
 			return tool.Result{}, err
 		}
-		if c.Network && s.EffectClass == revert.Reversible {
+		if c.Network && s.EffectClass == effect.Reversible {
 			return tool.Result{}, fmt.Errorf("%w: a program that can use the network cannot be taken back, so its tool must not be reversible", ctxperm.ErrInvalid)
 		}
 		return execute(ctx, tc, c)

@@ -17,6 +17,8 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -98,7 +100,7 @@ func TestWait(t *testing.T) {
 	require.Equal(t, "bbb\n", string(data))
 	started := w.call(t, o.Call).Started
 	require.Nil(t, started.Approval)
-	require.Equal(t, &revert.Approval{By: "boss", Digest: c.Asked.Digest}, started.Previewed)
+	require.Equal(t, &record.Approval{By: "boss", Digest: c.Asked.Digest}, started.Previewed)
 	_, err = tx.Revert(t.Context())
 	require.NoError(t, err)
 	equal(t, before, listing(t, w.dir, true), "taken back")
@@ -121,7 +123,7 @@ func TestWaitTwice(t *testing.T) {
 	late := agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: first.Digest}
 	require.ErrorIs(t, w.rt.Answer(t.Context(), late), tool.ErrInvalid, "it asks something else by now")
 	require.Nil(t, c.Answered, "what was said counts for the question that it answered")
-	require.Equal(t, &revert.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approval)
+	require.Equal(t, &record.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approval)
 	require.Contains(t, c.Asked.Preview, "+x")
 
 	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "chief", Question: w.asks(t, o.Call)}))
@@ -229,7 +231,7 @@ func TestWaitWithMore(t *testing.T) {
 		}
 		_, err = handle.Run(ctx, tc, handle.Cmd{Argv: []string{"touch", "theirs"}, Root: "workspace"})
 		return "", err
-	}, tool.Effect(revert.Reversible), tool.Confined(tool.Handles))
+	}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	require.NoError(t, err)
 	w := newWorld(t, agent.Wait(), agent.Tools(both), deciding(func(r perm.Request) perm.Decision {
 		if r.Purpose == perm.PurposeApply {
@@ -295,7 +297,7 @@ func TestWaitWithNetwork(t *testing.T) {
 			}
 			_, err = handle.Run(ctx, tc, handle.Cmd{Argv: []string{"sh", "-c", "echo sent > new"}, Root: "workspace", Network: true})
 			return "", err
-		}, tool.Effect(revert.Pivot), tool.Confined(how))
+		}, tool.Effect(effect.Pivot), tool.Confined(how))
 		require.NoError(t, err)
 		w = newWorld(t, agent.Wait(), agent.Tools(sends), deciding(func(r perm.Request) perm.Decision {
 			if r.Purpose == perm.PurposeApply {
@@ -318,7 +320,7 @@ func TestNetworkIsNotReversible(t *testing.T) {
 		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
 		perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
 	}
-	for _, class := range []revert.EffectClass{revert.Reversible, revert.Pure} {
+	for _, class := range []effect.Class{effect.Reversible, effect.Pure} {
 		sends, err := tool.CreateWith("sends", "Runs a program that may send something.", needs, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 			_, err := handle.Run(ctx, tc, handle.Cmd{Argv: []string{"sh", "-c", "echo sent > new"}, Root: "workspace", Network: true})
 			return "", err

@@ -15,7 +15,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -69,16 +69,16 @@ func (c Call) tool() (tool.Tool, error) {
 	}
 	s := tool.Spec{
 		Name: c.Name, Description: c.Description, Version: c.Version, Tags: c.Tags, Input: c.Input, Provenance: source(),
-		Needs: needs, Access: c.check, Confinement: tool.Handles, Destination: tool.Configured, EffectClass: revert.Pivot,
+		Needs: needs, Access: c.check, Confinement: tool.Handles, Destination: tool.Configured, EffectClass: effect.Pivot,
 		Execute: c.execute, Hints: tool.Hints{Idempotent: c.Keyed},
 	}
 	switch {
 	case handle.Reads(c.Method) && (c.Undo != nil || c.Keyed):
 		return tool.Tool{}, fmt.Errorf("%s only reads: it has no key and no way back", c.Method)
 	case handle.Reads(c.Method):
-		s.EffectClass = revert.Pure
+		s.EffectClass = effect.Pure
 	case c.Undo != nil:
-		s.EffectClass, s.Verify = revert.Compensable, lookAgain
+		s.EffectClass, s.Verify = effect.Compensable, lookAgain
 	}
 	if c.Undo != nil && !c.Keyed && (strings.Contains(c.Undo.Find, "{key}") || c.Undo.Replays) {
 		return tool.Tool{}, errors.New("its way back asks by the key, and Keyed sends none")

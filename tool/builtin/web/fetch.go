@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -68,7 +68,7 @@ func fetchSpec() tool.Spec {
 		Needs: []perm.ResourceAccess{
 			perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"), perm.Access(perm.Use, "secret://*"),
 		},
-		Access: fetchAccess, EffectClass: revert.Pivot, ClassOf: fetchClass, Confinement: tool.Handles, Destination: tool.ModelChosen,
+		Access: fetchAccess, EffectClass: effect.Pivot, ClassOf: fetchClass, Confinement: tool.Handles, Destination: tool.ModelChosen,
 		Execute: func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (tool.Result, error) {
 			var in fetchIn
 			if err := canon.Decode(raw, &in); err != nil {
@@ -103,12 +103,12 @@ func fetchAccess(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 }
 
 // fetchClass: what only reads has no effect, although it sends.
-func fetchClass(raw json.RawMessage) revert.EffectClass {
+func fetchClass(raw json.RawMessage) effect.Class {
 	var in fetchIn
 	if canon.Decode(raw, &in) == nil && handle.Reads(in.method()) {
-		return revert.Pure
+		return effect.Pure
 	}
-	return revert.Pivot
+	return effect.Pivot
 }
 
 // answer is a response as a model sees it.

@@ -10,7 +10,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
 )
@@ -43,9 +43,9 @@ func TestFetch(t *testing.T) {
 		var got map[string]any
 		if want == tool.StatusDone {
 			require.NoError(t, json.Unmarshal(out.Output, &got))
-			class := revert.Pivot
+			class := effect.Pivot
 			if m, _ := args["method"].(string); m == "" || m == "GET" || m == "HEAD" {
-				class = revert.Pure
+				class = effect.Pure
 			}
 			require.Equal(t, class, out.EffectClass)
 		}
@@ -95,7 +95,7 @@ func TestToolsOfCalls(t *testing.T) {
 	fine := builtin.Call{Name: "one", Description: "One.", Method: "PUT", URL: "https://a.example/items/{id}", Undo: &handle.Undo{}}
 	made, err := builtin.HTTPCall(fine)
 	require.NoError(t, err)
-	require.Equal(t, revert.Compensable, made.Class())
+	require.Equal(t, effect.Compensable, made.Class())
 	require.True(t, made.CanRevert())
 	require.True(t, made.CanVerify())
 	require.ElementsMatch(t, []perm.ResourceAccess{

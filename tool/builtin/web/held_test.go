@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
 )
@@ -61,7 +62,7 @@ func TestHeldRequests(t *testing.T) {
 			held := invoke(t, tx, "notify", tool.Args{"name": "a"}, tool.StatusHeld)
 			invoke(t, tx, "notify", tool.Args{"name": "b"}, tool.StatusHeld)
 			get := invoke(t, tx, "http_fetch", tool.Args{"url": s.URL + "/items/none"}, tool.StatusDone)
-			require.Equal(t, revert.Pure, get.EffectClass, "a read waits for nobody")
+			require.Equal(t, effect.Pure, get.EffectClass, "a read waits for nobody")
 			require.Empty(t, s.done())
 			err := tx.Commit(t.Context())
 			if test.drop != "" {

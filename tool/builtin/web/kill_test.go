@@ -19,6 +19,9 @@ import (
 	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -186,7 +189,7 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	if err != nil && !errors.Is(err, agent.ErrPartial) {
 		require.NoError(t, err)
 	}
-	for e, err := range j.Entries(t.Context(), revert.Query{Kinds: []revert.Kind{revert.KindBegun}}) {
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)
@@ -217,13 +220,13 @@ func TestKilledAndTheirs(t *testing.T) {
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		soon, late map[string]any // members that somebody changes before the recovery, or after it
-		want       revert.UndoOutcome
+		want       effect.Outcome
 	}{
-		"by nobody":                      {nil, nil, revert.Restored},
-		"what was sent, soon":            {map[string]any{"name": "theirs"}, nil, revert.UndoUnknown},
-		"what was sent, late":            {nil, map[string]any{"name": "theirs"}, revert.Conflict},
-		"beside what was sent":           {nil, map[string]any{"size": 4}, revert.Conflict},
-		"beside it, too soon to be seen": {map[string]any{"size": 4}, nil, revert.Restored},
+		"by nobody":                      {nil, nil, effect.Restored},
+		"what was sent, soon":            {map[string]any{"name": "theirs"}, nil, effect.Unknown},
+		"what was sent, late":            {nil, map[string]any{"name": "theirs"}, effect.Conflict},
+		"beside what was sent":           {nil, map[string]any{"size": 4}, effect.Conflict},
+		"beside it, too soon to be seen": {map[string]any{"size": 4}, nil, effect.Restored},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,7 +259,7 @@ func TestKilledAndTheirs(t *testing.T) {
 			rep, err := rt.Revert(t.Context(), found.OwnerGone[0])
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, test.want, rep.Items[0].Outcome, "%+v", rep)
-			if test.want == revert.Restored {
+			if test.want == effect.Restored {
 				require.NoError(t, err)
 				require.JSONEq(t, `{"old":{"id":"old","name":"before"}}`, s.state())
 				return

@@ -9,6 +9,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -112,13 +114,13 @@ func TestSomebodyLooked(t *testing.T) {
 		rt := runtimeOf(t, s)
 		tx := begin(t, rt)
 		out := invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
-		sure := revert.Decided{Applied: applied, By: "somebody", Why: "looked"}
+		sure := record.Decided{Applied: applied, By: "somebody", Why: "looked"}
 		require.NoError(t, rt.Decide(t.Context(), out.Call, sure))
 		require.ErrorIs(t, rt.Decide(t.Context(), out.Call, sure), revert.ErrNoDoubt)
 		rep, err := tx.Revert(t.Context())
 		if applied {
 			require.ErrorIs(t, err, agent.ErrPartial, "it has to be taken back by hand")
-			require.Equal(t, revert.UndoUnknown, rep.NotUndone()[0].Outcome)
+			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
 		} else {
 			require.NoError(t, err, "%+v", rep)
 		}
@@ -128,5 +130,5 @@ func TestSomebodyLooked(t *testing.T) {
 	rt := runtimeOf(t, s)
 	tx := begin(t, rt)
 	out := invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusDone)
-	require.ErrorIs(t, rt.Decide(t.Context(), out.Call, revert.Decided{By: "somebody", Why: "looked"}), revert.ErrNoDoubt)
+	require.ErrorIs(t, rt.Decide(t.Context(), out.Call, record.Decided{By: "somebody", Why: "looked"}), revert.ErrNoDoubt)
 }

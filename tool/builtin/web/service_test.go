@@ -21,6 +21,8 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
 )
@@ -314,7 +316,7 @@ func TestChangedByOthers(t *testing.T) {
 			if strings.Contains(fmt.Sprint(test.args), "old") {
 				s.foreign(func() { s.put("old", map[string]any{"name": "before"}, "") })
 			}
-			journal := revert.Memory()
+			journal := journal.Memory()
 			rt := runtimeOf(t, s, agent.Journal(journal))
 			tx := begin(t, rt)
 			invoke(t, tx, test.call, test.args, tool.StatusDone)
@@ -323,11 +325,11 @@ func TestChangedByOthers(t *testing.T) {
 			for range 2 { // here, and in a process that has the journal alone
 				rep, err := rt.Revert(t.Context(), tx.ID())
 				require.ErrorIs(t, err, agent.ErrPartial)
-				require.Equal(t, revert.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
+				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				// What nobody could bring back is overwritten for nobody.
 				rep, err = rt.Undo(t.Context(), tx.ID(), revert.Undoing{Force: "kim"})
 				require.ErrorIs(t, err, agent.ErrPartial)
-				require.Equal(t, revert.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
+				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				require.Contains(t, rep.NotUndone()[0].Why, "it is not overwritten")
 				left := s.state()
 				if !slices.Contains([]string{test.left}, left) {

@@ -14,6 +14,8 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
 )
@@ -59,7 +61,7 @@ func TestPutBackByItsService(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		s := newService(t, func(s *service) { s.stamps = true })
 		s.holding("x", map[string]any{"name": "first", "stamp": 0})
-		journal := revert.Memory()
+		journal := journal.Memory()
 		rt := runtimeOf(t, s, agent.Journal(journal))
 		tx := begin(t, rt)
 		invoke(t, tx, "item_put", tool.Args{"id": "x", "name": "second"}, tool.StatusDone)
@@ -76,7 +78,7 @@ func TestPutBackByItsService(t *testing.T) {
 		require.NoError(t, err, "%+v", rep)
 		rep, err = runtimeOf(t, s, agent.Journal(journal)).Revert(t.Context(), tx.ID())
 		require.ErrorIs(t, err, agent.ErrPartial)
-		require.Equal(t, revert.Conflict, rep.NotUndone()[0].Outcome)
+		require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome)
 		require.Contains(t, s.state(), "third")
 	}
 }
@@ -96,14 +98,14 @@ func TestUndoOfARequest(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		meanwhile func(*service)
-		want      revert.UndoOutcome
+		want      effect.Outcome
 		why       string
 	}{
-		"refused":           {deleting(403), revert.UndoFailed, "it answered 403"},
-		"somebody faster":   {deleting(412), revert.Conflict, "at the same time"},
-		"says done, is not": {deleting(200), revert.UndoFailed, "says otherwise"},
-		"gone already":      {func(s *service) { delete(s.items, "i1") }, revert.Already, ""},
-		"does not answer":   {func(s *service) { s.hook = func(*http.Request) int { return 503 } }, revert.UndoFailed, "answered 503"},
+		"refused":           {deleting(403), effect.Failed, "it answered 403"},
+		"somebody faster":   {deleting(412), effect.Conflict, "at the same time"},
+		"says done, is not": {deleting(200), effect.Failed, "says otherwise"},
+		"gone already":      {func(s *service) { delete(s.items, "i1") }, effect.Already, ""},
+		"does not answer":   {func(s *service) { s.hook = func(*http.Request) int { return 503 } }, effect.Failed, "answered 503"},
 		"changed when it is done": {func(s *service) {
 			looks := 0
 			s.hook = func(r *http.Request) int {
@@ -112,8 +114,8 @@ func TestUndoOfARequest(t *testing.T) {
 				}
 				return 0
 			}
-		}, revert.Conflict, "after the undo was planned"},
-		"fine": {func(*service) {}, revert.Restored, ""},
+		}, effect.Conflict, "after the undo was planned"},
+		"fine": {func(*service) {}, effect.Restored, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, nil)
@@ -153,7 +155,7 @@ func TestKeysThatTellNothing(t *testing.T) {
 			invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
 			rep, err := tx.Revert(t.Context())
 			require.ErrorIs(t, err, agent.ErrPartial)
-			require.Equal(t, revert.UndoUnknown, rep.NotUndone()[0].Outcome)
+			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
 			require.Equal(t, "POST", s.done())
 		})
 	}
@@ -193,7 +195,7 @@ func (discard) WriteHeader(int)             {}
 
 // TestReplayRefused: a service that refuses the repeated request never had the effect.
 func TestReplayRefused(t *testing.T) {
-	for status, want := range map[int]revert.UndoOutcome{422: revert.Already, 409: revert.UndoUnknown, 500: revert.UndoUnknown} {
+	for status, want := range map[int]effect.Outcome{422: effect.Already, 409: effect.Unknown, 500: effect.Unknown} {
 		s := newService(t, func(s *service) { s.keys, s.replays, s.drop = false, true, once("POST", "before") })
 		s.hook = func(r *http.Request) int {
 			if r.Method == http.MethodPost {
@@ -203,7 +205,7 @@ func TestReplayRefused(t *testing.T) {
 		}
 		tx := begin(t, runtimeOf(t, s))
 		out, _ := tx.Invoke(t.Context(), "item_create", tool.Args{"name": "a"})
-		require.Equal(t, want == revert.Already, out.Status == tool.StatusFailed, "%d: %+v", status, out.Undo)
+		require.Equal(t, want == effect.Already, out.Status == tool.StatusFailed, "%d: %+v", status, out.Undo)
 		require.Equal(t, want, out.Undo[0].Outcome)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter/otel"
 )
@@ -43,7 +43,7 @@ func run(t *testing.T, what otel.Telemetry, inputs ...string) {
 		return perm.NewDecision(perm.Allow, perm.Details{Revision: "r1", Redact: []string{"/args"}, Reasons: []perm.Reason{{Text: "so it is", At: "p.rego:3"}}}), nil
 	})
 	look, err := tool.FromSpec(tool.Spec{
-		Name: "look", Description: "Looks.", EffectClass: revert.Pure,
+		Name: "look", Description: "Looks.", EffectClass: effect.Pure,
 		Execute: func(ctx context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			h.Advance(3 * time.Second)
 			if what.Traces != nil {

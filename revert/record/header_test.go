@@ -1,4 +1,4 @@
-package revert_test
+package record_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // FuzzHeader holds the quick way of decoding a header to the general one: what it
@@ -28,9 +28,9 @@ func FuzzHeader(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, head []byte) {
-		var want revert.Header
+		var want record.Header
 		err := canon.Decode(head, &want)
-		if got, ok := revert.PlainHeader(head); ok {
+		if got, ok := record.PlainHeader(head); ok {
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}
@@ -39,7 +39,7 @@ func FuzzHeader(f *testing.F) {
 
 func TestHeadersThatAreWrittenAreReadQuickly(t *testing.T) {
 	for _, v := range vectors(t) {
-		got, ok := revert.PlainHeader([]byte(v.CanonicalHeader))
+		got, ok := record.PlainHeader([]byte(v.CanonicalHeader))
 		require.True(t, ok, v.CanonicalHeader)
 		require.Equal(t, v.Header, got)
 	}

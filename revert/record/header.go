@@ -1,9 +1,10 @@
-package revert
+package record
 
 import (
 	"bytes"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // decodeHeader decodes a header. Every entry that is read passes here, so headers
@@ -26,7 +27,7 @@ func plainHeader(head []byte) (h Header, ok bool) {
 	if !ok || !bytes.HasSuffix(at, []byte("Z")) || bytes.ContainsRune(at, ',') || h.At.UnmarshalText(at) != nil || at[len("2006-01-02T")+1] == ':' {
 		return h, false // also what UnmarshalText alone takes: a comma, an hour of one digit
 	}
-	var kind []byte
+	var what []byte
 	for _, m := range [...]struct {
 		name string
 		to   *string
@@ -40,15 +41,15 @@ func plainHeader(head []byte) (h Header, ok bool) {
 			return h, false
 		}
 		if rest = after; m.to == nil {
-			kind = text
+			what = text
 		} else {
 			*m.to = string(text)
 		}
 	}
-	if string(rest) != thisVersion || kind == nil {
+	if string(rest) != thisVersion || what == nil {
 		return h, false
 	}
-	h.V, h.Kind = RecordVersion, Kind(kind)
+	h.V, h.Kind = Version, kind.Kind(what)
 	return h, true
 }
 

@@ -1,10 +1,11 @@
-package revert
+package journal
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Check reports what is wrong with a batch in itself, whatever the journal
@@ -24,7 +25,7 @@ func (b Batch) Check() error {
 		return fmt.Errorf("batch: transaction %s is given to nobody", b.Take.To.Txn)
 	}
 	for i, e := range b.Entries {
-		if err := e.whole(); err != nil {
+		if err := whole(e); err != nil {
 			return fmt.Errorf("batch: entry %d of %d: %w", i+1, len(b.Entries), err)
 		}
 	}
@@ -38,8 +39,8 @@ func (b Batch) Check() error {
 
 // whole reports whether every part of an entry is there. Whether the parts fit
 // each other is seen by whoever reads them.
-func (e Entry) whole() error {
-	if len(e.Head) == 0 || len(e.Salt) != SaltSize || len(e.Body) == 0 || e.Leaf == "" {
+func whole(e record.Entry) error {
+	if len(e.Head) == 0 || len(e.Salt) != record.SaltSize || len(e.Body) == 0 || e.Leaf == "" {
 		return errors.New("it is not sealed")
 	}
 	return nil

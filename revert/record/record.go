@@ -1,4 +1,4 @@
-package revert
+package record
 
 import (
 	"bytes"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert/kind"
 )
 
 // RecordVersion is the version written into each record. A reader refuses
 // versions it does not know: a newer remit wrote them.
-const RecordVersion = 1
+const Version = 1
 
 // SaltSize is the length in bytes of an entry's salt.
 const SaltSize = 16
@@ -20,7 +21,7 @@ const SaltSize = 16
 // Header is the part of a record that is never erased.
 type Header struct {
 	V       int       `json:"v"`
-	Kind    Kind      `json:"kind"`
+	Kind    kind.Kind `json:"kind"`
 	Session string    `json:"session,omitempty"`
 	Txn     string    `json:"txn,omitempty"`
 	Call    string    `json:"call,omitempty"`
@@ -66,7 +67,7 @@ func Seal(r Record, salt []byte) (Entry, error) {
 	if r.Body == nil || r.Body.kind() != r.Kind {
 		return Entry{}, fmt.Errorf("seal: the body does not belong to a record of kind %q", r.Kind)
 	}
-	r.V, r.At = RecordVersion, r.At.UTC()
+	r.V, r.At = Version, r.At.UTC()
 	head, err := canon.Marshal(r.Header)
 	if err != nil {
 		return Entry{}, fmt.Errorf("seal %s: header: %w", r.Kind, err)
@@ -130,6 +131,9 @@ func (e Entry) BodyDigest() string {
 	return bodyDigest(e.Salt, e.Body)
 }
 
+// ErrDamaged is returned where stored bytes are not what was written.
+var ErrDamaged = errors.New("journal is damaged")
+
 // ErrErased is what becomes of reading a body that was destroyed, and of taking a
 // call back whose way back was.
 var ErrErased = errors.New("it was erased")
@@ -146,8 +150,8 @@ func Unseal(e Entry) (Record, error) {
 	if e.Erased != "" {
 		return Record{}, fmt.Errorf("entry %d: %w", e.Pos, ErrErased)
 	}
-	if h.V != RecordVersion {
-		return Record{}, fmt.Errorf("entry %d has version %d; this remit reads version %d: use a newer one", e.Pos, h.V, RecordVersion)
+	if h.V != Version {
+		return Record{}, fmt.Errorf("entry %d has version %d; this remit reads version %d: use a newer one", e.Pos, h.V, Version)
 	}
 	if e.reading != nil {
 		if body := e.reading.body.Load(); body != nil {

@@ -1,4 +1,4 @@
-package revert
+package journal
 
 import (
 	"context"
@@ -8,6 +8,10 @@ import (
 	"iter"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // The conditions that callers of a Journal tell apart with errors.Is.
@@ -20,8 +24,6 @@ var (
 	// ErrPoisoned: a sync failed. What the disk holds is unknown until the
 	// journal is opened again and read.
 	ErrPoisoned = errors.New("journal is poisoned by a failed sync; open it again")
-	// ErrDamaged: stored bytes are not what was written.
-	ErrDamaged = errors.New("journal is damaged")
 	// ErrNotFound: no such transaction, call or blob.
 	ErrNotFound = errors.New("not in the journal")
 )
@@ -59,7 +61,7 @@ type Journal interface {
 	// Entries yields what the query selects, in journal order (or newest
 	// first). It reads a snapshot: entries appended meanwhile may be missing.
 	// An entry whose bytes do not fit its leaf is yielded as ErrDamaged.
-	Entries(ctx context.Context, q Query) iter.Seq2[Entry, error]
+	Entries(ctx context.Context, q Query) iter.Seq2[record.Entry, error]
 	// Head returns the tree head over everything stored so far. What a batch adds
 	// to the tree is stored in the same step as its entries. Entries that no
 	// durable append has followed yet may be lost in a crash, so a head that is
@@ -76,20 +78,20 @@ type Journal interface {
 	Keep(ctx context.Context, r io.Reader) (Blob, error)
 	// Open reads content back and fails with ErrDamaged, at the latest at its
 	// end, when the bytes are not those that were kept.
-	Open(ctx context.Context, ref BlobRef) (io.ReadCloser, error)
+	Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
 	// Collect drops the content that no entry names any more, and gives room back.
 	// Of content that was kept lately and that no entry names yet, it drops what
 	// gone names, and other only where nobody else has the journal open.
 	// Bytes of what was erased or dropped before it are nowhere in the store once it
 	// returns, except as the result says.
-	Collect(ctx context.Context, gone []BlobRef) (Collected, error)
+	Collect(ctx context.Context, gone []effect.BlobRef) (Collected, error)
 	// Close ends this opening; its owner is dead afterwards.
 	Close() error
 }
 
 // Batch is what one Append stores.
 type Batch struct {
-	Entries []Entry
+	Entries []record.Entry
 	Blobs   []Blob // those that the entries name and that travel inline are stored, others are only checked to exist
 	Durable bool
 
@@ -139,8 +141,14 @@ type Query struct {
 	Session string
 	Txn     string
 	Call    string
-	Kinds   []Kind
+	Kinds   []kind.Kind
 	After   int64 // only positions greater than this
 	Newest  bool  // newest first
 	Limit   int   // at most this many; 0: all
+}
+
+// Keeper takes content in and gives it back; a Journal is one.
+type Keeper interface {
+	Keep(ctx context.Context, r io.Reader) (Blob, error)
+	Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
 }

@@ -1,4 +1,4 @@
-package revert
+package record
 
 import "github.com/remit-dev/remit/internal/canon"
 

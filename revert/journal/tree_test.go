@@ -1,4 +1,4 @@
-package revert_test
+package journal_test
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 func TestHeadsAreReadAsTheyAreWritten(t *testing.T) {
-	tree := revert.Tree{}
+	tree := journal.Tree{}
 	for _, leaf := range []string{"", "a", "b", "c"} {
 		h := tree.Head()
-		again, err := revert.ParseHead(h.String())
+		again, err := journal.ParseHead(h.String())
 		require.NoError(t, err)
 		require.Equal(t, h, again)
 		tree, _ = tree.Add(leaf)
@@ -24,19 +24,19 @@ func TestHeadsAreReadAsTheyAreWritten(t *testing.T) {
 func TestParseHeadRefuses(t *testing.T) {
 	root := "sha256:" + strings.Repeat("0a", 32)
 	for _, text := range []string{"", "1", root, "1:", "-1:" + root, "9223372036854775807:" + root, "x:" + root, "1:" + root + "00", "1:" + root[:70] + "g", "1:sha1:" + root[7:], "99999999999999999999:" + root} {
-		_, err := revert.ParseHead(text)
+		_, err := journal.ParseHead(text)
 		require.ErrorContains(t, err, "SIZE:sha256:DIGITS", text)
 	}
 }
 
 // TestHeadsThatAreNone: nothing is proven of them, and nothing by them.
 func TestHeadsThatAreNone(t *testing.T) {
-	good := revert.Tree{}.Head()
-	for _, bad := range []revert.Head{{}, {Size: -1, Root: good.Root}, {Size: 1, Root: "sha256:x"}, {Size: 1 << 61, Root: good.Root}} {
-		for _, pair := range [][2]revert.Head{{bad, good}, {good, bad}} {
-			_, err := revert.Proof(t.Context(), revert.Memory(), pair[0], pair[1])
+	good := journal.Tree{}.Head()
+	for _, bad := range []journal.Head{{}, {Size: -1, Root: good.Root}, {Size: 1, Root: "sha256:x"}, {Size: 1 << 61, Root: good.Root}} {
+		for _, pair := range [][2]journal.Head{{bad, good}, {good, bad}} {
+			_, err := journal.Proof(t.Context(), journal.Memory(), pair[0], pair[1])
 			require.ErrorContains(t, err, "of a tree")
-			require.ErrorContains(t, revert.CheckPrefix(pair[0], pair[1], nil), "of a tree")
+			require.ErrorContains(t, journal.CheckPrefix(pair[0], pair[1], nil), "of a tree")
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestHeadsThatAreNone(t *testing.T) {
 // The vectors of RFC 6962 as Certificate Transparency logs publish them do not
 // fit, because records here are texts of digests; so these are pinned instead.
 func TestTreeVectors(t *testing.T) {
-	tree, heads := revert.Tree{}, []string{}
+	tree, heads := journal.Tree{}, []string{}
 	for _, leaf := range []string{"sha256:a", "sha256:b", "sha256:c"} {
 		heads = append(heads, tree.Head().String())
 		tree, _ = tree.Add(leaf)

@@ -1,4 +1,4 @@
-package revert_test
+package journal_test
 
 import (
 	"bytes"
@@ -11,24 +11,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
-func refOf(content string) revert.BlobRef {
-	return revert.BlobRef{Digest: string(canon.SumBytes([]byte(content))), Size: int64(len(content))}
+func refOf(content string) effect.BlobRef {
+	return effect.BlobRef{Digest: string(canon.SumBytes([]byte(content))), Size: int64(len(content))}
 }
 
 func TestBlobRefsAreChecked(t *testing.T) {
 	good := refOf("abc")
 	require.NoError(t, good.Check())
 	for _, tt := range []struct {
-		ref   revert.BlobRef
+		ref   effect.BlobRef
 		words string
 	}{
-		{revert.BlobRef{}, `"" is not the digest of a blob`},
-		{revert.BlobRef{Digest: "../../etc/passwd", Size: 3}, "is not the digest of a blob"},
-		{revert.BlobRef{Digest: good.Digest + "/x", Size: 3}, "is not the digest of a blob"},
-		{revert.BlobRef{Digest: good.Digest, Size: -1}, "has the size -1"},
+		{effect.BlobRef{}, `"" is not the digest of a blob`},
+		{effect.BlobRef{Digest: "../../etc/passwd", Size: 3}, "is not the digest of a blob"},
+		{effect.BlobRef{Digest: good.Digest + "/x", Size: 3}, "is not the digest of a blob"},
+		{effect.BlobRef{Digest: good.Digest, Size: -1}, "has the size -1"},
 	} {
 		require.ErrorContains(t, tt.ref.Check(), tt.words)
 	}
@@ -47,13 +49,13 @@ func TestContentThatCannotBeTakenIn(t *testing.T) {
 		spill func() (io.Writer, error)
 	}{
 		"at once":         {breaks(0), spills},
-		"while small":     {breaks(revert.InlineMax), spills},
-		"while it spills": {breaks(3 * revert.InlineMax), spills},
-		"no room":         {strings.NewReader(strings.Repeat("x", 2*revert.InlineMax)), full},
+		"while small":     {breaks(journal.InlineMax), spills},
+		"while it spills": {breaks(3 * journal.InlineMax), spills},
+		"no room":         {strings.NewReader(strings.Repeat("x", 2*journal.InlineMax)), full},
 	} {
-		blob, err := revert.TakeIn(t.Context(), tt.from, tt.spill)
+		blob, err := journal.TakeIn(t.Context(), tt.from, tt.spill)
 		require.ErrorIs(t, err, broken, name)
-		require.Equal(t, revert.Blob{}, blob, name)
+		require.Equal(t, journal.Blob{}, blob, name)
 	}
 }
 
@@ -74,14 +76,14 @@ func TestContentIsCheckedToItsEnd(t *testing.T) {
 		is    error
 		words string
 	}{
-		{"shorter", is("conten"), revert.ErrDamaged, "ends 1 bytes early"},
-		{"longer", is("content!"), revert.ErrDamaged, "is longer than 7 bytes"},
-		{"other", is("cxntent"), revert.ErrDamaged, "has other content"},
+		{"shorter", is("conten"), record.ErrDamaged, "ends 1 bytes early"},
+		{"longer", is("content!"), record.ErrDamaged, "is longer than 7 bytes"},
+		{"other", is("cxntent"), record.ErrDamaged, "has other content"},
 		{"broken", breaks("cont"), broken, ref.Digest},
 		{"broken at its end", breaks("content"), broken, ref.Digest},
 	} {
 		for _, by := range []func(io.Reader) io.Reader{iotest.HalfReader, iotest.OneByteReader, iotest.DataErrReader} {
-			r := revert.CheckedContent(ref, io.NopCloser(by(tt.from())))
+			r := journal.CheckedContent(ref, io.NopCloser(by(tt.from())))
 			_, err := io.ReadAll(r)
 			require.ErrorIs(t, err, tt.is, tt.name)
 			require.ErrorContains(t, err, tt.words)
@@ -89,7 +91,7 @@ func TestContentIsCheckedToItsEnd(t *testing.T) {
 			require.ErrorIs(t, err, tt.is, "%s: it stays so", tt.name)
 		}
 	}
-	r := revert.CheckedContent(ref, io.NopCloser(strings.NewReader("content")))
+	r := journal.CheckedContent(ref, io.NopCloser(strings.NewReader("content")))
 	n, err := r.Read(nil)
 	require.NoError(t, err, "nothing was asked for")
 	require.Zero(t, n)

@@ -1,4 +1,4 @@
-package revert
+package journal
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 var errClosed = errors.New("journal is closed")
@@ -20,13 +23,20 @@ var errClosed = errors.New("journal is closed")
 // want calls taken back only while they run.
 func Memory() Journal { return newMemoryStore().open() }
 
+// Shared makes a store in memory that is opened again and again, by one owner after the other or by several at once, as
+// processes open a durable one.
+func Shared() (open func() Journal) {
+	store := newMemoryStore()
+	return func() Journal { return store.open() }
+}
+
 // memoryStore is what several openings of one memory journal share. Its owners
 // are numbered, not random, so that a run can be repeated exactly.
 type memoryStore struct {
 	mu      sync.Mutex // guards all below; never held across a wait
 	opened  int
 	alive   map[string]bool
-	entries []Entry // only ever grows; what is in it never changes
+	entries []record.Entry // only ever grows; what is in it never changes
 	tree    Tree
 	hashes  []tlog.Hash // at the place that is their index
 	blobs   map[string][]byte
@@ -119,7 +129,7 @@ func (s *memoryStore) append(b Batch) error {
 		s.entries = slices.Grow(s.entries, n+len(b.Entries))
 	}
 	for _, e := range b.Entries {
-		e = e.clone()
+		e = clone(e)
 		e.Pos = int64(len(s.entries)) + 1
 		s.entries = append(s.entries, e)
 		var whole []tlog.Hash
@@ -152,7 +162,7 @@ func (s *memoryStore) erase(calls []string) {
 // Collect drops what no entry names. Nothing is ever kept and not yet named by
 // somebody else in a way that could be told, so gone decides only for other
 // openings.
-func (m *memory) Collect(ctx context.Context, gone []BlobRef) (c Collected, err error) {
+func (m *memory) Collect(ctx context.Context, gone []effect.BlobRef) (c Collected, err error) {
 	err = m.do(ctx, func(s *memoryStore) error {
 		named := map[string]bool{}
 		for _, e := range s.entries {
@@ -165,7 +175,7 @@ func (m *memory) Collect(ctx context.Context, gone []BlobRef) (c Collected, err 
 			}
 		}
 		for digest, data := range s.blobs {
-			ref := BlobRef{Digest: digest, Size: int64(len(data))}
+			ref := effect.BlobRef{Digest: digest, Size: int64(len(data))}
 			if named[digest] || (len(s.alive) > 1 && len(data) > InlineMax && !slices.Contains(gone, ref)) {
 				c.Size += ref.Size
 				continue
@@ -264,11 +274,11 @@ func (s *memoryStore) end(txn string) {
 	}
 }
 
-func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		var all []Entry
+func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		var all []record.Entry
 		if err := m.do(ctx, func(s *memoryStore) error { all = s.entries; return nil }); err != nil {
-			yield(Entry{}, err)
+			yield(record.Entry{}, err)
 			return
 		}
 		found := 0
@@ -280,7 +290,7 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 				continue
 			}
 			if ctx.Err() != nil {
-				yield(Entry{}, context.Cause(ctx))
+				yield(record.Entry{}, context.Cause(ctx))
 				return
 			}
 			if found++; !yield(readEntry(all[i])) || found == q.Limit {
@@ -291,16 +301,16 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 }
 
 // readEntry checks before it hands out, as a journal on a disk must.
-func readEntry(e Entry) (Entry, error) {
-	return e.clone().Checked()
+func readEntry(e record.Entry) (record.Entry, error) {
+	return clone(e).Checked()
 }
 
-func (e Entry) clone() Entry {
+func clone(e record.Entry) record.Entry {
 	e.Head, e.Salt, e.Body = bytes.Clone(e.Head), bytes.Clone(e.Salt), bytes.Clone(e.Body)
 	return e
 }
 
-func (q Query) selects(e Entry) bool {
+func (q Query) selects(e record.Entry) bool {
 	h := e.Header
 	return e.Pos > q.After &&
 		(q.Session == "" || q.Session == h.Session) &&
@@ -358,7 +368,7 @@ func (m *memory) Keep(ctx context.Context, r io.Reader) (Blob, error) {
 	return blob, nil
 }
 
-func (m *memory) Open(ctx context.Context, ref BlobRef) (io.ReadCloser, error) {
+func (m *memory) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := ref.Check(); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package revert
+package journal
 
 import (
 	"bytes"
@@ -8,19 +8,9 @@ import (
 	"io"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 )
-
-// Check reports whether a reference has the one form that Keep gives it. A
-// digest names a file in some stores, so nothing else may reach them.
-func (r BlobRef) Check() error {
-	if !canon.Digest(r.Digest).Valid() {
-		return fmt.Errorf("%q is not the digest of a blob", r.Digest)
-	}
-	if r.Size < 0 {
-		return fmt.Errorf("blob %s has the size %d", r.Digest, r.Size)
-	}
-	return nil
-}
 
 // TakeIn reads content for a Journal's Keep. Up to InlineMax bytes become an
 // inline blob. Anything larger is streamed into the writer that spill returns,
@@ -45,7 +35,7 @@ func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (
 	if err != nil {
 		return Blob{}, fmt.Errorf("keep: %w", err)
 	}
-	return StoredBlob(BlobRef{Digest: string(sum.Digest()), Size: sum.Size()}), nil
+	return StoredBlob(effect.BlobRef{Digest: string(sum.Digest()), Size: sum.Size()}), nil
 }
 
 // readerUntil reads until the context that ended names has ended.
@@ -64,12 +54,12 @@ func (r readerUntil) Read(p []byte) (int, error) {
 // CheckedContent returns stored content for a Journal's Open: it hands on at
 // most ref.Size bytes, and its end is ErrDamaged instead of io.EOF unless they
 // are the bytes that ref names.
-func CheckedContent(ref BlobRef, content io.ReadCloser) io.ReadCloser {
+func CheckedContent(ref effect.BlobRef, content io.ReadCloser) io.ReadCloser {
 	return &checkedContent{ref: ref, from: content, left: ref.Size, sum: canon.NewHash()}
 }
 
 type checkedContent struct {
-	ref  BlobRef
+	ref  effect.BlobRef
 	from io.ReadCloser
 	left int64
 	sum  *canon.Hash
@@ -92,7 +82,7 @@ func (c *checkedContent) Read(p []byte) (int, error) {
 	c.left -= int64(n)
 	switch {
 	case errors.Is(err, io.EOF) && c.left > 0:
-		c.end = fmt.Errorf("%w: blob %s ends %d bytes early", ErrDamaged, c.ref.Digest, c.left)
+		c.end = fmt.Errorf("%w: blob %s ends %d bytes early", record.ErrDamaged, c.ref.Digest, c.left)
 	case err != nil && !errors.Is(err, io.EOF):
 		c.end = fmt.Errorf("blob %s: %w", c.ref.Digest, err)
 	}
@@ -106,11 +96,37 @@ func (c *checkedContent) atEnd() error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("blob %s: %w", c.ref.Digest, err)
 	case n > 0:
-		return fmt.Errorf("%w: blob %s is longer than %d bytes", ErrDamaged, c.ref.Digest, c.ref.Size)
+		return fmt.Errorf("%w: blob %s is longer than %d bytes", record.ErrDamaged, c.ref.Digest, c.ref.Size)
 	case string(c.sum.Digest()) != c.ref.Digest:
-		return fmt.Errorf("%w: blob %s has other content", ErrDamaged, c.ref.Digest)
+		return fmt.Errorf("%w: blob %s has other content", record.ErrDamaged, c.ref.Digest)
 	}
 	return io.EOF
 }
 
 func (c *checkedContent) Close() error { return c.from.Close() }
+
+// InlineMax is the size in bytes up to which a blob is stored in the same
+// durable step as the records that name it. Larger ones are files of their own,
+// durable before those records.
+const InlineMax = 64 << 10
+
+// Blob is content that a journal has taken in but that no record names yet.
+type Blob struct {
+	ref    effect.BlobRef
+	inline []byte
+}
+
+// InlineBlob is a blob whose bytes travel in the batch that names it; at most
+// InlineMax bytes, which the caller must not change any more.
+func InlineBlob(digest string, data []byte) Blob {
+	return Blob{ref: effect.BlobRef{Digest: digest, Size: int64(len(data))}, inline: data}
+}
+
+// StoredBlob is a blob that a journal already holds durably.
+func StoredBlob(ref effect.BlobRef) Blob { return Blob{ref: ref} }
+
+// Ref names the content.
+func (b Blob) Ref() effect.BlobRef { return b.ref }
+
+// Inline returns the bytes of a blob that travels in its batch.
+func (b Blob) Inline() ([]byte, bool) { return b.inline, b.inline != nil }

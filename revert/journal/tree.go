@@ -1,4 +1,4 @@
-package revert
+package journal
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // Head is the Merkle tree head over the leaves of a journal's first Size
@@ -70,9 +72,10 @@ func (t Tree) Size() int64 { return t.size }
 // Add returns the tree with one more leaf, and the hashes which that completes:
 // the record's own, then one for each subtree that is now whole. They are what
 // tlog stores for the record, in its order.
-func (t Tree) Add(leaf string) (Tree, []tlog.Hash) { return t.addHash(tlog.RecordHash([]byte(leaf))) }
+func (t Tree) Add(leaf string) (Tree, []tlog.Hash) { return t.AddHash(tlog.RecordHash([]byte(leaf))) }
 
-func (t Tree) addHash(h tlog.Hash) (Tree, []tlog.Hash) {
+// AddHash is Add for a leaf whose hash is known.
+func (t Tree) AddHash(h tlog.Hash) (Tree, []tlog.Hash) {
 	whole := []tlog.Hash{h}
 	keep := len(t.roots)
 	for n := t.size; n&1 == 1; n >>= 1 {
@@ -148,16 +151,16 @@ func CheckPrefix(old, now Head, proof tlog.TreeProof) error {
 	}
 	if old.Size == 0 { // everything begins with nothing, and tlog proves only what there is
 		if old != (Tree{}).Head() {
-			err = fmt.Errorf("%w: the head %s belongs to no tree", ErrDamaged, old)
+			err = fmt.Errorf("%w: the head %s belongs to no tree", record.ErrDamaged, old)
 		}
 		return err
 	}
 	if err := tlog.CheckTree(proof, now.Size, is, old.Size, was); err != nil {
-		return fmt.Errorf("%w: the first %d entries are not those whose head was kept: %w", ErrDamaged, old.Size, err)
+		return fmt.Errorf("%w: the first %d entries are not those whose head was kept: %w", record.ErrDamaged, old.Size, err)
 	}
 	return nil
 }
 
 func cutOff(old, now Head) error {
-	return fmt.Errorf("%w: a head of %d entries was kept, and the journal has %d: its end was cut off", ErrDamaged, old.Size, now.Size)
+	return fmt.Errorf("%w: a head of %d entries was kept, and the journal has %d: its end was cut off", record.ErrDamaged, old.Size, now.Size)
 }

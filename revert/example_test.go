@@ -1,0 +1,39 @@
+package revert_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// What a transaction came to is read from its records alone, so anybody who has the
+// journal finds it: also after the process that began it was killed.
+func Example() {
+	ctx := context.Background()
+	open := journal.Shared()
+	mine := open()
+	rec := revert.NewRecorder(mine, host.Real(), "s_1").In("t_1")
+	for _, w := range []revert.Write{
+		{
+			Take:  journal.Take{To: journal.Ownership{Txn: "t_1", Owner: mine.Owner()}},
+			Lines: []revert.Line{{Body: &record.Begun{Owner: mine.Owner()}}},
+		},
+		{Lines: []revert.Line{{Call: "c_1", Body: &record.Invalid{Tool: record.ToolRef{Name: "file_write"}, Why: "path: missing"}}}},
+		{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true, Durable: true},
+	} {
+		if err := rec.Write(ctx, w); err != nil {
+			panic(err)
+		}
+	}
+
+	txn, err := revert.Load(ctx, open(), "t_1")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(txn.State(), txn.Calls[0].Phase, txn.Calls[0].Invalid.Why)
+	// Output: committed invalid path: missing
+}

@@ -1,0 +1,46 @@
+package journal
+
+import (
+	"context"
+	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// naming are the kinds of record that name content.
+var naming = []kind.Kind{kind.Changed, kind.State, kind.Reverting}
+
+// blobsIn lists the content that an entry names.
+func blobsIn(e record.Entry) ([]effect.BlobRef, error) {
+	if e.Erased != "" || !slices.Contains(naming, e.Header.Kind) {
+		return nil, nil
+	}
+	r, err := record.Unseal(e)
+	if err != nil {
+		return nil, err
+	}
+	return record.Blobs(r.Body), nil
+}
+
+// Blobs calls fn with each blob that an entry after a position names, as often as
+// it is named. It ends with an error where an entry cannot be read: what that one
+// names must not be taken for unnamed.
+func Blobs(ctx context.Context, j Journal, after int64, fn func(effect.BlobRef) error) error {
+	for e, err := range j.Entries(ctx, Query{Kinds: naming, After: after}) {
+		if err != nil {
+			return err
+		}
+		refs, err := blobsIn(e)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			if err := fn(ref); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package record
+
+import "github.com/remit-dev/remit/revert/effect"
+
+// Blobs lists the content that a record names.
+func Blobs(b Body) (refs []effect.BlobRef) {
+	switch b := b.(type) {
+	case *Changed:
+		refs = b.Blobs
+	case *State:
+		if b.Content != nil {
+			refs = []effect.BlobRef{*b.Content}
+		}
+	case *Reverting:
+		for _, s := range b.Steps {
+			refs = append(refs, s.Change.Blobs...)
+		}
+	}
+	return refs
+}

@@ -1,0 +1,31 @@
+package record_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// A sealed record cannot be changed unnoticed.
+func Example() {
+	salt := make([]byte, record.SaltSize) // fresh random bytes, outside of an example
+	e, err := record.Seal(record.Record{
+		Header: record.Header{Kind: kind.Denied, Txn: "t_1", Call: "c_1"},
+		Body:   &record.Denied{Tool: record.ToolRef{Name: "file_write"}, Stage: "policy", Why: "it is a system file"},
+	}, salt)
+	if err != nil {
+		panic(err)
+	}
+	r, err := record.Unseal(e)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Kind, r.Body.(*record.Denied).Why)
+	e.Body[2] ^= 1
+	fmt.Println(errors.Is(e.Check(), record.ErrDamaged))
+	// Output:
+	// denied it is a system file
+	// true
+}

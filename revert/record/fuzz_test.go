@@ -1,0 +1,57 @@
+package record_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// FuzzBody: the body of a record that is read and written again says the same, and a
+// second time the same bytes; nothing of another kind is taken for it.
+func FuzzBody(f *testing.F) {
+	for _, v := range vectors(f) {
+		f.Add(string(v.Header.Kind), []byte(v.CanonicalBody))
+	}
+	f.Add("done", []byte(`{"Result":null}`))
+	f.Add("nothing", []byte(`{}`))
+	salt := bytes.Repeat([]byte{7}, record.SaltSize)
+	f.Fuzz(func(t *testing.T, what string, body []byte) {
+		e, ok := entryOf(t, kind.Kind(what), body, salt)
+		if !ok {
+			return
+		}
+		rec, err := record.Unseal(e)
+		if err != nil {
+			require.Zero(t, rec)
+			return
+		}
+		first, err := record.Seal(rec, salt)
+		require.NoError(t, err, "what is read can be written")
+		again, err := record.Unseal(first)
+		require.NoError(t, err)
+		second, err := record.Seal(again, salt)
+		require.NoError(t, err)
+		require.Equal(t, string(first.Body), string(second.Body))
+		require.Equal(t, first.Leaf, second.Leaf)
+		other := first
+		other.Body = append(bytes.Clone(first.Body), ' ')
+		_, err = record.Unseal(record.Entry{Pos: 1, Head: other.Head, Salt: other.Salt, Body: other.Body, Leaf: other.Leaf})
+		require.ErrorIs(t, err, record.ErrDamaged, "a byte more is another body")
+	})
+}
+
+// entryOf is an entry that fits its leaf, whatever its body says.
+func entryOf(t *testing.T, k kind.Kind, body, salt []byte) (record.Entry, bool) {
+	t.Helper()
+	head, err := canon.Marshal(record.Header{V: record.Version, Kind: k, Session: "s_1"})
+	if err != nil || len(body) == 0 {
+		return record.Entry{}, false // a kind that is no text
+	}
+	sum := string(canon.Sum("remit/body/v1", salt, body))
+	return record.Entry{Pos: 1, Head: head, Salt: salt, Body: body, Leaf: string(canon.Sum("remit/leaf/v1", head, []byte(sum)))}, true
+}
