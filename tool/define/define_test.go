@@ -110,7 +110,9 @@ func load(t testing.TB, texts ...string) []tool.Tool {
 }
 
 func TestADefinitionSaysEverything(t *testing.T) {
-	fsys := folder(goodNote, goodMail)
+	seen := strings.Replace(goodNote, `"tags"`, `"audience": {"capabilities": ["vision"], "confidence": 700},
+  "content": {"trust": "trusted", "confidentiality": "private"}, "tags"`, 1)
+	fsys := folder(seen, goodMail)
 	fsys["deep/er/write.json"] = &fstest.MapFile{Data: []byte(goodWrite)}
 	for _, left := range []string{".hidden.json", "_draft.json", "readme.md", ".git/x.json"} {
 		fsys[left] = &fstest.MapFile{Data: []byte("no JSON")}
@@ -129,6 +131,9 @@ func TestADefinitionSaysEverything(t *testing.T) {
 		Names: map[string]string{"de": "Notiz"}, Descriptions: map[string]string{"de": "Schreibt eine Notiz."},
 		Icon: "note.svg", Surfaces: []string{"chat"},
 	}, s.Display)
+	require.Equal(t, []string{"vision"}, s.Capabilities)
+	require.Equal(t, 700, s.Confidence)
+	require.Equal(t, &provenance.Content{Trust: provenance.Trusted, Confidentiality: provenance.Private}, s.OutputContent)
 	require.Equal(t, "5s", s.Hints.Timeout.String())
 	require.Equal(t, []string{"text"}, s.Hints.Sensitive)
 	require.Equal(t, effect.Reversible, s.EffectClass)

@@ -34,7 +34,7 @@ type file struct {
 
 var members = []string{
 	"schemaVersion", "id", "version", "implementation", "icon", "visibility", "deprecated", "tags", "settings", "function", "needs",
-	"effectClass", "compensation", "destination", "counters", "hints", "sensitive", "i18n",
+	"effectClass", "compensation", "destination", "content", "audience", "counters", "hints", "sensitive", "i18n",
 }
 
 var (
@@ -58,6 +58,8 @@ func read(report *jsonfile.Report, path string, text []byte, have map[string]Imp
 	f.needs()
 	f.effects()
 	f.settings()
+	f.content()
+	f.audience()
 	f.hints()
 	f.display()
 	return f
