@@ -246,19 +246,56 @@ func TestHTTPForeignConnection(t *testing.T) {
 	require.Equal(t, 403, res.StatusCode, "nor ended by somebody else")
 }
 
-// TestHTTPManyConnections: one session cannot keep any number.
+// TestHTTPManyConnections: one session cannot keep any number. One more ends the one that was silent for longest, and none that
+// is at something.
 func TestHTTPManyConnections(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	runs, release := make(chan struct{}), make(chan struct{})
+	waits, err := tool.Create("waits", "", func(context.Context, string) (string, error) {
+		runs <- struct{}{}
+		<-release
+		return "", nil
+	}, tool.Pure())
+	require.NoError(t, err)
+	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
 	url := h.serve(mcp.HTTPOptions{})
 	token := h.session("coder").Token()
-	for range 16 {
-		_, body := send(t, post(t, url, token, initialize))
+	begin := func(token string) string {
+		res, body := send(t, post(t, url, token, initialize))
 		require.Contains(t, body, "serverInfo")
+		return res.Header.Get("Mcp-Session-Id")
 	}
-	_, body := send(t, post(t, url, token, initialize))
-	require.Contains(t, body, "as many connections as it may")
-	_, body = send(t, post(t, url, h.session("other").Token(), initialize))
-	require.Contains(t, body, "serverInfo", "others may")
+	within := func(id, method, params string) *http.Request {
+		return post(t, url, token, `{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":`+params+`}`, "Mcp-Session-Id", id, "MCP-Protocol-Version", legacy)
+	}
+	ids := make([]string, 16)
+	for i := range ids {
+		ids[i] = begin(token)
+	}
+	busy := make(chan int, 1)
+	go func() {
+		res, err := http.DefaultClient.Do(within(ids[0], "tools/call", `{"name":"waits","arguments":{"input":"x"}}`))
+		if err != nil {
+			busy <- 0
+			return
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		busy <- res.StatusCode
+	}()
+	<-runs
+	res, _ := send(t, within(ids[1], "tools/list", `{}`))
+	require.Equal(t, 200, res.StatusCode)
+	begin(token)
+	require.Eventually(t, func() bool {
+		res, _ := send(t, within(ids[2], "tools/list", `{}`))
+		return res.StatusCode == 404
+	}, 10*time.Second, time.Millisecond, "it was silent for longest")
+	for _, id := range []string{ids[1], ids[3], ids[15]} {
+		res, _ = send(t, within(id, "tools/list", `{}`))
+		require.Equal(t, 200, res.StatusCode)
+	}
+	close(release)
+	require.Equal(t, 200, <-busy)
+	begin(h.session("other").Token())
 }
 
 // TestHTTPManyRequests: what is over the bound is refused, and others are not.

@@ -37,16 +37,21 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*obj
 	if req.Params != nil {
 		after = req.Params.Cursor
 	}
-	page, next, ok := pageAfter(shown, after)
+	return pageOf(req.ProtocolVersion(), "tools", shown, after)
+}
+
+// pageOf answers with a page of a list.
+func pageOf(revision, member string, list []listed, after string) (*object, error) {
+	page, next, ok := pageAfter(list, after)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this server gave"}
 	}
-	list := make([]json.RawMessage, 0, len(page))
+	all := make([]json.RawMessage, 0, len(page))
 	for _, l := range page {
-		list = append(list, l.object)
+		all = append(all, l.object)
 	}
-	o := newObject(req.ProtocolVersion())
-	o.set("tools", list)
+	o := newObject(revision)
+	o.set(member, all)
 	o.set("ttlMs", freshMillis)
 	o.set("cacheScope", "private")
 	if next != "" {
@@ -55,7 +60,7 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*obj
 	return o, nil
 }
 
-// listed is one tool as it is listed.
+// listed is one tool, resource or prompt as it is listed.
 type listed struct {
 	name   string
 	object json.RawMessage

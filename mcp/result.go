@@ -115,7 +115,7 @@ func partOf(p tool.Part) sdk.Content {
 	case (strings.HasPrefix(kind, "text/") || kind == "application/json") && utf8.Valid(p.Data):
 		return &sdk.TextContent{Text: string(p.Data)}
 	}
-	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "remit:part", MIMEType: kind, Blob: p.Data}}
+	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: partURI, MIMEType: kind, Blob: p.Data}}
 }
 
 // take makes the members of another server's result those of this one. What it is by the revision that the client speaks
@@ -160,3 +160,6 @@ func (c *call) uncommitted(o tool.Outcome, why error) *object {
 	o.Text = "The call ran, and its transaction could not be committed. Do not repeat it; look at the state first."
 	return c.result(o)
 }
+
+// partURI is that of a part which has no name of its own.
+const partURI = "remit:part"

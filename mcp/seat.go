@@ -28,7 +28,7 @@ type seat struct {
 	waits   []waiting
 	dealt   map[string]bool // calls whose answer is being taken right now
 	here    int             // requests over HTTP
-	joined  int             // connections that stay, of the older revisions
+	joined  []connection    // that stay, of the older revisions, the one used last at the end
 }
 
 // waiting is a call of the session that waits for approval.
@@ -70,11 +70,6 @@ func (st *seat) enter(ctx context.Context) (leave func(), err error) {
 func (st *seat) come(most int) bool { return st.count(&st.here, 1, most) }
 
 func (st *seat) leave() { st.count(&st.here, -1, 0) }
-
-// join counts a connection that stays.
-func (st *seat) join(most int) bool { return st.count(&st.joined, 1, most) }
-
-func (st *seat) part() { st.count(&st.joined, -1, 0) }
 
 func (st *seat) count(of *int, by, most int) bool {
 	st.mu.Lock()

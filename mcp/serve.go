@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // ending is how long calls that run may take to end when the server does.
@@ -113,19 +111,4 @@ func (s *Server) disconnect() {
 		all.Go(func() { _ = c.Close() })
 	}
 	all.Wait()
-}
-
-// connections is how many of an older revision one session may keep over HTTP.
-const connections = 16
-
-// join counts a connection that stays among those of its session, until it ends.
-func (s *Server) join(st *seat, c *sdk.ServerSession) error {
-	if !st.join(connections) {
-		return errors.New("the session has as many connections as it may")
-	}
-	go func() {
-		_ = c.Wait()
-		st.part()
-	}()
-	return nil
 }

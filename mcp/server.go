@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
@@ -58,6 +60,7 @@ type Server struct {
 	sealer sealer
 	seats  *lru.Cache[string, *seat] // by session, of clients that prove theirs
 
+	offers  offers
 	traffic traffic
 }
 
@@ -94,11 +97,15 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if !opts.NoTransactions {
 		s.own = transactionTools()
 	}
-	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}
+	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}, Logging: &sdk.LoggingCapabilities{}}
 	caps.AddExtension(tasksExtension, nil)
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: opts.Name, Version: opts.Version}, &sdk.ServerOptions{
 		Instructions: opts.Instructions, Capabilities: caps,
 		Logger: slog.New(slog.DiscardHandler), // it logs each connection, and some of what clients send
+		// What these decide is decided in receive, which knows who asks; that they are there is what the SDK goes by.
+		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+		CompletionHandler:  func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) { return nil, errElsewhere },
 	})
 	if err := s.addTasks(); err != nil {
 		return nil, err
@@ -107,31 +114,67 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// receive answers what is about tools, which depends on the session, and leaves the rest to the SDK.
+// receive answers what depends on the session, and leaves the rest to the SDK.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		var r *object
-		var err error
-		switch req := req.(type) {
-		case *sdk.ListToolsRequest:
-			r, err = s.listTools(ctx, req)
-		case *sdk.CallToolRequest:
-			r, err = s.callTool(ctx, req)
-		case *taskRequest:
-			r, err = s.tasks(ctx, method, req)
-		case *sdk.ServerRequest[*sdk.InitializeParams]:
-			if err := s.connects(ctx, req); err != nil {
-				return nil, err
-			}
-			return next(ctx, method, req)
-		default:
-			return next(ctx, method, req)
+		if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
+			defer s.uses(ctx, req.GetExtra(), ss)()
 		}
-		if err != nil {
+		r, answered, err := s.answer(ctx, method, req)
+		switch {
+		case err != nil:
 			return nil, err
+		case answered:
+			return r, nil
 		}
-		return r, nil
+		said, err := next(ctx, method, req)
+		switch said := said.(type) {
+		case *sdk.InitializeResult:
+			s.able(said.Capabilities)
+		case *sdk.DiscoverResult:
+			s.able(said.Capabilities)
+		}
+		return said, err
 	}
+}
+
+// answer answers a request, if it is one that depends on the session.
+func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r *object, answered bool, err error) {
+	if !s.serves(method) {
+		return nil, false, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+	}
+	switch req := req.(type) {
+	case *sdk.ListToolsRequest:
+		r, err = s.listTools(ctx, req)
+	case *sdk.CallToolRequest:
+		r, err = s.callTool(ctx, req)
+	case *sdk.ListResourcesRequest:
+		r, err = s.listResources(ctx, req.Extra, req.ProtocolVersion(), cursorOf(req.Params), false)
+	case *sdk.ListResourceTemplatesRequest:
+		r, err = s.listResources(ctx, req.Extra, req.ProtocolVersion(), cursorOf(req.Params), true)
+	case *sdk.ReadResourceRequest:
+		r, err = s.readResource(ctx, req)
+	case *sdk.SubscribeRequest:
+		return nil, false, s.maySubscribe(ctx, req.Extra, req.Params.URI)
+	case *sdk.SubscriptionsListenRequest:
+		if wanted := req.Params.Notifications; wanted != nil {
+			return nil, false, s.maySubscribe(ctx, req.Extra, wanted.ResourceSubscriptions...)
+		}
+		return nil, false, nil
+	case *sdk.ListPromptsRequest:
+		r, err = s.listPrompts(ctx, req)
+	case *sdk.GetPromptRequest:
+		r, err = s.getPrompt(ctx, req)
+	case *sdk.CompleteRequest:
+		r, err = s.complete(ctx, req)
+	case *taskRequest:
+		r, err = s.tasks(ctx, method, req)
+	case *sdk.ServerRequest[*sdk.InitializeParams]:
+		return nil, false, s.connects(ctx, req)
+	default:
+		return nil, false, nil
+	}
+	return r, true, err
 }
 
 // connects is asked about a connection that is to stay. That of Run is the only one of its session.

@@ -1,0 +1,252 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Result is the result of a tool in the protocol's own words: an *sdk.CallToolResult, or, of a tool that stands for a resource
+// or a prompt, an *sdk.ReadResourceResult or an *sdk.GetPromptResult. Clients get it as it is. Policies, filters and Verify see
+// it as JSON; text is what a model reads of it where nobody speaks the protocol.
+func Result(text string, r sdk.Result) (tool.Result, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("mcp: the result: %w", err)
+	}
+	return raw.Result(data, text, nil), nil
+}
+
+// codeRefused is that of a read or a prompt which did not end well. Both have no way to say so but an error, whose data is
+// what a call of a tool has in _meta.
+const codeRefused = -32000
+
+// listResources answers resources/list and resources/templates/list: those whose tool the session is shown.
+func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, revision, cursor string, several bool) (*object, error) {
+	st, err := s.seatOf(ctx, extra)
+	if err != nil {
+		return nil, err
+	}
+	shown := s.tools(ctx, st.in)
+	var list []listed
+	for _, r := range load(&s.offers.resources) {
+		if _, ok := shown[r.Tool]; !ok || r.several() != several {
+			continue
+		}
+		var what any = sdk.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MediaType}
+		if several {
+			what = sdk.ResourceTemplate{URITemplate: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MediaType}
+		}
+		object, err := json.Marshal(what)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, listed{name: r.URI, object: object})
+	}
+	member := "resources"
+	if several {
+		member = "resourceTemplates"
+	}
+	return pageOf(revision, member, list, cursor)
+}
+
+// listPrompts answers prompts/list: those whose tool the session is shown.
+func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (*object, error) {
+	st, err := s.seatOf(ctx, req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	shown := s.tools(ctx, st.in)
+	var list []listed
+	for _, p := range load(&s.offers.prompts) {
+		t, ok := shown[p.Tool]
+		if !ok {
+			continue
+		}
+		d := sdk.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
+		known, required := argumentsOf(t)
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if _, fixed := p.Input[name]; !fixed {
+				d.Arguments = append(d.Arguments, &sdk.PromptArgument{
+					Name: name, Title: known[name].Title, Description: known[name].Description, Required: slices.Contains(required, name),
+				})
+			}
+		}
+		object, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, listed{name: p.Name, object: object})
+	}
+	return pageOf(req.ProtocolVersion(), "prompts", list, cursorOf(req.Params))
+}
+
+// cursorOf is where a page begins; params of a request may be left out.
+func cursorOf(params any) string {
+	switch p := params.(type) {
+	case *sdk.ListPromptsParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *sdk.ListResourcesParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *sdk.ListResourceTemplatesParams:
+		if p != nil {
+			return p.Cursor
+		}
+	}
+	return ""
+}
+
+// readResource answers resources/read by a call.
+func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*object, error) {
+	st, err := s.seatOf(ctx, req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	p := req.Params
+	r, said, ok := s.resource(p.URI)
+	t, shown := s.tools(ctx, st.in)[r.Tool]
+	if !ok || !shown {
+		return nil, sdk.ResourceNotFoundError(p.URI)
+	}
+	input, err := filled(t, r.Input, said)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.answerBy(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
+		Meta: p.Meta, Name: r.Tool, Arguments: input, InputResponses: p.InputResponses, RequestState: p.RequestState,
+	}})
+	if err != nil || o.asks() {
+		return o, err
+	}
+	o.set("ttlMs", 0)
+	o.set("cacheScope", "private")
+	if _, is := o.members["contents"]; is {
+		return o, nil
+	}
+	contents := []map[string]any{}
+	for _, c := range o.content() {
+		contents = append(contents, c.read(p.URI, r.MediaType))
+	}
+	o.set("contents", contents)
+	return o, nil
+}
+
+// getPrompt answers prompts/get by a call.
+func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*object, error) {
+	st, err := s.seatOf(ctx, req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	p := req.Params
+	prompt, ok := s.prompt(p.Name)
+	t, shown := s.tools(ctx, st.in)[prompt.Tool]
+	if !ok || !shown {
+		return nil, unknownPrompt(p.Name)
+	}
+	input, err := filled(t, prompt.Input, p.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.answerBy(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
+		Meta: p.Meta, Name: prompt.Tool, Arguments: input, InputResponses: p.InputResponses, RequestState: p.RequestState,
+	}})
+	if err != nil || o.asks() {
+		return o, err
+	}
+	if _, is := o.members["messages"]; is {
+		return o, nil
+	}
+	messages := []map[string]any{}
+	for _, c := range o.content() {
+		messages = append(messages, map[string]any{"role": "user", "content": c})
+	}
+	o.set("messages", messages)
+	if prompt.Description != "" {
+		o.set("description", prompt.Description)
+	}
+	return o, nil
+}
+
+func unknownPrompt(name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
+}
+
+// answerBy is what a call of a tool comes to, for a request that is answered by one. Where it does not end well that is an error.
+func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*object, error) {
+	o, err := s.callTool(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if _, is := o.members["isError"]; is || string(o.members["resultType"]) == `"task"` {
+		data, err := json.Marshal(o.Meta)
+		if err != nil {
+			return nil, err
+		}
+		e := &jsonrpc.Error{Code: codeRefused, Message: "the call waits for approval", Data: data}
+		if all := o.content(); len(all) > 0 {
+			e.Message = all[0].text()
+		}
+		return nil, e
+	}
+	delete(o.members, "structuredContent")
+	return o, nil
+}
+
+// asks reports whether the result asks its client for something.
+func (o *object) asks() bool { return string(o.members["resultType"]) == `"input_required"` }
+
+// block is one block of content.
+type block map[string]json.RawMessage
+
+// content takes the blocks out of a result.
+func (o *object) content() (all []block) {
+	_ = json.Unmarshal(o.members["content"], &all) // which was made here, or is none
+	delete(o.members, "content")
+	return all
+}
+
+func (b block) text() string { return unquoted(b["text"]) }
+
+func unquoted(data json.RawMessage) (text string) {
+	_ = json.Unmarshal(data, &text)
+	return text
+}
+
+// read is a block as the contents of a resource.
+func (b block) read(uri, mediaType string) map[string]any {
+	c := map[string]any{"uri": uri}
+	switch unquoted(b["type"]) {
+	case "text":
+		c["text"] = b["text"]
+		if mediaType != "" {
+			c["mimeType"] = mediaType
+		}
+	case "resource":
+		var r map[string]any
+		_ = json.Unmarshal(b["resource"], &r)
+		maps.Copy(c, r)
+		if at, _ := r["uri"].(string); strings.HasPrefix(at, partURI) {
+			c["uri"] = uri
+		}
+	default:
+		c["blob"], c["mimeType"] = b["data"], b["mimeType"]
+		if b["data"] == nil {
+			c["blob"] = base64.StdEncoding.EncodeToString(nil)
+		}
+	}
+	return c
+}
