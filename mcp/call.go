@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp/internal/ask"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/mcp/internal/trace"
 	"github.com/remit-dev/remit/revert/journal"
@@ -44,13 +45,13 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if err != nil {
 		return nil, err
 	}
-	leave, err := st.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	c := &call{s: s, st: st, req: req, revision: req.ProtocolVersion(), slot: &raw.Slot{}}
 	if t, ok := s.transactionTool(req.Params.Name); ok {
+		leave, err := st.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 		return t.run(ctx, c)
 	}
 	if c.tool, err = s.called(st.in, req.Params.Name); err != nil {
@@ -59,8 +60,32 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if err := c.read(); err != nil {
 		return c.refused(err), nil
 	}
-	ctx, c.slot = raw.With(trace.From(ctx, req.Params.Meta))
-	c.report = newReporter(ctx, req)
+	ctx = trace.From(ctx, req.Params.Meta)
+	if held, ok := c.goesOnWith(); ok {
+		return c.goOn(ctx, held)
+	}
+	leave, err := st.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.mayBeAsked() && c.revision >= stateless {
+		return c.converse(ctx, leave)
+	}
+	defer leave()
+	if c.mayBeAsked() {
+		ctx = ask.With(ctx, atOnce{c})
+	}
+	return c.run(ctx)
+}
+
+// run answers the call, and tells the client of its request how far it is.
+func (c *call) run(ctx context.Context) (*object, error) {
+	c.report = newReporter(ctx, c.req)
+	return c.heard(ctx)
+}
+
+func (c *call) heard(ctx context.Context) (*object, error) {
+	ctx, c.slot = raw.With(ctx)
 	defer c.report.flush()
 	return c.answer(ctx)
 }

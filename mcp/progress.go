@@ -16,25 +16,40 @@ const apart = 50 * time.Millisecond
 
 // reporter tells a client how far its call is. A nil one tells nobody.
 type reporter struct {
-	send func(p *sdk.ProgressNotificationParams)
+	sending sync.Mutex                              // held while a report is written, which whoever comes meanwhile does not wait for
+	send    func(p *sdk.ProgressNotificationParams) // nil: nobody wants to hear it now
 
-	sending sync.Mutex // held while a report is written, which whoever comes meanwhile does not wait for
-	mu      sync.Mutex // never held across a wait
-	newest  *tool.Progress
-	told    float64 // the protocol wants each report to be further than the one before it
-	at      time.Time
-	token   any
+	mu     sync.Mutex // never held across a wait
+	newest *tool.Progress
+	told   float64 // the protocol wants each report to be further than the one before it
+	at     time.Time
+	token  any
 }
 
 // newReporter reports to the client of a request that asked for it.
 func newReporter(ctx context.Context, req *sdk.CallToolRequest) *reporter {
-	token := req.Params.GetProgressToken()
-	if token == nil {
+	if req.Params.GetProgressToken() == nil {
 		return nil
 	}
-	return &reporter{token: token, told: -1, send: func(p *sdk.ProgressNotificationParams) {
+	r := &reporter{told: -1}
+	r.turnTo(ctx, req)
+	return r
+}
+
+// turnTo reports to the client of another request, if that asked for it. A request that is nil asks for nothing.
+func (r *reporter) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
+	r.sending.Lock()
+	defer r.sending.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.send = nil
+	if req == nil || req.Params.GetProgressToken() == nil {
+		return
+	}
+	r.token = req.Params.GetProgressToken()
+	r.send = func(p *sdk.ProgressNotificationParams) {
 		_ = req.Session.NotifyProgress(ctx, p) // a client that is gone is not told
-	}}
+	}
 }
 
 func (r *reporter) option() agent.CallOption {
@@ -66,6 +81,14 @@ func (r *reporter) tell() {
 		return
 	}
 	defer r.sending.Unlock()
+	r.pass()
+}
+
+// pass sends the newest report; whoever calls it holds r.sending.
+func (r *reporter) pass() {
+	if r.send == nil {
+		return
+	}
 	if p := r.take(); p != nil {
 		r.send(p)
 	}
@@ -89,7 +112,5 @@ func (r *reporter) flush() {
 	}
 	r.sending.Lock()
 	defer r.sending.Unlock()
-	if p := r.take(); p != nil {
-		r.send(p)
-	}
+	r.pass()
 }

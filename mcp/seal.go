@@ -28,6 +28,10 @@ type claim struct {
 	Revision string `json:"revision"` // of the policy
 	Alone    bool   `json:"alone"`    // the transaction is of the call
 	Expires  int64  `json:"expires"`  // Unix milliseconds
+
+	// Of a call that goes on while its server asks the client: which, and for the how manieth time. It has no call here.
+	Talk  string `json:"talk,omitempty"`
+	Round int    `json:"round,omitempty"`
 }
 
 const claimVersion = 1

@@ -130,7 +130,7 @@ func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session,
 	if err != nil {
 		return tool.Result{}, err
 	}
-	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(tc))
+	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
 	if err != nil {
 		if ctx.Err() != nil { // it may still be at it
 			s.ending.Store(true)

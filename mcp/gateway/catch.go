@@ -17,6 +17,8 @@ import (
 // catch is where the result of one request is left as the server wrote it: the SDK's types would put its members into
 // another order, and lose those that it does not know.
 type catch struct {
+	of *flight // the call that it is the result of; nil: it is of none
+
 	mu      sync.Mutex // never held across a wait
 	result  json.RawMessage
 	refusal *jsonrpc.Error // the server answered with
@@ -67,17 +69,31 @@ type pipe struct {
 }
 
 // Connect begins to read.
-func (p *pipe) Connect(ctx context.Context) (sdk.Connection, error) {
-	conn, err := (&sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}).Connect(ctx)
+func (p pipe) Connect(ctx context.Context) (sdk.Connection, error) {
+	return (&sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}).Connect(ctx)
+}
+
+// tapping is a transport on which all messages come one after the other, each of which is seen.
+type tapping struct {
+	sdk.Transport
+	s *session
+}
+
+// Connect connects.
+func (t tapping) Connect(ctx context.Context) (sdk.Connection, error) {
+	conn, err := t.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &tapped{Connection: conn, waiting: map[any]*catch{}}, nil
+	t.s.apart = true
+	return &tapped{Connection: conn, flights: &t.s.flights, waiting: map[any]*catch{}}, nil
 }
 
 // tapped sees each message of a connection.
 type tapped struct {
 	sdk.Connection
+
+	flights *flights
 
 	idle int // only the one reader counts
 
@@ -92,7 +108,7 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 			t.mu.Lock()
 			t.waiting[req.ID.Raw()] = c
 			t.mu.Unlock()
-			context.AfterFunc(ctx, func() { t.forget(req.ID.Raw()) })
+			context.AfterFunc(ctx, func() { t.giveUp(req.ID.Raw()) })
 		}
 	}
 	return t.Connection.Write(ctx, m)
@@ -106,6 +122,11 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	resp, ok := m.(*jsonrpc.Response)
 	if !ok {
+		if r, is := m.(*jsonrpc.Request); is && asks(r.Method) {
+			if err := markRequest(r, t.flights.only()); err != nil {
+				return nil, err
+			}
+		}
 		if t.idle++; t.idle > maxIdle {
 			return nil, errFlood
 		}
@@ -122,7 +143,19 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 	} else {
 		c.leave(resp.Result)
 	}
+	if c.of != nil { // what comes next is asked for another one
+		t.flights.landed(c.of)
+	}
 	return m, nil
+}
+
+// giveUp forgets who waited. The answer to a call is of note whenever it comes, as long as there are not too many.
+func (t *tapped) giveUp(id any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.waiting[id]; c != nil && (c.of == nil || len(t.waiting) > mostLost) {
+		delete(t.waiting, id)
+	}
 }
 
 func (t *tapped) forget(id any) *catch {
@@ -163,17 +196,20 @@ type body struct {
 	catch  *catch // nil: nobody waits
 	events bool
 	seen   []byte // of the message that is being read
+	ready  []byte // events that are to be handed on
+	err    error  // behind them
 }
 
 var errLong = errors.New("the server sent a message that is too long")
 
 // Read hands on what comes.
 func (b *body) Read(p []byte) (int, error) {
+	if b.events {
+		return b.readEvents(p)
+	}
 	n, err := b.ReadCloser.Read(p)
 	b.seen = append(b.seen, p[:n]...)
-	if b.events {
-		b.stream()
-	} else if b.catch != nil {
+	if b.catch != nil {
 		b.message(b.seen)
 	}
 	if len(b.seen) > maxMessage {
@@ -182,7 +218,24 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stream looks at each event that is complete.
+// readEvents hands on whole events, each of which was looked at.
+func (b *body) readEvents(p []byte) (int, error) {
+	for len(b.ready) == 0 && b.err == nil && len(p) > 0 {
+		n, err := b.ReadCloser.Read(p)
+		b.seen, b.err = append(b.seen, p[:n]...), err
+		b.stream()
+		if len(b.seen) > maxMessage {
+			b.err = errLong
+		}
+	}
+	n := copy(p, b.ready)
+	if b.ready = b.ready[n:]; n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	return 0, b.err
+}
+
+// stream takes each event that is complete.
 func (b *body) stream() {
 	for {
 		end, width := bytes.Index(b.seen, []byte("\n\n")), 2
@@ -192,17 +245,34 @@ func (b *body) stream() {
 		if end < 0 {
 			return
 		}
-		var data []byte
-		for line := range bytes.Lines(b.seen[:end+1]) {
-			if text, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok {
-				data = append(append(data, bytes.TrimPrefix(text, []byte(" "))...), '\n')
-			}
-		}
-		if b.catch != nil {
-			b.message(data)
-		}
+		b.ready = append(b.ready, b.event(b.seen[:end+width])...)
 		b.seen = b.seen[end+width:]
 	}
+}
+
+// event looks at one event, and returns it with the call in it that it is about.
+func (b *body) event(event []byte) []byte {
+	if b.catch == nil {
+		return event
+	}
+	var data, rest []byte
+	for line := range bytes.Lines(event) {
+		line = bytes.TrimRight(line, "\r\n")
+		if text, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(text, []byte(" "))...), '\n')
+		} else if len(line) > 0 {
+			rest = append(append(rest, line...), '\n')
+		}
+	}
+	b.message(data)
+	if b.catch.of == nil {
+		return event
+	}
+	marked, err := markMessage(data, b.catch.of.id)
+	if err != nil || bytes.Equal(marked, data) {
+		return event // what cannot be marked is for nobody
+	}
+	return append(append(append(rest, "data: "...), marked...), "\n\n"...)
 }
 
 // message leaves the result or the error that a message has. Requests and notifications have none.

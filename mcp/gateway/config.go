@@ -36,6 +36,9 @@ type Server struct {
 
 	Sandbox *Sandbox // nil: it runs as whoever runs remit
 	Tools   map[string]Entry
+
+	Roots []string // names of the runtime's roots that it is told of; none: it is told that there is nothing to ask for
+	Asks  []Ask    // that reach the client of a call; nil: all
 }
 
 // Sandbox says that a server by command runs in the sandbox.

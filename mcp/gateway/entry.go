@@ -24,6 +24,8 @@ type Entry struct {
 	Idempotent  bool // the same call twice has one effect
 	// Harmless: a call that the server answers with an error has had no effect. Else nobody can tell.
 	Harmless bool
+	// Alone: nothing else of the server runs meanwhile, so that what it asks its client is asked for this call.
+	Alone bool
 
 	Before     *Invocation // a tool that only reads, called first; what it answers is /before in templates
 	Compensate *Invocation // takes a call back
@@ -68,8 +70,21 @@ func (r *reader) remit(n, list *jsonfile.Node) {
 }
 
 func (r *reader) known(s *Server, n *jsonfile.Node) {
-	if !n.Closed("sandbox", "tools") {
+	if !n.Closed("sandbox", "tools", "roots", "asks") {
 		return
+	}
+	if roots := n.Get("roots"); roots != nil {
+		s.Roots = r.roots(roots)
+	}
+	if may := n.Get("asks"); may != nil {
+		s.Asks = []Ask{}
+		for _, e := range may.Elements() {
+			a := Ask(e.Text())
+			if a != Elicitation && a != Sampling {
+				e.Refuse("a server asks for %q or %q", Elicitation, Sampling)
+			}
+			s.Asks = append(s.Asks, a)
+		}
 	}
 	if box := n.Get("sandbox"); box != nil {
 		r.sandbox(s, box)
@@ -93,12 +108,7 @@ func (r *reader) sandbox(s *Server, n *jsonfile.Node) {
 	}
 	s.Sandbox = &Sandbox{}
 	if roots := n.Need("roots"); roots != nil {
-		s.Sandbox.Roots = roots.Texts()
-		for _, e := range roots.Elements() {
-			if _, err := perm.FileResource(e.Value.Text(), "."); err != nil {
-				e.Refuse("it is the name of a root, such as workspace")
-			}
-		}
+		s.Sandbox.Roots = r.roots(roots)
 	}
 	for _, e := range n.Get("readable").Elements() {
 		dir := r.expand(e)
@@ -112,8 +122,18 @@ func (r *reader) sandbox(s *Server, n *jsonfile.Node) {
 	}
 }
 
+// roots are names of roots.
+func (r *reader) roots(n *jsonfile.Node) []string {
+	for _, e := range n.Elements() {
+		if _, err := perm.FileResource(e.Value.Text(), "."); err != nil {
+			e.Refuse("it is the name of a root, such as workspace")
+		}
+	}
+	return n.Texts()
+}
+
 func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
-	if !n.Closed("draft", "needs", "effectClass", "destination", "timeout", "idempotent", "errors", "before", "undo", "verify") {
+	if !n.Closed("draft", "needs", "effectClass", "destination", "timeout", "idempotent", "errors", "before", "undo", "verify", "alone") {
 		return e
 	}
 	if d := n.Get("draft"); d != nil {
@@ -121,6 +141,9 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 	}
 	if i := n.Get("idempotent"); i != nil {
 		e.Idempotent = i.Bool()
+	}
+	if a := n.Get("alone"); a != nil {
+		e.Alone = a.Bool()
 	}
 	r.needs(&e, n.Get("needs"))
 	r.effects(&e, n)

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/tool"
 )
@@ -95,7 +97,12 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	for _, s := range c.Servers {
-		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1)}
+		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}}
+		for _, root := range s.Roots {
+			if o.Roots[root] == "" && !o.Lazy {
+				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)
+			}
+		}
 		if s.Sandbox != nil {
 			if u.box, err = newBox(s, &g.opts); err != nil && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)

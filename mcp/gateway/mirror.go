@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/ask"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -246,7 +247,7 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 	if err != nil {
 		return tool.Result{}, err // which is denied, or had no effect yet
 	}
-	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(tc))
+	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
 	if landed := kept.landed(ctx); landed != nil {
 		err = errors.Join(err, landed)
 	}
@@ -288,8 +289,10 @@ func (m mirrored) changed(s *session) string {
 	return ""
 }
 
-func (m mirrored) facts(tc ctxperm.ToolContext) callFacts {
-	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress}
+func (m mirrored) facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
+	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), note: func(ctx context.Context, what any) error {
+		return tc.Note(ctx, noteAsked, what)
+	}}
 }
 
 // verify asks the server whether the call worked.

@@ -243,6 +243,32 @@ func TestRealServersAreAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestRealServersAsk: what the protocol's own server asks of its client reaches whoever made the call, in both ways to ask.
+func TestRealServersAsk(t *testing.T) {
+	node, modules := realServers(t)
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.node(node, modules, "everything", nil, nil)}, `{"s": {"roots": ["workspace"], "tools": {
+		"trigger-elicitation-request": {"effectClass": "pivot"}, "trigger-sampling-request": {"effectClass": "pivot"}, "get-roots-list": {"effectClass": "pivot"}}}}`)
+	for _, revision := range []string{modern, legacy} {
+		var heard []string
+		cs := h.client(h.serve(), revision, "Ann", func(text string) { heard = append(heard, text) })
+		for _, name := range []string{"trigger-elicitation-request", "trigger-sampling-request", "get-roots-list"} {
+			r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "s__" + name, Arguments: map[string]any{"prompt": "say"}})
+			require.NoError(t, err, name)
+			raw, err := json.Marshal(r.Content)
+			require.NoError(t, err)
+			require.False(t, r.IsError, "%s: %s", name, raw)
+			want := "Ann"
+			if name == "get-roots-list" {
+				want = h.dir
+			}
+			require.Contains(t, string(raw), want)
+		}
+		require.Len(t, heard, 2)
+		require.Contains(t, heard[0], "Server s asks: ")
+	}
+}
+
 // undated takes out what is another one at each call: times, and what is drawn by lot.
 func undated(members map[string]string) map[string]string {
 	for name, text := range members {

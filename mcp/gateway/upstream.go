@@ -11,12 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/raw"
-	"github.com/remit-dev/remit/mcp/internal/trace"
 )
 
 // upstream is one server, whether it runs or not.
@@ -24,8 +23,9 @@ type upstream struct {
 	g   *Gateway
 	cfg Server
 
-	gate chan struct{} // one at a time connects
-	box  *box          // of a server in the sandbox; nil: it runs in none
+	gate chan struct{}       // one at a time connects
+	box  *box                // of a server in the sandbox; nil: it runs in none
+	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
 
 	mu       sync.Mutex // never held across a wait
 	live     *session
@@ -37,6 +37,7 @@ type upstream struct {
 	known    bool         // identity and defs are of a server that answered
 	again    bool         // the list changed while it was read
 	reading  bool
+	alone    map[string]bool // tools that nothing else may run beside, because they ask their client
 }
 
 // session is one connection to a server.
@@ -50,8 +51,17 @@ type session struct {
 	lists   map[string]json.RawMessage // pages as they came, by cursor: the SDK keeps some for a while
 	digest  map[string]string          // of the tools, by name
 
+	apart   bool // what it asks comes beside the answers to calls, and says not for which one
+	flights flights
+
 	mu       sync.Mutex // never held across a wait
 	progress map[string]func(done, total float64, message string)
+}
+
+// within reports whether the server asks its client only within the answers to calls.
+func (s *session) within() bool {
+	r := s.cs.InitializeResult()
+	return r != nil && r.ProtocolVersion >= "2026-07-28"
 }
 
 func (s *session) dead() bool {
@@ -133,12 +143,12 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
 	defer cancel()
-	transport, prog, err := u.transport(ctx)
+	s := &session{said: &complaints{}, gone: make(chan struct{}), lists: map[string]json.RawMessage{}, progress: map[string]func(float64, float64, string){}}
+	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{program: prog, said: &complaints{}, gone: make(chan struct{}), lists: map[string]json.RawMessage{}, progress: map[string]func(float64, float64, string){}}
-	if prog != nil {
+	if s.program = prog; prog != nil {
 		_, _, complaints := prog.pipes()
 		go s.said.follow(complaints, u.g.log, u.cfg.Name)
 	}
@@ -190,13 +200,15 @@ func (u *upstream) explained(ctx context.Context, s *session, err error) error {
 // shake connects, as the newest revision of the protocol that both know.
 func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error {
 	client := sdk.NewClient(&sdk.Implementation{Name: u.g.opts.Name, Version: u.g.opts.Version}, &sdk.ClientOptions{
-		Capabilities:           &sdk.ClientCapabilities{}, // no roots, no sampling: nobody here answers for the user
+		Capabilities:           u.can(),
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			s.tell(r.Params)
 		},
 	})
+	client.AddReceivingMiddleware(u.receive(s))
+	client.AddRoots(u.roots()...)
 	type connected struct {
 		cs  *sdk.ClientSession
 		err error
@@ -228,14 +240,14 @@ func (s *session) tell(p *sdk.ProgressNotificationParams) {
 	}
 }
 
-func (u *upstream) transport(ctx context.Context) (sdk.Transport, program, error) {
+func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, program, error) {
 	switch {
 	case u.cfg.URL != "":
 		client := &http.Client{Transport: &web{base: u.g.base, headers: u.cfg.Headers}, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
 		}}
 		if u.cfg.SSE {
-			return &sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil, nil
+			return tapping{&sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}, s}, nil, nil
 		}
 		return &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}, nil, nil
 	case u.box != nil:
@@ -244,13 +256,13 @@ func (u *upstream) transport(ctx context.Context) (sdk.Transport, program, error
 			return nil, nil, err
 		}
 		in, out, _ := p.pipes()
-		return &pipe{in, out}, p, nil
+		return tapping{pipe{in, out}, s}, p, nil
 	default:
 		p, err := start(u.cfg, u.g.opts.Env)
 		if err != nil {
 			return nil, nil, err
 		}
-		return &pipe{p.in, p.out}, p, nil
+		return tapping{pipe{p.in, p.out}, s}, p, nil
 	}
 }
 
@@ -369,119 +381,6 @@ func (u *upstream) follow() {
 			s.close()
 		}
 	}
-}
-
-// answer is what a server said to a call.
-type answer struct {
-	object json.RawMessage
-	text   string
-	failed bool // it says isError
-}
-
-// call calls a tool. What a call did that ends with an error nobody can tell.
-func (u *upstream) call(ctx context.Context, s *session, name string, args json.RawMessage, about callFacts) (answer, error) {
-	ctx, c := catching(ctx)
-	p := &sdk.CallToolParams{Name: name, Arguments: args, Meta: sdk.Meta{}}
-	for key, value := range about.meta {
-		p.Meta[key] = value
-	}
-	if about.report != nil {
-		p.SetProgressToken(about.id)
-		s.mu.Lock()
-		s.progress[about.id] = about.report
-		s.mu.Unlock()
-		defer func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.progress, about.id)
-		}()
-	}
-	trace.Into(ctx, p.Meta)
-	if len(p.Meta) == 0 {
-		p.Meta = nil
-	}
-	_, err := s.cs.CallTool(ctx, p)
-	object, refusal := c.caught()
-	switch { // if it answered, it did, though the SDK may not know all of the answer
-	case refusal != nil:
-		return answer{}, &refusedError{u.cfg.Name, refusal}
-	case object != nil:
-		return read(object)
-	case err == nil:
-		return answer{}, errors.New("the answer is lost")
-	case ctx.Err() != nil:
-		return answer{}, context.Cause(ctx)
-	}
-	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
-}
-
-// refusedError is an error of the protocol that a server answered with.
-type refusedError struct {
-	server string
-	said   *jsonrpc.Error
-}
-
-func (e *refusedError) Error() string {
-	return fmt.Sprintf("server %s answers with an error of the protocol: %s", e.server, canon.Printable(e.said.Message, 4<<10))
-}
-
-// refuse leaves the error of the protocol that a call ended with for its client. What it says of the revision or the headers
-// is about the gateway's own connection, which is none of the client's.
-func refuse(ctx context.Context, err error) {
-	var refused *refusedError
-	if errors.As(err, &refused) && refused.said.Code != sdk.CodeHeaderMismatch && refused.said.Code != sdk.CodeUnsupportedProtocolVersion {
-		raw.Refuse(ctx, refused.said)
-	}
-}
-
-func (s *session) lastWords() string {
-	if words := s.said.words(); words != "" {
-		return "; it wrote: " + words
-	}
-	return ""
-}
-
-// callFacts are what goes along with a call.
-type callFacts struct {
-	id     string
-	meta   map[string]any
-	report func(done, total float64, message string)
-}
-
-// read takes an answer apart.
-func read(object json.RawMessage) (answer, error) {
-	var r struct {
-		Type    string `json:"resultType"`
-		IsError bool   `json:"isError"`
-		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"content"`
-		Structured json.RawMessage `json:"structuredContent"`
-	}
-	v, err := canon.Parse(object, canon.DefaultLimits())
-	if err == nil && v.Kind() == canon.Object {
-		err = json.Unmarshal(v.Canonical(), &r)
-	} else if err == nil {
-		err = errors.New("it is no object")
-	}
-	if err != nil {
-		return answer{}, fmt.Errorf("the answer of the server is not valid: %w", err)
-	}
-	if r.Type != "" && r.Type != "complete" {
-		return answer{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
-	}
-	var texts []string
-	for _, c := range r.Content {
-		if c.Text != "" {
-			texts = append(texts, c.Text)
-		}
-	}
-	a := answer{object: object, text: strings.Join(texts, "\n"), failed: r.IsError}
-	if a.text == "" && len(r.Content) == 0 {
-		a.text = string(r.Structured)
-	}
-	return a, nil
 }
 
 // clean is text of a server as a log or a message can hold it.

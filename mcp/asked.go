@@ -1,0 +1,46 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mayBeAsked reports whether the call is one of another server's tool, and its client one that can be asked.
+func (c *call) mayBeAsked() bool {
+	caps := c.req.ClientCapabilities()
+	if c.s.opts.Mirror == nil || caps == nil || (caps.Elicitation == nil && caps.Sampling == nil) {
+		return false
+	}
+	_, mirrored := c.s.opts.Mirror.Listed(c.tool)
+	return mirrored
+}
+
+// atOnce asks a client of an older revision, whose request goes on meanwhile.
+type atOnce struct{ c *call }
+
+// Can is what the client says that it can.
+func (a atOnce) Can() *sdk.ClientCapabilities { return a.c.req.ClientCapabilities() }
+
+// Ask asks one after the other.
+func (a atOnce) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	out := sdk.InputResponseMap{}
+	for _, key := range slices.Sorted(maps.Keys(what)) {
+		var err error
+		switch p := what[key].(type) {
+		case *sdk.ElicitParams:
+			out[key], err = a.c.req.Session.Elicit(ctx, p)
+		case *sdk.CreateMessageWithToolsParams:
+			out[key], err = a.c.req.Session.CreateMessageWithTools(ctx, p)
+		default:
+			err = fmt.Errorf("the client cannot be asked for %T", p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

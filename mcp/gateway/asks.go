@@ -1,0 +1,284 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// Ask is something that a server may ask the client of a call for.
+type Ask string
+
+// What a server may ask for.
+const (
+	Elicitation Ask = "elicitation" // what a person fills in
+	Sampling    Ask = "sampling"    // what the client's model says
+)
+
+// Bounds on what a server asks.
+const (
+	mostAsked  = 32 // questions of one call
+	mostRounds = 10 // answers of a server to one call that want something
+	mostBusy   = 3  // of them that want nothing, by which a server says that it is busy
+)
+
+// noteAsked is the note of a call under which what was asked of its client is on the journal.
+const noteAsked = "asked"
+
+// question is what the journal knows of something that was asked: not what, and not what was answered.
+type question struct {
+	Method string `json:"method"`
+	Answer string `json:"answer,omitempty"` // empty: there was none
+}
+
+// can is what a server is told that its client can. One session serves all clients of an older server, so that one is told
+// what some client may; each call says what its own can where the server asks within calls.
+func (u *upstream) can() *sdk.ClientCapabilities {
+	c := &sdk.ClientCapabilities{}
+	if u.may(Elicitation) {
+		c.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
+	}
+	if u.may(Sampling) {
+		c.Sampling = &sdk.SamplingCapabilities{Tools: &sdk.SamplingToolsCapabilities{}}
+	}
+	if len(u.cfg.Roots) > 0 {
+		c.RootsV2 = &sdk.RootCapabilities{}
+	}
+	return c
+}
+
+func (u *upstream) may(a Ask) bool { return u.cfg.Asks == nil || slices.Contains(u.cfg.Asks, a) }
+
+// of is can for one call, as it goes over the wire.
+func (u *upstream) of(f *flight) map[string]any {
+	c := map[string]any{}
+	if f.can(u, Elicitation) {
+		c["elicitation"] = map[string]any{"form": map[string]any{}}
+	}
+	if f.can(u, Sampling) {
+		with := map[string]any{}
+		if f.client.Can().Sampling.Tools != nil {
+			with["tools"] = map[string]any{}
+		}
+		c["sampling"] = with
+	}
+	if len(u.cfg.Roots) > 0 {
+		c["roots"] = map[string]any{}
+	}
+	return c
+}
+
+func (f *flight) can(u *upstream, a Ask) bool {
+	if f.client == nil || f.client.Can() == nil || !u.may(a) {
+		return false
+	}
+	c := f.client.Can()
+	if a == Sampling {
+		return c.Sampling != nil
+	}
+	return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// roots are the folders that a server is told of, which are those that its configuration grants it, whatever the client has.
+func (u *upstream) roots() (all []*sdk.Root) {
+	for _, name := range u.cfg.Roots {
+		link := url.URL{Scheme: "file", Path: filepath.ToSlash(u.g.opts.Roots[name])}
+		all = append(all, &sdk.Root{Name: name, URI: link.String()})
+	}
+	return all
+}
+
+// receive answers what a server asks of its client while a call is under way.
+func (u *upstream) receive(s *session) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			switch r := r.(type) {
+			case *sdk.ElicitRequest:
+				return asked[*sdk.ElicitResult](ctx, u, s, r.Params)
+			case *sdk.CreateMessageWithToolsRequest:
+				return asked[*sdk.CreateMessageWithToolsResult](ctx, u, s, r.Params)
+			case *sdk.ListRootsRequest:
+				if len(u.cfg.Roots) == 0 {
+					return nil, cannot("roots")
+				}
+			}
+			return next(ctx, method, r)
+		}
+	}
+}
+
+type input interface {
+	sdk.InputRequest
+	sdk.Params
+}
+
+type output interface {
+	comparable
+	sdk.InputResponse
+	sdk.Result
+}
+
+// onlyOne is the key of what is asked by itself.
+const onlyOne = "asked"
+
+// asked asks the client of the one call that a request of a server can be for.
+func asked[R output](ctx context.Context, u *upstream, s *session, p input) (sdk.Result, error) {
+	meta := p.GetMeta()
+	id, _ := meta[markFlight].(string)
+	delete(meta, markFlight)
+	f, leave, ok := s.flights.enter(id)
+	if !ok {
+		return nil, u.nobodys(s)
+	}
+	defer leave()
+	asking, cancel := context.WithCancelCause(f.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(errors.New("the server wants no answer any more")) })()
+	all, err := u.ask(asking, f, sdk.InputRequestMap{onlyOne: p})
+	var said *jsonrpc.Error
+	switch {
+	case errors.As(err, &said):
+		return nil, said
+	case err != nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	var none R
+	answer, ok := all[onlyOne].(R)
+	if !ok || answer == none {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client answered with something else"}
+	}
+	return answer, nil
+}
+
+// nobodys says why nobody is asked. From here on the tools that may have asked are called one at a time.
+func (u *upstream) nobodys(s *session) error {
+	tools, lost := s.flights.tools()
+	why := "no call is under way that this is for"
+	switch {
+	case lost:
+		why = "a call was given up before it was answered, and nobody can tell for which one this is; the server would have to be started again"
+	case len(tools) > 1:
+		u.mu.Lock()
+		for _, name := range tools {
+			u.alone[name] = true
+		}
+		u.mu.Unlock()
+		why = fmt.Sprintf("several calls are under way (%s), and nobody can tell for which one this is; they are made one at a time from now on", printable(tools))
+	}
+	u.g.log.Warn("what a server asks its client is asked of nobody", "server", u.cfg.Name, "why", why)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}
+}
+
+// ask asks the client of a call, and notes that it did.
+func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	forward, out := sdk.InputRequestMap{}, sdk.InputResponseMap{}
+	first := len(f.said)
+	for _, key := range slices.Sorted(maps.Keys(what)) {
+		switch p := what[key].(type) {
+		case *sdk.ListRootsParams:
+			if len(u.cfg.Roots) == 0 {
+				return nil, cannot("roots")
+			}
+			out[key] = &sdk.ListRootsResult{Roots: u.roots()}
+		case *sdk.ElicitParams:
+			if !f.can(u, Elicitation) {
+				return nil, cannot(string(Elicitation))
+			}
+			if p.Mode == "url" {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `the client does not support elicitation of mode "url"`}
+			}
+			forward[key] = u.signed(p)
+			f.said = append(f.said, question{Method: methodElicit})
+		case *sdk.CreateMessageWithToolsParams:
+			if !f.can(u, Sampling) {
+				return nil, cannot(string(Sampling))
+			}
+			if len(p.Tools) > 0 && f.client.Can().Sampling.Tools == nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support tools in sampling"}
+			}
+			forward[key] = alone(p)
+			f.said = append(f.said, question{Method: methodSample})
+		default:
+			return nil, cannot("that")
+		}
+	}
+	switch {
+	case len(forward) == 0:
+		return out, nil
+	case len(f.said) > mostAsked:
+		return nil, fmt.Errorf("the server asked more than %d times in one call", mostAsked)
+	}
+	if err := f.note(ctx, f.said); err != nil {
+		return nil, fmt.Errorf("what is asked cannot be recorded: %w", err)
+	}
+	said, err := f.client.Ask(ctx, forward)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range slices.Sorted(maps.Keys(forward)) {
+		answer, words := answered(forward[key], said[key])
+		if answer == nil {
+			return nil, fmt.Errorf("the client did not answer what the server asked")
+		}
+		out[key], f.said[first+i].Answer = answer, words
+	}
+	if err := f.note(ctx, f.said); err != nil {
+		return nil, fmt.Errorf("what was answered cannot be recorded: %w", err)
+	}
+	return out, nil
+}
+
+func cannot(what string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + what}
+}
+
+// answered is an answer, if it is one to the question, and what the journal is told of it.
+func answered(q sdk.InputRequest, a sdk.InputResponse) (sdk.InputResponse, string) {
+	switch q.(type) {
+	case *sdk.ElicitParams:
+		if a == nil {
+			return &sdk.ElicitResult{Action: "cancel"}, "cancel"
+		}
+		if r, ok := a.(*sdk.ElicitResult); ok {
+			return r, canon.Printable(r.Action, 16)
+		}
+	case *sdk.CreateMessageWithToolsParams:
+		if r, ok := a.(*sdk.CreateMessageWithToolsResult); ok {
+			return r, "given"
+		}
+	}
+	return nil, ""
+}
+
+// signed is a question with the name of who asks: the client sees one server, and a person has to know which it is.
+func (u *upstream) signed(p *sdk.ElicitParams) *sdk.ElicitParams {
+	signed := *p
+	signed.Message = fmt.Sprintf("Server %s asks: %s", u.cfg.Name, p.Message)
+	return &signed
+}
+
+// alone is what a model is asked, without what it knows from elsewhere: what the client takes for this one server are all of
+// them.
+func alone(p *sdk.CreateMessageWithToolsParams) *sdk.CreateMessageWithToolsParams {
+	if p.IncludeContext == "" {
+		return p
+	}
+	only := *p
+	only.IncludeContext = "none"
+	return &only
+}

@@ -1,0 +1,29 @@
+// Package ask lets the call of another server's tool ask the client that made it: for what a person fills in, or for what its
+// model says.
+package ask
+
+import (
+	"context"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Client is who made a call.
+type Client interface {
+	// Can is what the client says that it can; nil is nothing.
+	Can() *sdk.ClientCapabilities
+	// Ask asks the client all that is in a map, and returns what it answered by the same keys. What the client did not
+	// answer is missing. An error that is a *jsonrpc.Error is the client's own.
+	Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error)
+}
+
+type key struct{}
+
+// With returns a context whose call was made by a client.
+func With(ctx context.Context, c Client) context.Context { return context.WithValue(ctx, key{}, c) }
+
+// Of returns who made the call of the context, nil where that is nobody who can be asked.
+func Of(ctx context.Context) Client {
+	c, _ := ctx.Value(key{}).(Client)
+	return c
+}

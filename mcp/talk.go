@@ -1,0 +1,211 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/ask"
+)
+
+// talk is a call that goes on while its client is asked. A client of the newest revision is asked in a result, and answers
+// by the next request; what the call's server wants to have back then stays here.
+type talk struct {
+	id    string
+	c     *call
+	asks  chan *asking  // one is handed to the request that is served
+	ended chan struct{} // closed with the two that follow
+	r     *object
+	err   error
+	stop  context.CancelCauseFunc
+
+	turn chan struct{} // one question at a time
+	mu   sync.Mutex    // never held across a wait
+	open *asking       // that the client was told of
+	n    int           // which one it is
+}
+
+// asking is one question.
+type asking struct {
+	what  sdk.InputRequestMap
+	reply chan sdk.InputResponseMap // one answer
+}
+
+// talks are those of one server.
+type talks struct {
+	mu  sync.Mutex // never held across a wait
+	all map[string]*talk
+}
+
+func (t *talks) add(one *talk) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil {
+		t.all = map[string]*talk{}
+	}
+	t.all[one.id] = one
+}
+
+func (t *talks) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, id)
+}
+
+func (t *talks) find(id string) (*talk, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one, ok := t.all[id]
+	return one, ok
+}
+
+// end ends the talks of one seat, or, where it is nil, all.
+func (t *talks) end(ctx context.Context, of *seat) {
+	for _, one := range t.of(of) {
+		one.stop(errGone)
+		select {
+		case <-one.ended:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (t *talks) of(st *seat) (some []*talk) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.all {
+		if st == nil || one.c.st == st {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+var errGone = errors.New("the client has gone")
+
+// converse runs the call, of which the request sees the end or the first question.
+func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
+	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	t := &talk{id: rand.Text(), c: c, asks: make(chan *asking), ended: make(chan struct{}), stop: stop, turn: make(chan struct{}, 1)}
+	c.s.talks.add(t)
+	c.report = &reporter{told: -1}
+	c.report.turnTo(ctx, c.req)
+	go func() {
+		defer leave()
+		defer c.s.talks.remove(t.id)
+		defer close(t.ended)
+		defer stop(nil)
+		t.r, t.err = c.heard(ask.With(running, t))
+	}()
+	return t.attend(ctx)
+}
+
+// attend waits for what the request is answered with.
+func (t *talk) attend(ctx context.Context) (*object, error) {
+	select {
+	case <-t.ended:
+	case q := <-t.asks:
+		return t.tell(q)
+	case <-ctx.Done(): // the client wants the call no more
+		t.stop(context.Cause(ctx))
+		<-t.ended
+	}
+	return t.r, t.err
+}
+
+// tell is the result that asks.
+func (t *talk) tell(q *asking) (*object, error) {
+	t.mu.Lock()
+	t.open, t.n = q, t.n+1
+	held := t.claim()
+	t.mu.Unlock()
+	t.c.report.turnTo(context.Background(), nil)
+	state, err := t.c.s.sealer.seal(held)
+	if err != nil {
+		return nil, err
+	}
+	r := newObject(t.c.revision)
+	r.set("resultType", "input_required")
+	r.set("inputRequests", q.what)
+	r.set("requestState", state)
+	return r, nil
+}
+
+// thought is how long an answer may take to be given, where the call itself has no end before that.
+const thought = 24 * time.Hour
+
+func (t *talk) claim() claim {
+	return claim{
+		V: claimVersion, Session: t.c.st.in.ID(), Talk: t.id, Round: t.n, Tool: string(t.c.tool.Digest()), Input: string(canon.SumBytes(t.c.input)),
+		Expires: time.Now().Add(thought).UnixMilli(),
+	}
+}
+
+// Can is what the client says that it can.
+func (t *talk) Can() *sdk.ClientCapabilities { return t.c.req.ClientCapabilities() }
+
+// Ask asks the client, which answers by the next request.
+func (t *talk) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	q := &asking{what: what, reply: make(chan sdk.InputResponseMap, 1)}
+	select {
+	case t.asks <- q:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case said := <-q.reply:
+		return said, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// goesOnWith is the claim of a request that goes on with a call which asked.
+func (c *call) goesOnWith() (claim, bool) {
+	if c.req.Params.RequestState == "" {
+		return claim{}, false
+	}
+	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.in.ID(), time.Now())
+	return held, err == nil && held.Talk != ""
+}
+
+// goOn hands the answer of the client on, once, and waits for what comes of it.
+func (c *call) goOn(ctx context.Context, held claim) (*object, error) {
+	t, ok := c.s.talks.find(held.Talk)
+	if !ok || t.c.st.in.ID() != c.st.in.ID() {
+		return c.refused(errors.New("the call that this answers does not wait any more; txn_status tells how it ended")), nil
+	}
+	if string(c.tool.Digest()) != held.Tool || string(canon.SumBytes(c.input)) != held.Input {
+		return c.refused(errClaim), nil
+	}
+	q, ok := t.take(held.Round)
+	if !ok {
+		return c.refused(errors.New("this was answered before; an answer counts once")), nil
+	}
+	t.c.report.turnTo(ctx, c.req)
+	q.reply <- c.req.Params.InputResponses
+	return t.attend(ctx)
+}
+
+// take takes the question that is open, if it is the one that an answer is for.
+func (t *talk) take(round int) (*asking, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.open
+	if q == nil || t.n != round {
+		return nil, false
+	}
+	t.open = nil
+	return q, true
+}
