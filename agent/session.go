@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -50,17 +49,14 @@ func (s *Session) Principal() perm.Principal { return s.principal.Clone() }
 // Begin begins a transaction, which the caller must Commit or Revert. What is
 // left open stays open, with its claims, until somebody reverts it.
 func (s *Session) Begin(ctx context.Context) (*Txn, error) {
+	return s.begin(ctx, false)
+}
+
+func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
 	if err := s.stands(ctx); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	id := host.NewID(s.rt.host, "t_")
-	owner := s.rt.journal.Owner()
-	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(id)
-	// No barrier: the first durable record of the transaction carries it.
-	err := rec.Write(ctx, revert.Write{
-		Lines: []revert.Line{{Body: &record.Begun{Owner: owner}}},
-		Take:  journal.Take{To: journal.Ownership{Txn: id, Owner: owner}},
-	})
+	rec, err := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).Begin(ctx, host.NewID(s.rt.host, "t_"), late)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}

@@ -198,9 +198,8 @@ func (tx *Txn) commit(ctx context.Context) error {
 		if err := tx.usable(); err != nil && !errors.Is(err, ErrNotReleased) {
 			return err
 		}
-		// Committed has a barrier: it is the point of no return, and whoever is
-		// told of it relies on it. Who takes the transaction back then may be another
-		// process, which knows nothing of what is still going on in this one.
+		// Who takes the transaction back then may be another process, which knows
+		// nothing of what is still going on in this one.
 		return tx.quiet(func() error {
 			if err := tx.line.Quiet(ctx); err != nil {
 				return fmt.Errorf("%w; commit again, or revert", err)
@@ -208,7 +207,7 @@ func (tx *Txn) commit(ctx context.Context) error {
 			if err := tx.release(ctx); err != nil {
 				return err
 			}
-			err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true, Durable: true})
+			err := tx.rec.Commit(ctx)
 			if err == nil {
 				tx.end()
 			}

@@ -142,19 +142,33 @@ func (c *call) answer(ctx context.Context) (*object, error) {
 		}
 		return c.finish(ctx, tx, false, out)
 	}
-	tx, err := c.st.begin(ctx, c.s.opts.Txns)
-	if err != nil {
-		return c.refused(err), nil
+	if !c.st.room(c.s.opts.Txns) {
+		return c.refused(errTooMany), nil
 	}
-	out, _ := tx.Invoke(ctx, c.tool.Ask(), c.input, opts...)
-	if out.Txn != tx.ID() { // the call id was used before: nothing ran here
-		c.end(ctx, tx, tool.StatusInvalid)
-		if w, ok := c.st.waitingCall(out.Call); ok {
-			return c.resume(ctx, w)
+	out, err := c.st.in.Call(ctx, c.tool.Ask(), c.input, opts...)
+	if w, ok := c.st.waitingCall(out.Call); ok && c.named != "" {
+		return c.resume(ctx, w)
+	}
+	return c.finishAlone(ctx, out, err)
+}
+
+// finishAlone answers with the outcome of a call that was a transaction by itself, which has ended, or is open where the call
+// waits.
+func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*object, error) {
+	switch {
+	case out.Status == tool.StatusPending:
+		tx, err := c.st.in.Open(ctx, out.Txn)
+		if err != nil {
+			return c.refused(fmt.Errorf("the transaction of the call that waits is not open any more: %w", err)), nil
 		}
-		return c.finish(ctx, tx, false, out)
+		c.st.opened(out.Txn)
+		return c.ask(ctx, tx, true, out)
+	case out.Status.OK() && err != nil:
+		return c.uncommitted(out, err), nil
+	case err != nil && err.Error() != out.Err().Error(): // there is more to it than how the call ended
+		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", out.Txn, "error", err)
 	}
-	return c.finish(ctx, tx, true, out)
+	return c.told(ctx, out)
 }
 
 // closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
@@ -188,6 +202,11 @@ func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.O
 			return c.uncommitted(out, err), nil
 		}
 	}
+	return c.told(ctx, out)
+}
+
+// told is the result of a call that has ended.
+func (c *call) told(ctx context.Context, out tool.Outcome) (*object, error) {
 	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid) && c.hidden(ctx) {
 		return nil, unknownTool(c.req.Params.Name)
 	}

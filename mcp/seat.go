@@ -85,20 +85,26 @@ var errTooMany = errors.New("the session has as many transactions open as it may
 
 // begin begins a transaction of the session.
 func (st *seat) begin(ctx context.Context, most int) (*agent.Txn, error) {
-	if !st.reserve(most) {
+	if !st.room(most) {
 		return nil, errTooMany
 	}
 	tx, err := st.in.Begin(ctx)
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	st.open[tx.ID()] = true
+	st.opened(tx.ID())
 	return tx, nil
 }
 
-func (st *seat) reserve(most int) bool {
+// opened notes that a transaction is open.
+func (st *seat) opened(txn string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.open[txn] = true
+}
+
+// room reports whether one more may be.
+func (st *seat) room(most int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return len(st.open) < most

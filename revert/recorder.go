@@ -18,6 +18,7 @@ type Recorder struct {
 	session string
 	txn     string
 	watch   func(at time.Time, lines []Line)
+	stream  *stream // of a transaction that was begun here; nil: what it did is not known
 }
 
 // NewRecorder makes a recorder for a session's stream.
@@ -28,7 +29,7 @@ func NewRecorder(j journal.Journal, h host.Host, session string) Recorder {
 // In returns a recorder for a transaction of the same session. What it writes
 // is refused unless the journal's opening owns the transaction.
 func (r Recorder) In(txn string) Recorder {
-	r.txn = txn
+	r.txn, r.stream = txn, nil
 	return r
 }
 
@@ -78,7 +79,7 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 		//mutant:lease
 		batch.Fence = journal.Ownership{Txn: r.txn, Owner: r.journal.Owner()}
 	}
-	now, point := r.host.Now(), "journal.append"
+	now, kinds := r.host.Now(), ""
 	for _, l := range w.Lines {
 		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
 		if err != nil {
@@ -86,19 +87,27 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 		}
 		batch.Entries = append(batch.Entries, e)
 		if record.KindOf(l.Body) != kind.Erased || len(batch.Entries) == 1 { // of which there may be many
-			point += "." + string(record.KindOf(l.Body))
+			kinds += "." + string(record.KindOf(l.Body))
 		}
 	}
-	if err := r.host.Point(ctx, point); err != nil {
-		return err
+	r.stream.note(w)
+	var err error
+	if r.stream.keepsBack() {
+		err = r.stream.append(ctx, r, batch, kinds, w.Durable || w.End || len(w.Lines) == 0 || !onlyReads(w))
+	} else {
+		err = r.append(ctx, batch, kinds)
 	}
-	if err := r.journal.Append(ctx, batch); err != nil {
-		return err
-	}
-	if r.watch != nil {
+	if err == nil && r.watch != nil {
 		r.watch(now, w.Lines)
 	}
-	return nil
+	return err
+}
+
+func (r Recorder) append(ctx context.Context, b journal.Batch, kinds string) error {
+	if err := r.host.Point(ctx, "journal.append"+kinds); err != nil {
+		return err
+	}
+	return r.journal.Append(ctx, b)
 }
 
 func (r Recorder) seal(l Line, h record.Header) (record.Entry, error) {

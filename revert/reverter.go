@@ -150,6 +150,9 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 // TakeBack takes one call of an open transaction back, for a call that failed
 // or did not verify.
 func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause string) ([]effect.Result, error) {
+	if err := rec.Flush(ctx); err != nil {
+		return nil, err
+	}
 	t, err := Load(ctx, r.Journal, rec.Txn())
 	if err != nil {
 		return nil, err

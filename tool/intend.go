@@ -34,6 +34,8 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
 			started = nil
 		}
+	} else if err == nil && p.class != effect.Pure { // others see that the transaction is open
+		err = l.p.Recorder.Flush(ctx)
 	}
 	if err != nil {
 		// Nothing was executed, so the call failed without effect, whatever

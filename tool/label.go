@@ -38,6 +38,9 @@ func (l *Line) labelled(ctx context.Context, call string, labels, requires []str
 	if len(labels)+len(requires) == 0 {
 		return nil
 	}
+	if err := l.p.Recorder.Flush(context.WithoutCancel(ctx)); err != nil { // it names the transaction
+		return err
+	}
 	// In the session's own stream: a label outlives whatever becomes of the call.
 	rec := revert.NewRecorder(l.p.Recorder.Journal(), l.p.Host, l.p.Recorder.Session())
 	body := &record.Labelled{Labels: append([]string{}, labels...), Requires: requires, By: record.CallRef{Txn: l.p.Recorder.Txn(), Call: call}}

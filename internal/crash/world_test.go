@@ -55,13 +55,13 @@ func (w *world) digest() (d digest) {
 }
 
 // process starts a process on the world, after the end of the one before.
-func (w *world) process() (*agent.Runtime, context.Context, error) {
+func (w *world) process(more ...agent.Option) (*agent.Runtime, context.Context, error) {
 	w.lives++
 	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
-	rt, err := agent.New(
+	rt, err := agent.New(append([]agent.Option{
 		agent.On(h), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.Scheme(rowsBack{w.remote}),
-	)
+	}, more...)...)
 	return rt, context.WithValue(context.Background(), remoteKey{}, w.remote), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/remit-dev/remit/revert/journal"
@@ -16,6 +17,7 @@ type Journal struct {
 	dir    string
 	wait   patience // what each wait for other processes starts with
 	reader *sql.DB
+	asked  sync.Map // *sql.Stmt of the reader, by text
 	lock   *ownerLock
 	queue  queue
 	kept   kept

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,20 +23,16 @@ const (
 )
 
 // Entries yields what the query selects among what is stored when it begins.
-// Nothing stored ever moves, so that an upper bound is a snapshot. A damaged
-// entry is yielded with its position alone, and its neighbours after it.
+// A page is a snapshot by itself, and since nothing stored ever moves an upper
+// bound is one for the pages after the first. A damaged entry is yielded with its
+// position alone, and its neighbours after it.
 func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		if err := j.usable(ctx); err != nil {
 			yield(record.Entry{}, err)
 			return
 		}
-		s := span{after: q.After, left: q.Limit}
-		var err error
-		if s.upTo, err = j.size(ctx); err != nil {
-			yield(record.Entry{}, j.because(ctx, err))
-			return
-		}
+		s := span{after: q.After, upTo: unbounded, left: q.Limit}
 		for s.after < s.upTo {
 			page, err := j.page(ctx, q, &s)
 			for _, e := range page {
@@ -54,6 +51,8 @@ func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 		}
 	}
 }
+
+const unbounded = math.MaxInt64
 
 // span is what is left to read.
 type span struct {
@@ -75,7 +74,11 @@ func (j *Journal) page(ctx context.Context, q journal.Query, s *span) ([]row, er
 		limit = min(limit, s.left)
 	}
 	query, args := selectEntries(q, *s, limit, j.erasedColumn())
-	rows, err := j.reader.QueryContext(ctx, query, args...)
+	stmt, err := j.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +96,27 @@ func (j *Journal) page(ctx context.Context, q journal.Query, s *span) ([]row, er
 		return page, err
 	}
 	s.shorten(page, q.Newest, len(page) < limit && size < pageBytes)
-	return page, rows.Close()
+	err = rows.Close()
+	if err == nil && s.upTo == unbounded && s.after < s.upTo {
+		s.upTo, err = j.size(ctx)
+	}
+	return page, err
+}
+
+// prepared returns a query of the reader, which is made once: to make it takes longer than to ask it. There are few, as
+// they differ by what is asked for and never by its value.
+func (j *Journal) prepared(query string) (*sql.Stmt, error) {
+	if s, ok := j.asked.Load(query); ok {
+		if stmt, ok := s.(*sql.Stmt); ok {
+			return stmt, nil
+		}
+	}
+	stmt, err := j.reader.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	j.asked.Store(query, stmt) // one that somebody else has just made is closed with the reader
+	return stmt, nil
 }
 
 func (s *span) shorten(page []row, newest, atEnd bool) {
@@ -138,7 +161,7 @@ func selectEntries(q journal.Query, s span, limit int, erased string) (query str
 	if q.Newest {
 		b.WriteString(" DESC")
 	}
-	b.WriteString(" LIMIT ?")
+	b.WriteString(" LIMIT ?+0") // a bare parameter would have SQLite plan anew for each value
 	return b.String(), append(args, limit)
 }
 

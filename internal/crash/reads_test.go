@@ -1,0 +1,135 @@
+package crash_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/tool"
+)
+
+// ways to make one call in a transaction of its own.
+var ways = map[string]func(ctx context.Context, s *agent.Session, name string, input any) (string, error){
+	"begin, invoke, commit": func(ctx context.Context, s *agent.Session, name string, input any) (string, error) {
+		return s.Update(ctx, func(tx *agent.Txn) error {
+			_, err := tx.Invoke(ctx, name, input)
+			return err
+		})
+	},
+	"call": func(ctx context.Context, s *agent.Session, name string, input any) (string, error) {
+		out, err := s.Call(ctx, name, input)
+		return out.Txn, err
+	},
+}
+
+// TestCommitsAreDurable: that a transaction has committed which did anything but read is not taken away by a power cut once
+// somebody was told of it.
+func TestCommitsAreDurable(t *testing.T) {
+	calls := map[string]any{
+		"file_write": tool.Args{"path": "a.txt", "content": "other"}, "count": "x", // files, and the state of a tool
+		"book": "x", "fire": "x", "mail": "x", // what is outside, and what was held
+	}
+	for way, call := range ways {
+		for name, input := range calls {
+			t.Run(way+" "+name, func(t *testing.T) {
+				w := newWorld()
+				rt, ctx, err := w.process()
+				require.NoError(t, err)
+				s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+				require.NoError(t, err)
+				txn, err := call(ctx, s, name, input)
+				require.NoError(t, err)
+				require.NoError(t, rt.Close())
+				w.journal.Cut(w.journal.Pending())
+				after, err := revert.Load(ctx, w.journal.Open(), txn)
+				require.NoError(t, err)
+				require.Equal(t, revert.CommittedState, after.State())
+			})
+		}
+	}
+}
+
+// TestReadsWaitForNothing: a transaction that only read is on the journal when somebody is told of it, and waits for no disk.
+// A power cut takes the end of the journal, wherever it cuts: what is left is recovered, has nothing to take back, and keeps
+// nobody from anything.
+func TestReadsWaitForNothing(t *testing.T) {
+	for way, call := range ways {
+		for lost := 0; ; lost++ {
+			w := newWorld()
+			rt, ctx, err := w.process()
+			require.NoError(t, err)
+			s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+			require.NoError(t, err)
+			barrier(t, w, rt)
+			before := treeOf(w.disk.Files())
+			txn, err := call(ctx, s, "think", "x")
+			require.NoError(t, err)
+			told, err := revert.Load(ctx, rt.Journal(), txn)
+			require.NoError(t, err)
+			require.Equal(t, revert.CommittedState, told.State())
+			pending := w.journal.Pending()
+			require.Positive(t, pending, "%s: it has waited", way)
+			if way == "call" {
+				require.Equal(t, 1, pending, "it came to the journal in one step")
+			}
+			if lost > pending {
+				break
+			}
+			require.NoError(t, rt.Close())
+			w.journal.Cut(lost)
+
+			rt, ctx, err = w.process()
+			require.NoError(t, err)
+			found, err := rt.Recover(ctx)
+			require.NoError(t, err)
+			for _, open := range found.OwnerGone {
+				rep, err := rt.Revert(ctx, open)
+				require.NoError(t, err)
+				require.Empty(t, rep.Items)
+			}
+			left, err := rt.Journal().Unfinished(ctx)
+			require.NoError(t, err)
+			require.Empty(t, left)
+			require.Equal(t, before, treeOf(w.disk.Files()))
+			require.NoError(t, rt.Close())
+		}
+	}
+}
+
+// barrier makes what is on the journal durable.
+func barrier(t *testing.T, w *world, rt *agent.Runtime) {
+	t.Helper()
+	require.NoError(t, rt.Journal().Append(t.Context(), journal.Batch{Durable: true}))
+	require.Zero(t, w.journal.Pending())
+}
+
+// TestReadThatRaisesALabel: the label is durable, names a transaction that is on the journal, and outlives a power cut at any
+// later moment.
+func TestReadThatRaisesALabel(t *testing.T) {
+	w := newWorld()
+	rt, ctx, err := w.process(agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+		return perm.NewDecision(perm.Allow, perm.Details{Labels: []string{"seen"}, Reasons: []perm.Reason{{Text: "so it is"}}}), nil
+	})))
+	require.NoError(t, err)
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	out, err := s.Call(ctx, "think", "x")
+	require.NoError(t, err)
+	require.NoError(t, rt.Close())
+	w.journal.Cut(w.journal.Pending())
+	j := w.journal.Open()
+	_, err = revert.Load(ctx, j, out.Txn)
+	require.NoError(t, err)
+	n := 0
+	for _, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Labelled}}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 1, n)
+}
