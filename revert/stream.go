@@ -17,8 +17,8 @@ type stream struct {
 
 	turn    *host.Lock // of a beginning that is kept back: guards what is below; nil: it was not
 	written atomic.Bool
-	kept    journal.Batch  // the beginning, and what came since
-	kinds   string // of its records
+	kept    journal.Batch // the beginning, and what came since
+	kinds   string        // of its records
 }
 
 // Begin begins a transaction of the session and returns its recorder. Late keeps the record of that back: it is written with
