@@ -50,10 +50,34 @@ func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) 
 		}
 		if c.Phase == revert.PhasePending && t.End == "" && !t.Aborting {
 			// A transaction of one call is of the call: nobody who began it by hand is told that it ends.
-			st.wait(waiting{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1})
+			st.wait(waiting{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1 && !isCurrent(t)})
 		}
 	}
-	return st, nil
+	var err error
+	st.current, err = currentOf(ctx, j, in.ID(), s.opts.Txns)
+	return st, err
+}
+
+// currentOf finds the open transaction of a session that was begun as the current one.
+func currentOf(ctx context.Context, j journal.Journal, session string, most int) (string, error) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Savepoint}, Newest: true, Limit: most}) {
+		if err != nil {
+			return "", fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
+		}
+		t, err := revert.Load(ctx, j, e.Header.Txn)
+		if err != nil {
+			return "", fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
+		}
+		if t.End == "" && !t.Aborting && isCurrent(t) {
+			return t.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// isCurrent reports whether a transaction was begun as the current one of its session.
+func isCurrent(t *revert.Txn) bool {
+	return slices.ContainsFunc(t.Savepoints, func(m revert.Mark) bool { return m.Name == markCurrent })
 }
 
 // enter waits until one more call of the session may run.

@@ -51,7 +51,7 @@ func (s *Server) end(ctx context.Context, srv *http.Server) error {
 	case <-s.traffic.quiet():
 	case <-ctx.Done():
 	}
-	s.talks.end(ctx, nil)
+	s.runs.end(ctx, nil)
 	parted := make(chan struct{})
 	go func() {
 		defer close(parted)

@@ -62,7 +62,7 @@ type Server struct {
 
 	offers  offers
 	traffic traffic
-	talks   talks
+	runs    runs
 }
 
 // New makes a server of a runtime's tools. It opens nothing and starts nothing.
@@ -202,7 +202,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 	defer func() { // nobody goes on with what they were asked
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
 		defer cancel()
-		s.talks.end(over, st)
+		s.runs.end(over, st)
 	}()
 	return s.sdk.Run(context.WithValue(ctx, seatKey{}, st), t)
 }

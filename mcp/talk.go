@@ -16,13 +16,11 @@ import (
 // talk is a call that goes on while its client is asked. A client of the newest revision is asked in a result, and answers
 // by the next request; what the call's server wants to have back then stays here.
 type talk struct {
-	id    string
-	c     *call
-	asks  chan *asking  // one is handed to the request that is served
-	ended chan struct{} // closed with the two that follow
-	r     *object
-	err   error
-	stop  context.CancelCauseFunc
+	*running
+	c    *call
+	asks chan *asking // one is handed to the request that is served
+	r    *object      // with err what it ended with
+	err  error
 
 	turn chan struct{} // one question at a time
 	mu   sync.Mutex    // never held across a wait
@@ -36,72 +34,16 @@ type asking struct {
 	reply chan sdk.InputResponseMap // one answer
 }
 
-// talks are those of one server.
-type talks struct {
-	mu  sync.Mutex // never held across a wait
-	all map[string]*talk
-}
-
-func (t *talks) add(one *talk) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all == nil {
-		t.all = map[string]*talk{}
-	}
-	t.all[one.id] = one
-}
-
-func (t *talks) remove(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.all, id)
-}
-
-func (t *talks) find(id string) (*talk, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	one, ok := t.all[id]
-	return one, ok
-}
-
-// end ends the talks of one seat, or, where it is nil, all.
-func (t *talks) end(ctx context.Context, of *seat) {
-	for _, one := range t.of(of) {
-		one.stop(errGone)
-		select {
-		case <-one.ended:
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (t *talks) of(st *seat) (some []*talk) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, one := range t.all {
-		if st == nil || one.c.st == st {
-			some = append(some, one)
-		}
-	}
-	return some
-}
-
-var errGone = errors.New("the client has gone")
-
 // converse runs the call, of which the request sees the end or the first question.
 func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
-	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	t := &talk{id: rand.Text(), c: c, asks: make(chan *asking), ended: make(chan struct{}), stop: stop, turn: make(chan struct{}, 1)}
-	c.s.talks.add(t)
+	t := &talk{c: c, asks: make(chan *asking), turn: make(chan struct{}, 1)}
+	t.running = &running{id: rand.Text(), st: c.st, talk: t}
 	c.report = &reporter{told: -1}
 	c.report.turnTo(ctx, c.req)
-	go func() {
+	c.s.runs.begin(ctx, t.running, func(ctx context.Context) {
 		defer leave()
-		defer c.s.talks.remove(t.id)
-		defer close(t.ended)
-		defer stop(nil)
-		t.r, t.err = c.heard(ask.With(running, t))
-	}()
+		t.r, t.err = c.heard(ask.With(ctx, t))
+	})
 	return t.attend(ctx)
 }
 
@@ -182,13 +124,14 @@ func (c *call) goesOnWith() (claim, bool) {
 
 // goOn hands the answer of the client on, once, and waits for what comes of it.
 func (c *call) goOn(ctx context.Context, held claim) (*object, error) {
-	t, ok := c.s.talks.find(held.Talk)
-	if !ok || t.c.st.in.ID() != c.st.in.ID() {
+	one, ok := c.s.runs.find(held.Talk, c.st)
+	if !ok || one.talk == nil {
 		return c.refused(errors.New("the call that this answers does not wait any more; txn_status tells how it ended")), nil
 	}
 	if string(c.tool.Digest()) != held.Tool || string(canon.SumBytes(c.input)) != held.Input {
 		return c.refused(errClaim), nil
 	}
+	t := one.talk
 	q, ok := t.take(held.Round)
 	if !ok {
 		return c.refused(errors.New("this was answered before; an answer counts once")), nil

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -108,7 +109,7 @@ func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
 	switch {
 	case q.waits() || q.call.Phase == revert.PhaseStarted:
 		describeTask(r, q, "working")
-	case q.call.Phase == revert.PhasePending: // its transaction was taken back
+	case q.call.Phase == revert.PhasePending, out.Status == tool.StatusCancelled: // its transaction was taken back, or it was stopped
 		describeTask(r, q, "cancelled")
 	default:
 		describeTask(r, q, "completed")
@@ -120,14 +121,46 @@ func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
 	return r, nil
 }
 
-// letGoOn runs a call that was answered. Of two that ask at once one finds it running.
+// letGoOn runs a call that was answered, and waits for it as long as the client would before it asks again. Of two that ask at
+// once one finds it running.
 func (c *call) letGoOn(ctx context.Context, q *question) (tool.Outcome, error) {
 	id := q.call.Ref.Call
-	done, ok := c.st.deal(id)
+	one, ok := c.s.runs.find(id, c.st)
 	if !ok {
-		return c.st.in.Outcome(ctx, id)
+		done, dealt := c.st.deal(id)
+		if !dealt {
+			return c.st.in.Outcome(ctx, id)
+		}
+		one = &running{id: id, st: c.st, task: &task{}}
+		c.s.runs.begin(ctx, one, func(ctx context.Context) {
+			defer done()
+			apart := *c
+			one.task.out, one.task.err = apart.goesOnApart(ctx, q)
+			one.task.slot = apart.slot
+		})
 	}
-	defer done()
+	poll := time.NewTimer(pollMillis * time.Millisecond)
+	defer poll.Stop()
+	select {
+	case <-one.ended:
+		c.slot = one.task.slot
+		return one.task.out, one.task.err
+	case <-poll.C:
+	case <-ctx.Done():
+	}
+	return c.st.in.Outcome(context.WithoutCancel(ctx), id)
+}
+
+// task is what a call that was answered came to.
+type task struct {
+	out  tool.Outcome
+	err  error
+	slot *raw.Slot
+}
+
+// goesOnApart is the rest of a call that was answered.
+func (c *call) goesOnApart(ctx context.Context, q *question) (tool.Outcome, error) {
+	id := q.call.Ref.Call
 	tx, err := c.st.in.Open(ctx, q.txn.ID)
 	if err != nil {
 		return tool.Outcome{}, err
@@ -147,9 +180,14 @@ func (c *call) letGoOn(ctx context.Context, q *question) (tool.Outcome, error) {
 	return out, nil
 }
 
-// cancelTask takes the transaction of a call that waits by itself back, with nothing in it. One that runs is not stopped: the
-// extension lets a server go on.
+var errCancelled = errors.New("the client cancelled the task")
+
+// cancelTask stops a call that runs, and takes the transaction of one that waits by itself back, with nothing in it.
 func (c *call) cancelTask(ctx context.Context, q *question) {
+	if one, ok := c.s.runs.find(q.call.Ref.Call, c.st); ok {
+		one.stop(errCancelled)
+		return
+	}
 	if w, _ := c.st.waitingCall(q.call.Ref.Call); !w.alone || !q.waits() {
 		return
 	}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -128,4 +132,51 @@ func TestTaskOfOthers(t *testing.T) {
 	}
 	require.Equal(t, "pending", made.Meta["remit.dev/status"])
 	require.Equal(t, tool.StatusPending, tool.Status(o.call(o.client(modern, nil), "send", letter).Meta["remit.dev/status"].(string)))
+}
+
+// TestTaskCancelledWhileItRuns: a task that is cancelled while its call runs stops it, and the call ends as one that was cancelled.
+func TestTaskCancelledWhileItRuns(t *testing.T) {
+	for _, class := range []effect.Class{effect.Pure, effect.Pivot} {
+		t.Run(string(class), func(t *testing.T) {
+			entered := make(chan struct{})
+			slow, err := tool.Create("slow", "", func(context.Context, string) (string, error) { return "", nil }, tool.Effect(class))
+			require.NoError(t, err)
+			spec := slow.Spec()
+			spec.Execute = func(ctx context.Context, _ ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
+				close(entered)
+				<-ctx.Done()
+				return tool.Result{}, context.Cause(ctx)
+			}
+			slow, err = tool.FromSpec(spec)
+			require.NoError(t, err)
+			engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+				ask contains "slow" if input.tool.name == "slow"`}})
+			require.NoError(t, err)
+			o := &office{house: newHouse(t, mcp.Options{}, agent.Wait(), agent.Policy(engine), agent.Tools(slow))}
+			ask := o.taskClient(o.session("coder"))
+			made, err := ask("tools/call", &taskParams{Name: "slow", Arguments: json.RawMessage(`{"input":"x"}`)})
+			require.NoError(t, err)
+			require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: made.TaskID, Approved: true, By: "boss"}))
+			first := make(chan *taskResult, 1)
+			go func() {
+				r, err := ask("tasks/get", &taskParams{TaskID: made.TaskID})
+				if err != nil {
+					t.Error(err)
+				}
+				first <- r
+			}()
+			<-entered
+			_, err = ask("tasks/cancel", &taskParams{TaskID: made.TaskID})
+			require.NoError(t, err)
+			want := map[effect.Class]string{effect.Pure: "cancelled", effect.Pivot: "completed"}[class]
+			require.Contains(t, []string{want, "working"}, (<-first).Status)
+			r := &taskResult{Status: "working"}
+			for r.Status == "working" {
+				r, err = ask("tasks/get", &taskParams{TaskID: made.TaskID})
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, r.Status)
+			require.Equal(t, class == effect.Pivot, r.Result.IsError, "nobody can tell what it did")
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/tool"
 )
 
 // transactionTool is a tool of the server itself, about the transactions of the session that asks. They are no tools of the
@@ -146,6 +147,10 @@ type begun struct {
 	Current bool            `json:"current"`
 }
 
+// markCurrent names the beginning of a transaction that is the current one of its session. It is on the journal, so that the
+// next process goes on with the same one.
+const markCurrent = "remit.dev/current"
+
 func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	if other := c.st.currentTxn(); in.Current && other != "" {
 		return nil, fmt.Errorf("transaction %s is the current one already; commit or revert it first, or begin this one without current", other)
@@ -155,6 +160,9 @@ func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 		return nil, err
 	}
 	if in.Current {
+		if err := tx.Savepoint(ctx, markCurrent); err != nil {
+			return nil, errors.Join(err, c.end(ctx, tx, tool.StatusInvalid))
+		}
 		c.st.setCurrent(tx.ID())
 	}
 	return begun{tx.ID(), revert.Open, in.Current}, nil

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -86,6 +89,45 @@ func TestCurrentTransaction(t *testing.T) {
 		require.Equal(t, "(none)", h.file("a.txt"))
 		require.NotEqual(t, txn, h.call(cs, "file_write", write("a.txt", "1")).Meta["remit.dev/txn"])
 	})
+}
+
+// TestCurrentTransactionAfterARestart: the next process goes on in the transaction that was the current one, until it ends.
+func TestCurrentTransactionAfterARestart(t *testing.T) {
+	state, token := t.TempDir(), ""
+	var txn string
+	for _, step := range []string{"begin", "go on", "after"} {
+		t.Run(step, func(t *testing.T) {
+			j, err := sqlite.Open(t.Context(), state)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, j.Close()) })
+			h := newHouse(t, mcp.Options{}, agent.Journal(j))
+			var s *agent.Session
+			if token == "" {
+				s = h.session("coder")
+				token = s.Token()
+			} else {
+				s, err = h.rt.ResumeSession(t.Context(), token)
+				require.NoError(t, err)
+			}
+			cs := h.clientOf(legacy, nil, s)
+			read := func(r *sdk.CallToolResult) string {
+				require.False(t, r.IsError, textOf(t, r))
+				var answer struct{ Txn string }
+				require.NoError(t, json.Unmarshal([]byte(textOf(t, r)), &answer))
+				return answer.Txn
+			}
+			switch step {
+			case "begin":
+				txn = read(h.call(cs, "txn_begin", tool.Args{"current": true}))
+			case "go on":
+				require.Equal(t, txn, h.call(cs, "upper", tool.Args{"input": "x"}).Meta["remit.dev/txn"])
+				require.True(t, h.call(cs, "txn_begin", tool.Args{"current": true}).IsError)
+				require.Equal(t, txn, read(h.call(cs, "txn_commit", tool.Args{})))
+			case "after":
+				require.NotEqual(t, txn, h.call(cs, "upper", tool.Args{"input": "x"}).Meta["remit.dev/txn"])
+			}
+		})
+	}
 }
 
 // TestRevertCall: a call that was one by itself is taken back by its id.

@@ -1,0 +1,81 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// running is a call that goes on though no request waits for it.
+type running struct {
+	id    string
+	st    *seat
+	stop  context.CancelCauseFunc
+	ended chan struct{}
+	talk  *talk // of a call that may ask its client
+	task  *task // of one that was approved elsewhere
+}
+
+// runs are those of one server.
+type runs struct {
+	mu  sync.Mutex // never held across a wait
+	all map[string]*running
+}
+
+var errGone = errors.New("the client has gone")
+
+// begin runs what is of a seat, apart from the request that begins it.
+func (r *runs) begin(ctx context.Context, one *running, run func(ctx context.Context)) {
+	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	one.stop, one.ended = stop, make(chan struct{})
+	r.mu.Lock()
+	if r.all == nil {
+		r.all = map[string]*running{}
+	}
+	r.all[one.id] = one
+	r.mu.Unlock()
+	go func() {
+		defer r.remove(one.id)
+		defer close(one.ended)
+		defer stop(nil)
+		run(going)
+	}()
+}
+
+func (r *runs) remove(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, id)
+}
+
+func (r *runs) find(id string, st *seat) (*running, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one, ok := r.all[id]
+	if !ok || one.st.in.ID() != st.in.ID() {
+		return nil, false
+	}
+	return one, true
+}
+
+// end ends those of one seat, or, where it is nil, all.
+func (r *runs) end(ctx context.Context, of *seat) {
+	for _, one := range r.of(of) {
+		one.stop(errGone)
+		select {
+		case <-one.ended:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (r *runs) of(st *seat) (some []*running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.all {
+		if st == nil || one.st == st {
+			some = append(some, one)
+		}
+	}
+	return some
+}
