@@ -33,6 +33,7 @@ type HTTPOptions struct {
 	Origins []string
 
 	Body     int64         // bytes of a request; default 4 MiB
+	Bodies   int64         // of requests over 64 KiB at once, in all; default 64 MiB. One session has room for two of the largest
 	Reading  time.Duration // how long a request may take to arrive; default 10 seconds
 	Requests int           // in all at once, streams included; default 16,384. More are refused
 	OfOne    int           // requests of one session at once, streams included; default 128. More are refused
@@ -43,6 +44,10 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	if o.Body <= 0 {
 		o.Body = 4 << 20
 	}
+	if o.Bodies <= 0 {
+		o.Bodies = 64 << 20
+	}
+	o.Bodies = max(o.Bodies, o.Body)
 	for _, d := range []struct {
 		of       *time.Duration
 		standard time.Duration
@@ -68,6 +73,7 @@ type door struct {
 	opts  HTTPOptions
 	cross *http.CrossOriginProtection
 	slots chan struct{}
+	room  room
 	next  http.Handler
 }
 
@@ -76,7 +82,7 @@ type door struct {
 // Authorization: Bearer.
 func (s *Server) Handler(opts HTTPOptions) (http.Handler, error) {
 	opts = opts.withDefaults()
-	d := &door{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.Requests)}
+	d := &door{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.Requests), room: newRoom(opts.Bodies)}
 	for _, origin := range opts.Origins {
 		if err := d.cross.AddTrustedOrigin(origin); err != nil {
 			return nil, fmt.Errorf("mcp: origin: %w", err)
@@ -129,34 +135,17 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answered(r) {
 		defer d.s.traffic.enter()()
 	}
-	// Set here too, for a server that somebody else runs.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.opts.Reading))
-	if r.Body, ok = d.whole(w, r); !ok {
+	done, ok := d.whole(w, r, st)
+	if !ok {
 		return
 	}
+	defer done()
 	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), provenKey{}, st)))
 }
 
 // answered reports whether a request ends by itself: a stream of what may happen does not.
 func answered(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != "subscriptions/listen"
-}
-
-// whole reads the body, which is bounded in size and time, before anybody acts on it.
-func (d *door) whole(w http.ResponseWriter, r *http.Request) (io.ReadCloser, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.opts.Body))
-	var large *http.MaxBytesError
-	switch {
-	case err == nil:
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		return io.NopCloser(bytes.NewReader(body)), true
-	case errors.As(err, &large):
-		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
-	default:
-		w.Header().Set("Connection", "close")
-		http.Error(w, "the request did not arrive", http.StatusRequestTimeout)
-	}
-	return nil, false
 }
 
 // enter takes a request of a session in, if there is room.

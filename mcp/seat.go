@@ -28,6 +28,7 @@ type seat struct {
 	waits   []waiting
 	dealt   map[string]bool // calls whose answer is being taken right now
 	here    int             // requests over HTTP
+	bodies  room            // of its large requests over HTTP
 	joined  []connection    // that stay, of the older revisions, the one used last at the end
 }
 
@@ -88,6 +89,16 @@ func (st *seat) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// large is the room of the session's large requests.
+func (st *seat) large(share int64) room {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.bodies.Weighted == nil {
+		st.bodies = newRoom(share)
+	}
+	return st.bodies
 }
 
 // come counts a request in, if there is room for one more.

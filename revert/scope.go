@@ -3,8 +3,11 @@ package revert
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 )
@@ -69,7 +72,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Undoing, link *Recorde
 	if len(how.Calls) > 0 {
 		s.calls = t.only(how.Calls)
 	}
-	others, err := r.othersOn(ctx, t, s.calls)
+	others, err := r.othersOn(ctx, t, s.calls, how.Cascade)
 	if err != nil {
 		return s, err
 	}
@@ -123,32 +126,52 @@ func (s *scope) mention(c *Call, t *Txn) {
 	}
 }
 
-// othersOn finds the calls of other transactions of the same world that were
-// recorded after the first change of these and that something may be left of.
-func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call) (scope, error) {
+// othersOn finds the calls of other transactions of the same world that were recorded after the first change of these, that
+// something may be left of, and that have to do with what these changed; with deep also those that have to do with what
+// the found ones changed, and so on. It may find others besides.
+func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep bool) (scope, error) {
 	out := scope{txns: map[string]*Txn{}}
 	first := firstChange(calls)
 	if first == 0 {
 		return out, nil
 	}
-	seen, same := map[string]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
-	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Changed}, After: first}) {
-		if err != nil {
+	look := lookout{of: t.ID, seen: map[string]bool{}, same: sameWorld{r: r, as: t.Session, worlds: map[string]string{}}}
+	for {
+		about, known := aboutChanges(slices.Concat(calls, out.calls))
+		before := len(out.calls)
+		err := look.from(ctx, journal.Query{Kinds: []kind.Kind{kind.Changed}, After: first, About: about}, &out)
+		if err != nil || !deep || !known || len(out.calls) == before {
 			return out, err
 		}
-		if e.Header.Txn == t.ID || seen[e.Header.Call] {
+	}
+}
+
+// lookout goes through changes, each call once.
+type lookout struct {
+	of   string // the transaction whose calls are known
+	seen map[string]bool
+	same sameWorld
+}
+
+func (l lookout) from(ctx context.Context, q journal.Query, out *scope) error {
+	j := l.same.r.Journal
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if e.Header.Txn == l.of || l.seen[e.Header.Call] {
 			continue
 		}
-		seen[e.Header.Call] = true
-		if ok, err := same.has(ctx, e.Header.Session); err != nil {
-			return out, err
+		l.seen[e.Header.Call] = true
+		if ok, err := l.same.has(ctx, e.Header.Session); err != nil {
+			return err
 		} else if !ok {
 			continue
 		}
 		other, ok := out.txns[e.Header.Txn]
 		if !ok {
-			if other, err = Load(ctx, r.Journal, e.Header.Txn); err != nil {
-				return out, err
+			if other, err = Load(ctx, j, e.Header.Txn); err != nil {
+				return err
 			}
 			out.txns[other.ID] = other
 		}
@@ -157,7 +180,35 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call) (scope, 
 			out.calls = append(out.calls, c)
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// mostAbout is how many texts are looked for at once. Of what changed more than they tell, everything is read.
+const mostAbout = 64
+
+// aboutChanges are texts one of which is in the record of each change that has to do with what calls changed: with the
+// same resource, with one below it, or with one above it. Known is false where they would be too many.
+func aboutChanges(calls []*Call) (texts []string, known bool) {
+	seen := map[string]bool{}
+	add := func(resource, end string) {
+		text, err := canon.Marshal(resource)
+		known = known && err == nil
+		seen[strings.TrimSuffix(string(text), `"`)+end] = true
+	}
+	known = true
+	for _, c := range calls {
+		for _, ch := range c.Changes {
+			add(ch.Resource, `"`)
+			add(ch.Resource, `/`)
+			for above := range Above(ch.Resource) {
+				add(above, `"`)
+			}
+			if !known || len(seen) > mostAbout {
+				return nil, false
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen)), true
 }
 
 // sameWorld tells the sessions whose resources are the same things.

@@ -20,7 +20,7 @@ import (
 func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
 	m, calls := manner{kept: map[string]string{}}, t.Calls
 	if t.End != "" { // until then nobody else changed what it had claimed
-		others, err := r.othersOn(ctx, t, []*Call{c})
+		others, err := r.othersOn(ctx, t, []*Call{c}, false)
 		if err != nil {
 			return m, err
 		}
@@ -64,7 +64,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 	if first == 0 {
 		return out, nil
 	}
-	others, err := r.othersOn(ctx, t, calls)
+	others, err := r.othersOn(ctx, t, calls, false)
 	if err != nil {
 		return out, err
 	}

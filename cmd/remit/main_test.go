@@ -33,7 +33,10 @@ func TestMain(m *testing.M) {
 }
 
 func scriptCommands() map[string]func() {
-	return map[string]func(){"remit": remitForTests, "sqlite": sqliteForTests, "depot": depotForTests, "expand": expandForTests}
+	return map[string]func(){
+		"remit": remitForTests, "sqlite": sqliteForTests, "depot": depotForTests, "expand": expandForTests,
+		"counted": countedForTests, "peer": peerForTests,
+	}
 }
 
 // quickly is a folder of the scripts' commands without the race detector, which would

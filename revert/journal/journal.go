@@ -142,9 +142,10 @@ type Query struct {
 	Txn     string
 	Call    string
 	Kinds   []kind.Kind
-	After   int64 // only positions greater than this
-	Newest  bool  // newest first
-	Limit   int   // at most this many; 0: all
+	After   int64    // only positions greater than this
+	About   []string // only entries whose body holds one of these, byte by byte
+	Newest  bool     // newest first
+	Limit   int      // at most this many; 0: all
 }
 
 // Keeper takes content in and gives it back; a Journal is one.

@@ -316,7 +316,8 @@ func (q Query) selects(e record.Entry) bool {
 		(q.Session == "" || q.Session == h.Session) &&
 		(q.Txn == "" || q.Txn == h.Txn) &&
 		(q.Call == "" || q.Call == h.Call) &&
-		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind)) &&
+		(len(q.About) == 0 || slices.ContainsFunc(q.About, func(text string) bool { return bytes.Contains(e.Body, []byte(text)) }))
 }
 
 func (m *memory) Head(ctx context.Context) (h Head, err error) {

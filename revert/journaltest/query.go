@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -25,6 +26,7 @@ func testQuery(t *testing.T, s store) {
 				Txn:     rapid.SampledFrom([]string{"", "", "t1", "t2", "nobody"}).Draw(rt, "txn"),
 				Call:    rapid.SampledFrom([]string{"", "", "c1", "c2", "nobody"}).Draw(rt, "call"),
 				Kinds:   rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 3).Draw(rt, "kinds"),
+				About:   rapid.SliceOfN(rapid.SampledFrom([]string{"1", "\"2", "9}", "nobody", "%"}), 0, 3).Draw(rt, "about"),
 				After:   rapid.Int64Range(-1, int64(len(all))+1).Draw(rt, "after"),
 				Newest:  rapid.Bool().Draw(rt, "newest"),
 				Limit:   rapid.SampledFrom([]int{0, 0, 1, 2, 7, 1000}).Draw(rt, "limit"),
@@ -109,6 +111,7 @@ func naive(all []record.Entry, q journal.Query) []record.Entry {
 		wanted = wanted && (q.Txn == "" || h.Txn == q.Txn)
 		wanted = wanted && (q.Call == "" || h.Call == q.Call)
 		wanted = wanted && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+		wanted = wanted && (len(q.About) == 0 || slices.ContainsFunc(q.About, func(text string) bool { return bytes.Contains(e.Body, []byte(text)) }))
 		if wanted {
 			found = append(found, e)
 		}

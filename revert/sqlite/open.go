@@ -71,6 +71,9 @@ func (j *Journal) open(ctx context.Context) error {
 	return j.sweep(ctx)
 }
 
+// readers is how many read at once; others wait. Nothing reads while it reads.
+const readers = 8
+
 // openReader opens the pool that reads, and makes the tables where there are
 // none.
 func (j *Journal) openReader(ctx context.Context) (err error) {
@@ -84,7 +87,10 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if j.reader, err = sql.Open("sqlite", j.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
 	}
-	j.reader.SetMaxIdleConns(4)
+	// All are kept: the system's locks on a file are of the process, so SQLite cannot close one while another is open,
+	// and a connection that is made for each of many readers at once leaves its descriptors behind.
+	j.reader.SetMaxOpenConns(readers)
+	j.reader.SetMaxIdleConns(readers)
 	err = retryBusy(ctx, j.wait, func() error { return checkFormat(ctx, j.reader) })
 	if !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
 		return err

@@ -24,6 +24,7 @@ func TestPlan(t *testing.T) {
 	}{
 		{journal.Query{Kinds: one}, "entries_kind", 1},
 		{journal.Query{Kinds: two}, "entries_kind", 2},
+		{journal.Query{Kinds: one, About: []string{"a", "b"}}, "entries_kind", 1},
 		{journal.Query{Kinds: two, Session: "s"}, "entries_session", 1},
 		{journal.Query{Kinds: two, Session: "s", Txn: "t"}, "entries_txn", 1},
 		{journal.Query{Kinds: one, Session: "s", Txn: "t", Call: "c"}, "entries_call", 1},

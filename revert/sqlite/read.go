@@ -183,6 +183,12 @@ func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind, 
 			args = append(args, string(kind))
 		}
 	}
+	if len(q.About) > 0 {
+		b.WriteString(" AND (instr(body, ?)" + strings.Repeat(" OR instr(body, ?)", len(q.About)-1) + ")")
+		for _, text := range q.About {
+			args = append(args, []byte(text)) // else the body would be taken for a text, which ends at a zero
+		}
+	}
 	return args
 }
 

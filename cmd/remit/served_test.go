@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"syscall"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// countedForTests is the command as it is, with one thing beside: whoever connects to the socket that COUNTED names is told how
+// many goroutines there are, and their stacks.
+func countedForTests() {
+	l, err := net.Listen("unix", os.Getenv("COUNTED"))
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = fmt.Fprintln(c, runtime.NumGoroutine())
+			_ = pprof.Lookup("goroutine").WriteTo(c, 1)
+			_ = c.Close()
+		}
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal})
+	stop()
+	os.Exit(code)
+}
+
+// peerForTests is an MCP server of somebody, which says what it hears.
+func peerForTests() {
+	server := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
+	type said struct {
+		Text string `json:"text"`
+	}
+	sdk.AddTool(server, &sdk.Tool{Name: "echo", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, _ *sdk.CallToolRequest, in said) (*sdk.CallToolResult, said, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text}}}, in, nil
+		})
+	if err := server.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

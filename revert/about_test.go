@@ -1,0 +1,107 @@
+package revert_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// everything is a journal that is read whole, whatever the question is about.
+type everything struct {
+	journal.Journal
+	read *int
+}
+
+func (e everything) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	q.About = nil
+	return func(yield func(record.Entry, error) bool) {
+		for entry, err := range e.Journal.Entries(ctx, q) {
+			*e.read++
+			if !yield(entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestUndoReadsWhatItIsAbout: what lies on what, along chains of folders and files, is found as well by reading the changes of
+// those alone as by reading all that came since.
+func TestUndoReadsWhatItIsAbout(t *testing.T) {
+	keys := []string{"kv://r", "kv://r/a", "kv://r/a/b", "kv://r/ab", `kv://r/a/"b"`, "kv://r/c/d", "kv://s", "kv://s/x", "kv://s/y", "other"}
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		l := newLab(t)
+		var txns []string
+		for range 8 {
+			rec := l.txn()
+			for range 1 + r.IntN(2) {
+				var writes []write
+				for range 1 + r.IntN(2) {
+					writes = append(writes, write{keys[r.IntN(len(keys))], r.IntN(100)})
+				}
+				l.put(rec, writes...)
+			}
+			l.end(rec)
+			txns = append(txns, rec.Txn())
+		}
+		read := 0
+		whole := &revert.Reverter{Journal: everything{l.reverter.Journal, &read}, Host: l.reverter.Host, Ways: l.reverter.Ways, Dropped: l.reverter.Dropped}
+		for _, txn := range txns {
+			for _, how := range []revert.Undoing{{}, {Cascade: true}} {
+				want, err := whole.Preview(t.Context(), txn, how)
+				require.NoError(t, err)
+				got, err := l.reverter.Preview(t.Context(), txn, how)
+				require.NoError(t, err)
+				require.Equal(t, want, got, "seed %d, %s, %+v", seed, txn, how)
+			}
+		}
+		require.Positive(t, read)
+	}
+}
+
+// TestUndoDoesNotReadWhatItIsNotAbout: however much others did since, on other things.
+func TestUndoDoesNotReadWhatItIsNotAbout(t *testing.T) {
+	l := newLab(t)
+	first := l.txn()
+	l.put(first, write{"kv://mine/a", 1})
+	l.end(first)
+	for i := range 50 {
+		rec := l.txn()
+		l.put(rec, write{fmt.Sprintf("kv://theirs/%d", i), 1})
+		l.end(rec)
+	}
+	counting := &counted{Journal: l.reverter.Journal}
+	l.reverter.Journal = counting
+	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.Zero(t, counting.others, "changes of others that were read")
+}
+
+// counted counts the changes that are read, by those who ask for changes of any transaction.
+type counted struct {
+	journal.Journal
+	others int
+}
+
+func (c *counted) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		for e, err := range c.Journal.Entries(ctx, q) {
+			if q.Txn == "" && e.Header.Kind == kind.Changed {
+				c.others++
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
