@@ -84,7 +84,7 @@ func TestElicit(t *testing.T) {
 				for _, part := range []string{"asks to run send", "call tool://send", "it leaves the house", "Dear customer"} {
 					require.Contains(t, asked[0], part)
 				}
-				_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), r.Meta["remit.dev/call"].(string))
+				_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), remitMeta(r, "call"))
 				require.NoError(t, err)
 				if tt.status == "pending" {
 					require.Nil(t, c.Answered)
@@ -114,7 +114,7 @@ func TestWaitElsewhere(t *testing.T) {
 				r := o.call(cs, "send", letter)
 				require.True(t, r.IsError)
 				require.Equal(t, "pending", r.Meta["remit.dev/status"])
-				id := r.Meta["remit.dev/call"].(string)
+				id := remitMeta(r, "call")
 				require.Contains(t, outcome(t, r).Error.Fix, "remit approve "+id)
 
 				require.Equal(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "it waits, and is not asked about twice")
@@ -126,7 +126,7 @@ func TestWaitElsewhere(t *testing.T) {
 				require.Equal(t, "done", r.Meta["remit.dev/status"], textOf(t, r))
 				require.Equal(t, id, r.Meta["remit.dev/call"])
 				require.EqualValues(t, 1, o.sent.Load())
-				stands, err := revert.Load(t.Context(), o.rt.Journal(), r.Meta["remit.dev/txn"].(string))
+				stands, err := revert.Load(t.Context(), o.rt.Journal(), remitMeta(r, "txn"))
 				require.NoError(t, err)
 				require.Equal(t, revert.CommittedState, stands.State(), "its transaction was its own")
 				require.NotEqual(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "a new call is a new question")
@@ -140,7 +140,7 @@ func TestWaitInTransaction(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	cs := o.client(modern, nil)
 	txn := said[txnSaid](t, o.call(cs, "txn_begin", nil).StructuredContent).Txn
-	id := o.call(cs, "send", letter, "remit.dev/txn", txn).Meta["remit.dev/call"].(string)
+	id := remitMeta(o.call(cs, "send", letter, "remit.dev/txn", txn), "call")
 	require.NotEqual(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "without the transaction it is another call")
 	require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
 	require.Equal(t, "done", o.call(cs, "send", letter, "remit.dev/txn", txn).Meta["remit.dev/status"])
@@ -151,7 +151,7 @@ func TestWaitInTransaction(t *testing.T) {
 func TestWaitWithCallID(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	cs := o.client(modern, nil)
-	id := o.call(cs, "send", letter, "remit.dev/call-id", "k").Meta["remit.dev/call"].(string)
+	id := remitMeta(o.call(cs, "send", letter, "remit.dev/call-id", "k"), "call")
 	require.Equal(t, id, o.call(cs, "send", letter, "remit.dev/call-id", "k").Meta["remit.dev/call"])
 	require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
 	r := o.call(cs, "send", letter, "remit.dev/call-id", "k")
@@ -164,7 +164,7 @@ func TestWaitWithCallID(t *testing.T) {
 func TestWaitAfterRestart(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	in := o.session("coder")
-	id := o.call(o.clientOf(modern, nil, in), "send", letter).Meta["remit.dev/call"].(string)
+	id := remitMeta(o.call(o.clientOf(modern, nil, in), "send", letter), "call")
 	var err error
 	o.srv, err = mcp.New(o.rt, mcp.Options{})
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func TestCall(t *testing.T) {
 		r = h.call(cs, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 		require.False(t, r.IsError, textOf(t, r))
 		require.Equal(t, "hi", h.file("a.txt"))
-		rep, err := in.Revert(t.Context(), r.Meta["remit.dev/txn"].(string))
+		rep, err := in.Revert(t.Context(), remitMeta(r, "txn"))
 		require.NoError(t, err)
 		require.True(t, rep.Complete())
 		require.Equal(t, "(none)", h.file("a.txt"))

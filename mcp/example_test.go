@@ -47,6 +47,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(r.Content[0].(*sdk.TextContent).Text, r.Meta["remit.dev/status"])
+	text, _ := r.Content[0].(*sdk.TextContent)
+	fmt.Println(text.Text, r.Meta["remit.dev/status"])
 	// Output: HI done
 }

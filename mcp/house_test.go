@@ -78,7 +78,7 @@ func (h *house) clientOf(revision string, opts *sdk.ClientOptions, in *agent.Ses
 	require.Equal(h.t, revision, cs.InitializeResult().ProtocolVersion)
 	h.t.Cleanup(func() {
 		require.NoError(h.t, cs.Close())
-		<-done
+		<-done //nolint:errcheck // it says that the client left
 	})
 	return cs
 }
@@ -130,3 +130,9 @@ func (h *house) file(name string) string {
 }
 
 func replace(s, old, by string) string { return strings.ReplaceAll(s, old, by) }
+
+// remitMeta is what an answer says in addition, such as its call.
+func remitMeta(r interface{ GetMeta() map[string]any }, name string) string {
+	text, _ := r.GetMeta()["remit.dev/"+name].(string)
+	return text
+}

@@ -63,7 +63,7 @@ func TestResources(t *testing.T) {
 		require.Equal(t, &sdk.ResourceContents{URI: "poem://sea", MIMEType: "text/plain", Text: `{"about":"sea"}`}, r.Contents[0])
 		require.Equal(t, &sdk.ResourceContents{URI: "poem://sea", MIMEType: "image/png", Blob: []byte{1, 2}}, r.Contents[1])
 		require.Equal(t, &sdk.ResourceContents{URI: "poem://sea", MIMEType: "application/x", Blob: []byte{3}}, r.Contents[2])
-		_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), r.Meta["remit.dev/call"].(string))
+		_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), remitMeta(r, "call"))
 		require.NoError(t, err)
 		require.Equal(t, "poem", c.Tool.Name)
 
@@ -83,9 +83,9 @@ func TestResourcesRefused(t *testing.T) {
 			code int64
 			says string
 		}{
-			{"hidden://it", sdk.CodeResourceNotFound, "not found"},
-			{"gone://it", sdk.CodeResourceNotFound, "not found"},
-			{"none://it", sdk.CodeResourceNotFound, "not found"},
+			{"hidden://it", resourceNotFound, "not found"},
+			{"gone://it", resourceNotFound, "not found"},
+			{"none://it", resourceNotFound, "not found"},
 			{"poem://tea/3", -32000, "tea"},
 			{"letter://sent", -32000, "approval"},
 		} {
@@ -232,3 +232,5 @@ func TestResourceChanged(t *testing.T) {
 	require.Equal(t, "poem://sea", <-told)
 	require.NoError(t, cs.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: "poem://sea"}))
 }
+
+const resourceNotFound = jsonrpc.CodeInvalidParams // SEP-2164

@@ -130,10 +130,17 @@ func TestContent(t *testing.T) {
 		r = h.call(cs, "parts", tool.Args{"input": "x"})
 		require.Len(t, r.Content, 5)
 		require.Equal(t, "see", textOf(t, r))
-		require.Equal(t, "image/png", r.Content[1].(*sdk.ImageContent).MIMEType)
-		require.Equal(t, []byte("wav"), r.Content[2].(*sdk.AudioContent).Data)
-		require.Equal(t, "plain", r.Content[3].(*sdk.TextContent).Text)
-		require.Equal(t, []byte("zip"), r.Content[4].(*sdk.EmbeddedResource).Resource.Blob)
+		require.Equal(t, "image/png", part[*sdk.ImageContent](t, r, 1).MIMEType)
+		require.Equal(t, []byte("wav"), part[*sdk.AudioContent](t, r, 2).Data)
+		require.Equal(t, "plain", part[*sdk.TextContent](t, r, 3).Text)
+		require.Equal(t, []byte("zip"), part[*sdk.EmbeddedResource](t, r, 4).Resource.Blob)
 		require.Nil(t, r.StructuredContent)
 	})
+}
+
+func part[C sdk.Content](t *testing.T, r *sdk.CallToolResult, i int) C {
+	t.Helper()
+	c, ok := r.Content[i].(C)
+	require.True(t, ok, "%T", r.Content[i])
+	return c
 }

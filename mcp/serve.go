@@ -37,7 +37,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, opts HTTPOptions) er
 	case <-ctx.Done():
 	}
 	err = s.end(context.WithoutCancel(ctx), srv)
-	<-failed
+	if gone := <-failed; !errors.Is(gone, http.ErrServerClosed) {
+		err = errors.Join(err, gone)
+	}
 	return err
 }
 

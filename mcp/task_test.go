@@ -61,7 +61,7 @@ func (o *office) taskClient(in *agent.Session) func(method string, p *taskParams
 			if err != nil {
 				return nil, err
 			}
-			return &taskResult{TaskID: r.Meta["remit.dev/call"].(string), ResultBase: sdk.ResultBase{Meta: r.Meta}}, nil
+			return &taskResult{TaskID: remitMeta(r, "call"), ResultBase: sdk.ResultBase{Meta: r.Meta}}, nil
 		}
 		return sdk.CallCustomMethod[*taskParams, *taskResult](o.t.Context(), cs, method, p)
 	}
@@ -127,11 +127,11 @@ func TestTaskOfOthers(t *testing.T) {
 	made := o.call(o.client(modern, nil), "send", letter)
 	ask := o.taskClient(o.session("somebody else"))
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-		_, err := ask(method, &taskParams{TaskID: made.Meta["remit.dev/call"].(string)})
+		_, err := ask(method, &taskParams{TaskID: remitMeta(made, "call")})
 		require.ErrorContains(t, err, "unknown task")
 	}
 	require.Equal(t, "pending", made.Meta["remit.dev/status"])
-	require.Equal(t, tool.StatusPending, tool.Status(o.call(o.client(modern, nil), "send", letter).Meta["remit.dev/status"].(string)))
+	require.Equal(t, tool.StatusPending, tool.Status(remitMeta(o.call(o.client(modern, nil), "send", letter), "status")))
 }
 
 // TestTaskCancelledWhileItRuns: a task that is cancelled while its call runs stops it, and the call ends as one that was cancelled.

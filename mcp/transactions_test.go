@@ -154,7 +154,7 @@ func TestStatus(t *testing.T) {
 	cs := h.client(modern, nil)
 	var last string
 	for range 25 {
-		last = h.call(cs, "upper", tool.Args{"input": "x"}).Meta["remit.dev/txn"].(string)
+		last = remitMeta(h.call(cs, "upper", tool.Args{"input": "x"}), "txn")
 	}
 	page := said[txnSaid](t, h.call(cs, "txn_status", nil).StructuredContent)
 	require.Len(t, page.Txns, 20)

@@ -134,5 +134,6 @@ func callFile(t *testing.T, cs *sdk.ClientSession, name string) string {
 	r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "file_write", Arguments: map[string]any{"path": name, "content": "hi"}})
 	require.NoError(t, err)
 	require.False(t, r.IsError)
-	return r.Meta["remit.dev/call"].(string)
+	id, _ := r.Meta["remit.dev/call"].(string)
+	return id
 }

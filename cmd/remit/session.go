@@ -21,7 +21,7 @@ const tokenLimit = 1 << 10
 // token a file holds.
 func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.as, Roles: f.roles}
-	how := append(f.shown.sessionOptions(), agent.Patience(f.claimWait), agent.Given(f.given...))
+	how := append(f.sessionOptions(), agent.Patience(f.claimWait), agent.Given(f.given...))
 	if f.session == "" {
 		return rt.Session(ctx, who, how...)
 	}

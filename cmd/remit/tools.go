@@ -34,7 +34,7 @@ func (a *app) toolsCommand() *cobra.Command {
 			if f.limits != (callLimits{}) {
 				return usage("--limit-calls and --limit-time say which filters a run has: add --filters")
 			}
-			if err := f.shown.given(cmd); err != nil {
+			if err := f.given(cmd); err != nil {
 				return err
 			}
 			if err := a.declare(cmd.Context(), &f.declared, nil, nil); err != nil {
@@ -107,7 +107,7 @@ func (a *app) asSession(ctx context.Context, f toolsFlags, look func(s *agent.Se
 		return err
 	}
 	defer func() { _ = rt.Close() }() // it opened no root
-	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.shown.sessionOptions()...)
+	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.sessionOptions()...)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/sandbox"
@@ -126,21 +126,29 @@ func TestCopiesAreNobodyElses(t *testing.T) {
 	d, err := New(Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
 	require.NoError(t, err)
 	var taken sync.Map
+	failed := make(chan error, 4)
 	var runs sync.WaitGroup
 	for range 4 {
 		runs.Go(func() {
 			for range 5000 {
 				s, err := d.borrow(root)
-				if !assert.NoError(t, err) {
+				if err != nil {
+					failed <- err
 					return
 				}
-				_, twice := taken.LoadOrStore(s, true)
-				assert.False(t, twice)
+				if _, twice := taken.LoadOrStore(s, true); twice {
+					failed <- errors.New("a copy that somebody else has")
+					return
+				}
 				taken.Delete(s)
 				d.giveBack(s)
 			}
 		})
 	}
 	runs.Wait()
+	close(failed)
+	for err := range failed {
+		require.NoError(t, err)
+	}
 	require.NoError(t, d.Close())
 }

@@ -110,7 +110,10 @@ func member(body []byte, obj *hujson.Object, name string) (*hujson.ObjectMember,
 	return found, nil
 }
 
-func nameOf(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
+func nameOf(m hujson.ObjectMember) string {
+	name, _ := m.Name.Value.(hujson.Literal) // as names of members are
+	return name.String()
+}
 
 // inner is the object that a member is. One that is not there, or null, is nil.
 func inner(body []byte, obj *hujson.Object, name string) (*hujson.Object, error) {

@@ -8,6 +8,9 @@ import (
 )
 
 func ownerOf(info os.FileInfo) [2]uint32 {
-	s := info.Sys().(*syscall.Stat_t)
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		panic("no owner is known of " + info.Name())
+	}
 	return [2]uint32{s.Uid, s.Gid}
 }

@@ -49,6 +49,7 @@ func (s *speaker) text(text string) (out, why string) {
 
 func (s *speaker) variable(found string) (string, bool) {
 	switch s.dialect {
+	case literal: // nothing stands for anything else
 	case shell:
 		if m := shellName.FindStringSubmatch(found); m != nil {
 			s.met(m[1])

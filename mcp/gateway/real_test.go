@@ -149,7 +149,7 @@ func (h *house) through() *lines {
 	h.t.Cleanup(func() {
 		_ = in.Close()
 		_ = out.Close()
-		<-done
+		<-done //nolint:errcheck // it says that the client left
 	})
 	return (&lines{t: h.t, in: in, out: bufio.NewReaderSize(out, 1<<20)}).begin()
 }

@@ -113,7 +113,7 @@ func TestErrorsOfTheProtocolByURL(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.IsError)
 			require.NoError(t, cs.Close())
-			<-done
+			<-done //nolint:errcheck // it says that the client left
 		}
 		require.NoError(t, h.gateway.Close())
 	}

@@ -140,6 +140,7 @@ func pointed(v canon.Value, tokens []string) (any, error) {
 				}
 			}
 		}
+	default: // nothing is inside of it
 	}
 	return nil, errMissing
 }

@@ -1,6 +1,6 @@
 package effect
 
-// EffectClass says what can be done about an effect once it happened. The zero
+// Class says what can be done about an effect once it happened. The zero
 // class counts as Pivot.
 type Class string
 
@@ -13,7 +13,7 @@ const (
 	Pivot       Class = "pivot"       // no way back
 )
 
-// EffectClasses lists the classes, mildest first.
+// Classes lists the classes, mildest first.
 func Classes() []Class {
 	return []Class{Pure, Reversible, Compensable, Deferrable, Pivot}
 }

@@ -11,7 +11,7 @@ type Step struct {
 	Why    string  `json:"why,omitempty"`
 }
 
-// UndoOutcome is what became of taking one change back.
+// Outcome is what became of taking one change back.
 type Outcome string
 
 // The outcomes of an undo. The empty outcome counts as UndoUnknown.

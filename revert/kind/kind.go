@@ -44,7 +44,7 @@ const (
 	Feedback   Kind = "feedback"    // somebody said what they think of a call
 )
 
-// Kinds lists every kind.
+// All lists every kind.
 func All() []Kind {
 	return []Kind{
 		Session, Handed, Revoked, Remembered, Labelled, Given, Begun, Adopted, Invalid, Denied, Asked, Answered, Held, Dropped, Started, Changed,

@@ -22,7 +22,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(r.Kind, r.Body.(*record.Denied).Why)
+	denied, _ := r.Body.(*record.Denied)
+	fmt.Println(r.Kind, denied.Why)
 	e.Body[2] ^= 1
 	fmt.Println(errors.Is(e.Check(), record.ErrDamaged))
 	// Output:

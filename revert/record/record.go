@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// RecordVersion is the version written into each record. A reader refuses
+// Version is the version written into each record. A reader refuses
 // versions it does not know: a newer remit wrote them.
 const Version = 1
 

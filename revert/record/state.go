@@ -29,7 +29,7 @@ func (s State) IsOf(id string) bool { return StateTool(id) == s.Tool }
 
 const statePrefix = "v_"
 
-// stateTool is the tool that the id of a state's record names.
+// StateTool is the tool that the id of a state's record names.
 func StateTool(id string) string {
 	name := strings.TrimPrefix(id, statePrefix)
 	return name[:max(strings.LastIndexByte(name, '_'), 0)]

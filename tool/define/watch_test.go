@@ -42,7 +42,7 @@ func watched(t *testing.T, dir string) *post {
 	go func() { p.ended <- p.live.Watch(ctx, func(_ bool, err error) { p.told <- err }) }()
 	t.Cleanup(func() {
 		stop()
-		<-p.ended
+		require.ErrorIs(t, <-p.ended, context.Canceled)
 	})
 	p.until("the first look", func(err error) bool { return err == nil })
 	return p
@@ -179,7 +179,8 @@ func TestWatchOfManyChanges(t *testing.T) {
 
 // brief is a context that ends once it was looked at.
 type brief struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one
+
 	looked bool
 }
 
