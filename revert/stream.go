@@ -38,8 +38,8 @@ func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, e
 // Commit writes that the transaction has ended and its effects stay.
 //
 // It has a barrier: it is the point of no return, and whoever is told of it relies on it. A transaction all of whose calls
-// were pure has nothing that could return: no effect, no claim, no content, nothing that was held. What its calls raise for
-// their session (labels, sums, budgets) has a barrier of its own. What a power cut can then take is the end of the journal:
+// were pure has nothing that could return: no effect, no claim, no content, nothing that was held, and nobody's answer that
+// was used up. What its calls raise for their session (labels, sums) has a barrier of its own. What a power cut can then take is the end of the journal:
 // this record, or with it what was read. That leaves no transaction, or an open one, whose calls recovery ends as failed
 // without effect and whose revert finds nothing to take back: less than happened, and nothing that did not. A result is still
 // on the journal before anybody sees it, as that of any call which only reads: its process may be killed at any time.
@@ -75,7 +75,7 @@ func onlyReads(w Write) bool {
 		switch b := l.Body.(type) {
 		case *record.Begun, *record.Invalid, *record.Done, *record.Failed, *record.Verified, *record.Committed:
 		case *record.Started:
-			if b.Class != effect.Pure {
+			if b.Class != effect.Pure || b.Approval != nil { // an answer that was used up stays so
 				return false
 			}
 		default:

@@ -2,13 +2,16 @@ package crash_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
@@ -132,4 +135,44 @@ func TestReadThatRaisesALabel(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 1, n)
+}
+
+// TestWhatAReadSpentStaysSpent: a call that only reads may add to a sum that a policy bounds, or use up somebody's answer; no
+// power cut gives that back.
+func TestWhatAReadSpentStaysSpent(t *testing.T) {
+	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "is it worth it?"}}}), nil
+	}))
+	yes := agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		return ctxperm.Approve("kim"), nil
+	}))
+	search := made(tool.FromSpec(tool.Spec{
+		Name: "search", Input: []byte(`{"type":"object","properties":{"cents":{"type":"integer"}},"required":["cents"]}`), Counters: map[string]string{"spent": "cents"},
+		EffectClass: effect.Pure,
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text("found"), nil
+		},
+	}))
+	for name, tt := range map[string]struct {
+		tool  string
+		input any
+		opts  []agent.Option
+	}{
+		"a sum":     {"search", tool.Args{"cents": 7}, []agent.Option{agent.Tools(search)}},
+		"an answer": {"think", "x", []agent.Option{asks, yes}},
+	} {
+		for way, call := range ways {
+			t.Run(name+" "+way, func(t *testing.T) {
+				w := newWorld()
+				rt, ctx, err := w.process(tt.opts...)
+				require.NoError(t, err)
+				s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+				require.NoError(t, err)
+				_, err = call(ctx, s, tt.tool, tt.input)
+				require.NoError(t, err)
+				require.Zero(t, w.journal.Pending())
+				require.NoError(t, rt.Close())
+			})
+		}
+	}
 }
