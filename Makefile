@@ -26,10 +26,10 @@ ADAPTERS = $(filter ./examples/% ./tool/wire/%,$(MODULES))
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check format lint vuln tidy arch cross bench undo-bench fuzz prove fmt cover clean
+.PHONY: help run build test conformance check format lint vuln tidy arch cross bench undo-bench fuzz prove fmt cover clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Build the command and watch the quick start demo
 	@sh examples/quickstart/demo.sh bin/remit
@@ -59,6 +59,10 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 	    echo "in $$mod: $(GO) $$cmd ./..."; (cd "$$mod" && $(GO) $$cmd ./...) || status=1; \
 	  done; \
 	done; exit $$status
+
+# Node.js and the suite come from npm, once, into the cache folder of whoever runs this; the rest is loopback.
+conformance: ## Hold MCP server and gateway to the protocol's own suite; prints one table (ARGS names parts)
+	CGO_ENABLED=0 $(GO) run ./mcp/conformance $(ARGS)
 
 check: format tidy arch cross lint vuln cover ## Refuse any difference: format, go.mod, import rules, other systems, lint, vulnerabilities, coverage
 	@echo "make check: passed"

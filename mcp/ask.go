@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
@@ -159,7 +160,10 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *questio
 // redeem takes the answer that comes with a repeated call, if the call is the one that asked and still asks the same.
 func (c *call) redeem(ctx context.Context) (*object, error) {
 	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.in.ID(), time.Now())
-	if err != nil {
+	switch {
+	case errors.Is(err, errClaim):
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case err != nil:
 		return c.refused(err), nil
 	}
 	done, ok := c.st.deal(held.Call)

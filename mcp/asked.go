@@ -9,14 +9,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mayBeAsked reports whether the call is one of another server's tool, and its client one that can be asked.
+// mayBeAsked reports whether the client is one that can be asked.
 func (c *call) mayBeAsked() bool {
 	caps := c.req.ClientCapabilities()
-	if c.s.opts.Mirror == nil || caps == nil || (caps.Elicitation == nil && caps.Sampling == nil) {
-		return false
-	}
-	_, mirrored := c.s.opts.Mirror.Listed(c.tool)
-	return mirrored
+	return caps != nil && (caps.Elicitation != nil || caps.Sampling != nil || caps.RootsV2 != nil)
 }
 
 // atOnce asks a client of an older revision, whose request goes on meanwhile.
@@ -35,6 +31,8 @@ func (a atOnce) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputRes
 			out[key], err = a.c.req.Session.Elicit(ctx, p)
 		case *sdk.CreateMessageWithToolsParams:
 			out[key], err = a.c.req.Session.CreateMessageWithTools(ctx, p)
+		case *sdk.ListRootsParams:
+			out[key], err = a.c.req.Session.ListRoots(ctx, p)
 		default:
 			err = fmt.Errorf("the client cannot be asked for %T", p)
 		}

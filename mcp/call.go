@@ -36,6 +36,7 @@ type call struct {
 	named    string // by the caller
 	slot     *raw.Slot
 	report   *reporter
+	voice    *voice
 	asked    int // how often somebody was asked in this request
 }
 
@@ -60,7 +61,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if err := c.read(); err != nil {
 		return c.refused(err), nil
 	}
-	ctx = trace.From(ctx, req.Params.Meta)
+	ctx = context.WithValue(trace.From(ctx, req.Params.Meta), clientKey{}, c)
 	if held, ok := c.goesOnWith(); ok {
 		return c.goOn(ctx, held)
 	}
@@ -68,6 +69,8 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if err != nil {
 		return nil, err
 	}
+	c.voice = &voice{}
+	c.voice.turnTo(ctx, req)
 	if c.mayBeAsked() && c.revision >= stateless {
 		return c.converse(ctx, leave)
 	}

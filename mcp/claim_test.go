@@ -3,10 +3,12 @@ package mcp_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +26,7 @@ func asks() *sdk.ClientOptions {
 	}
 }
 
-// retry repeats a call with what was carried, and an answer.
+// retry repeats a call with what was carried, and an answer. What the server cannot have given is an error of the protocol.
 func (o *office) retry(cs *sdk.ClientSession, name string, args any, state string, said *sdk.ElicitResult) *sdk.CallToolResult {
 	o.t.Helper()
 	p := &sdk.CallToolParams{Name: name, Arguments: args, RequestState: state}
@@ -32,6 +34,11 @@ func (o *office) retry(cs *sdk.ClientSession, name string, args any, state strin
 		p.InputResponses = sdk.InputResponseMap{"approval": said}
 	}
 	r, err := cs.CallTool(o.t.Context(), p)
+	var fault *jsonrpc.Error
+	if errors.As(err, &fault) {
+		require.EqualValues(o.t, jsonrpc.CodeInvalidParams, fault.Code)
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: fault.Message}}}
+	}
 	require.NoError(o.t, err)
 	return r
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // apart is how long one report of progress is at least behind the one before it. The last one is told in any case.
-const apart = 50 * time.Millisecond
+const apart = 20 * time.Millisecond
 
 // reporter tells a client how far its call is. A nil one tells nobody.
 type reporter struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -17,10 +18,11 @@ import (
 // by the next request; what the call's server wants to have back then stays here.
 type talk struct {
 	*running
-	c    *call
-	asks chan *asking // one is handed to the request that is served
-	r    *object      // with err what it ended with
-	err  error
+	c     *call
+	asks  chan *asking         // one is handed to the request that is served
+	early sdk.InputResponseMap // answers that came with the first request; its one reader is whoever attends
+	r     *object              // with err what it ended with
+	err   error
 
 	turn chan struct{} // one question at a time
 	mu   sync.Mutex    // never held across a wait
@@ -37,6 +39,7 @@ type asking struct {
 // converse runs the call, of which the request sees the end or the first question.
 func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
 	t := &talk{c: c, asks: make(chan *asking), turn: make(chan struct{}, 1)}
+	t.early = maps.Clone(c.req.Params.InputResponses)
 	t.running = &running{id: rand.Text(), st: c.st, talk: t}
 	c.report = &reporter{told: -1}
 	c.report.turnTo(ctx, c.req)
@@ -49,15 +52,34 @@ func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
 
 // attend waits for what the request is answered with.
 func (t *talk) attend(ctx context.Context) (*object, error) {
-	select {
-	case <-t.ended:
-	case q := <-t.asks:
-		return t.tell(q)
-	case <-ctx.Done(): // the client wants the call no more
-		t.stop(context.Cause(ctx))
-		<-t.ended
+	for {
+		select {
+		case <-t.ended:
+		case q := <-t.asks:
+			if said, ok := t.brought(q); ok {
+				q.reply <- said
+				continue
+			}
+			return t.tell(q)
+		case <-ctx.Done(): // the client wants the call no more
+			t.stop(context.Cause(ctx))
+			<-t.ended
+		}
+		return t.r, t.err
 	}
-	return t.r, t.err
+}
+
+// brought are answers that the request which began the call has brought along, as one does that repeats a call whose server
+// keeps nothing. Each counts once.
+func (t *talk) brought(q *asking) (sdk.InputResponseMap, bool) {
+	some := sdk.InputResponseMap{}
+	for key := range q.what {
+		if said, ok := t.early[key]; ok {
+			some[key] = said
+			delete(t.early, key)
+		}
+	}
+	return some, len(some) > 0
 }
 
 // tell is the result that asks.
@@ -67,6 +89,7 @@ func (t *talk) tell(q *asking) (*object, error) {
 	held := t.claim()
 	t.mu.Unlock()
 	t.c.report.turnTo(context.Background(), nil)
+	t.c.voice.turnTo(context.Background(), nil)
 	state, err := t.c.s.sealer.seal(held)
 	if err != nil {
 		return nil, err
@@ -137,6 +160,7 @@ func (c *call) goOn(ctx context.Context, held claim) (*object, error) {
 		return c.refused(errors.New("this was answered before; an answer counts once")), nil
 	}
 	t.c.report.turnTo(ctx, c.req)
+	t.c.voice.turnTo(ctx, c.req)
 	q.reply <- c.req.Params.InputResponses
 	return t.attend(ctx)
 }

@@ -51,6 +51,7 @@ var siblings = [][2]string{
 	{"internal/schema", "internal/nearest"},
 	{"internal/jsonfile", "internal/canon"},
 	{"internal/jsonfile", "internal/nearest"},
+	{"mcp/conformance", "mcp/gateway"}, // which it holds to the protocol's suite
 	{"ctxperm/web", "ctxperm/secrets"}, // credentials; where their values are kept is below it, and not linked
 }
 
@@ -62,7 +63,7 @@ type owner struct {
 
 var owners = []owner{
 	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/...", "internal/frameworktest"}, tests: []string{"..."}},
-	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/..."}, tests: []string{"..."}},
+	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/...", "mcp/conformance"}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},

@@ -171,6 +171,7 @@ func (t *tapped) forget(id any) *catch {
 type web struct {
 	base    http.RoundTripper
 	headers map[string]string
+	flights *flights
 }
 
 // RoundTrip sends one request.
@@ -183,7 +184,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &body{ReadCloser: resp.Body, catch: catchOf(r.Context())}
+	b := &body{ReadCloser: resp.Body, catch: catchOf(r.Context()), flights: w.flights}
 	b.events = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 	resp.Body = b
 	return resp, nil
@@ -193,11 +194,12 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 type body struct {
 	io.ReadCloser
 
-	catch  *catch // nil: nobody waits
-	events bool
-	seen   []byte // of the message that is being read
-	ready  []byte // events that are to be handed on
-	err    error  // behind them
+	catch   *catch // nil: nobody waits
+	flights *flights
+	events  bool
+	seen    []byte // of the message that is being read
+	ready   []byte // events that are to be handed on
+	err     error  // behind them
 }
 
 var errLong = errors.New("the server sent a message that is too long")
@@ -250,9 +252,10 @@ func (b *body) stream() {
 	}
 }
 
-// event looks at one event, and returns it with the call in it that it is about.
+// event looks at one event, and returns it with the call in it that it is about. What comes on the stream that is of no call
+// can only be for the one that is under way.
 func (b *body) event(event []byte) []byte {
-	if b.catch == nil {
+	if b.catch == nil && b.flights == nil {
 		return event
 	}
 	var data, rest []byte
@@ -264,11 +267,18 @@ func (b *body) event(event []byte) []byte {
 			rest = append(append(rest, line...), '\n')
 		}
 	}
-	b.message(data)
-	if b.catch.of == nil {
+	id := ""
+	switch {
+	case b.catch == nil:
+		id = b.flights.only()
+	case b.catch.of == nil:
+		b.message(data)
 		return event
+	default:
+		b.message(data)
+		id = b.catch.of.id
 	}
-	marked, err := markMessage(data, b.catch.of.id)
+	marked, err := markMessage(data, id)
 	if err != nil || bytes.Equal(marked, data) {
 		return event // what cannot be marked is for nobody
 	}

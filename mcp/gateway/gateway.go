@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/tool"
 )
@@ -46,6 +48,10 @@ type Options struct {
 	Roots map[string]string
 	// Programs runs servers in the sandbox. It is the one that the runtime is given as agent.Driver.
 	Programs *process.Driver
+
+	// Authorize returns who gets the gateway a token of OAuth at a server by URL that wants one, such as by
+	// auth.NewAuthorizationCodeHandler, or nil; it is asked once for each server. nil: headers of the configuration are all that servers get.
+	Authorize func(server, url string) auth.OAuthHandler
 
 	// Beside are the other tools of the runtime: what could be taken for one of them is quarantined.
 	Beside []tool.Tool

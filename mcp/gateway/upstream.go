@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"golang.org/x/sync/semaphore"
@@ -37,7 +38,8 @@ type upstream struct {
 	known    bool         // identity and defs are of a server that answered
 	again    bool         // the list changed while it was read
 	reading  bool
-	alone    map[string]bool // tools that nothing else may run beside, because they ask their client
+	alone    map[string]bool   // tools that nothing else may run beside, because they ask their client
+	auth     auth.OAuthHandler // of a server by URL that wants one; nil: it has not been asked for
 }
 
 // session is one connection to a server.
@@ -243,13 +245,17 @@ func (s *session) tell(p *sdk.ProgressNotificationParams) {
 func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, program, error) {
 	switch {
 	case u.cfg.URL != "":
-		client := &http.Client{Transport: &web{base: u.g.base, headers: u.cfg.Headers}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		client := &http.Client{Transport: &web{base: u.g.base, headers: u.cfg.Headers, flights: &s.flights}, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
 		}}
 		if u.cfg.SSE {
 			return tapping{&sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}, s}, nil, nil
 		}
-		return &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}, nil, nil
+		t := &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}
+		if u.g.opts.Authorize != nil {
+			t.OAuthHandler = u.authorizer()
+		}
+		return t, nil, nil
 	case u.box != nil:
 		p, err := u.box.start(ctx)
 		if err != nil {
@@ -264,6 +270,16 @@ func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, pr
 		}
 		return tapping{pipe{p.in, p.out}, s}, p, nil
 	}
+}
+
+// authorizer is who authorizes the gateway at the server: the same one for all connections, which has the token.
+func (u *upstream) authorizer() auth.OAuthHandler {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.auth == nil {
+		u.auth = u.g.opts.Authorize(u.cfg.Name, u.cfg.URL)
+	}
+	return u.auth
 }
 
 // Bounds on what a server declares.

@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/mcp/internal/raw"
+)
+
+// Client is the client of the protocol that called a tool. A tool can ask it while its call goes on.
+type Client struct{ c *call }
+
+type clientKey struct{}
+
+// ClientOf returns the client whose call a context is of, the one that a tool's code is given. It is false for a call that no
+// client of a Server made.
+func ClientOf(ctx context.Context) (Client, bool) {
+	c, ok := ctx.Value(clientKey{}).(*call)
+	return Client{c}, ok
+}
+
+// Can returns what the client says that it can.
+func (cl Client) Can() *sdk.ClientCapabilities {
+	if cl.c == nil || cl.c.req.ClientCapabilities() == nil {
+		return &sdk.ClientCapabilities{}
+	}
+	return cl.c.req.ClientCapabilities()
+}
+
+// mostRepeated is how often a client is asked the same that did not answer it.
+const mostRepeated = 8
+
+// Ask asks the client all that is in a map at once, and returns what it answered, by the same keys: what a person fills in
+// (*sdk.ElicitParams, answered by an *sdk.ElicitResult), what its model says (*sdk.CreateMessageWithToolsParams, by an
+// *sdk.CreateMessageWithToolsResult), its roots (*sdk.ListRootsParams, by an *sdk.ListRootsResult). The time of the call goes on
+// meanwhile. What is filled in fits the schema that was asked for; a client that answers with something else is asked again. Where
+// the client cannot do what is asked of it, nobody is asked; a call that fails then is answered with that, as the protocol has it.
+// Ctx is the context that the tool was given.
+func (cl Client) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	if cl.c == nil {
+		return nil, errors.New("mcp: there is no client to ask")
+	}
+	if err := cl.lacks(ctx, what); err != nil {
+		return nil, err
+	}
+	forms, err := formsOf(what)
+	if err != nil {
+		return nil, err
+	}
+	left, answers := maps.Clone(what), sdk.InputResponseMap{}
+	for range mostRepeated {
+		said, err := ask.Of(ctx).Ask(ctx, left)
+		if err != nil {
+			return nil, err
+		}
+		for key, q := range left {
+			if fits(q, said[key], forms[key]) {
+				answers[key] = said[key]
+				delete(left, key)
+			}
+		}
+		if len(left) == 0 {
+			return answers, nil
+		}
+	}
+	return nil, fmt.Errorf("mcp: the client did not answer %q", slices.Sorted(maps.Keys(left)))
+}
+
+// lacks says what the client cannot of what it is to be asked.
+func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
+	can, needs := cl.Can(), map[string]any{}
+	for key, q := range what {
+		switch q.(type) {
+		case *sdk.ElicitParams:
+			if can.Elicitation == nil {
+				needs["elicitation"] = struct{}{}
+			}
+		case *sdk.CreateMessageWithToolsParams:
+			if can.Sampling == nil {
+				needs["sampling"] = struct{}{}
+			}
+		case *sdk.ListRootsParams:
+			if can.RootsV2 == nil {
+				needs["roots"] = struct{}{}
+			}
+		default:
+			return fmt.Errorf("mcp: %q: a client cannot be asked for %T", key, q)
+		}
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"requiredCapabilities": needs})
+	if err != nil {
+		return err
+	}
+	lacks := &jsonrpc.Error{
+		Code: sdk.CodeMissingRequiredClientCapabilities, Data: data,
+		Message: fmt.Sprintf("the client does not support %q, which this call needs", slices.Sorted(maps.Keys(needs))),
+	}
+	if cl.c.revision >= stateless {
+		raw.Refuse(ctx, lacks)
+	}
+	return lacks
+}
+
+// formsOf compiles what is to be filled in.
+func formsOf(what sdk.InputRequestMap) (map[string]*schema.Schema, error) {
+	forms := map[string]*schema.Schema{}
+	for key, q := range what {
+		p, ok := q.(*sdk.ElicitParams)
+		if !ok || p.RequestedSchema == nil {
+			continue
+		}
+		doc, err := json.Marshal(p.RequestedSchema)
+		if err == nil {
+			forms[key], err = schema.Compile(doc)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mcp: the schema of %q: %w", key, err)
+		}
+	}
+	return forms, nil
+}
+
+// fits reports whether an answer is one to the question.
+func fits(q sdk.InputRequest, a sdk.InputResponse, form *schema.Schema) bool {
+	switch q.(type) {
+	case *sdk.ElicitParams:
+		r, ok := a.(*sdk.ElicitResult)
+		if !ok || r == nil || r.Action != "accept" || form == nil {
+			return ok && r != nil
+		}
+		v, err := canon.From(r.Content)
+		return err == nil && form.Validate(v) == nil
+	case *sdk.CreateMessageWithToolsParams:
+		r, ok := a.(*sdk.CreateMessageWithToolsResult)
+		return ok && r != nil
+	default:
+		r, ok := a.(*sdk.ListRootsResult)
+		return ok && r != nil
+	}
+}
+
+// Log sends the client a message for its log, if it wants those of the level. What an operator should see belongs into a log of
+// the server's own.
+func (cl Client) Log(p *sdk.LoggingMessageParams) {
+	if cl.c != nil && cl.c.voice != nil {
+		cl.c.voice.say(p)
+	}
+}
+
+// voice sends messages on the request that is served: a call goes on with another one after each question.
+type voice struct {
+	mu   sync.Mutex                      // never held across a wait
+	send func(*sdk.LoggingMessageParams) // nil: nobody listens
+}
+
+func (v *voice) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.send = nil
+	if req != nil {
+		v.send = func(p *sdk.LoggingMessageParams) { _ = req.Session.Log(ctx, p) } // a client that is gone is not told
+	}
+}
+
+func (v *voice) say(p *sdk.LoggingMessageParams) {
+	v.mu.Lock()
+	send := v.send
+	v.mu.Unlock()
+	if send != nil {
+		send(p)
+	}
+}

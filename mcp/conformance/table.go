@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report is what one run of the suite came to.
+type report struct {
+	judging
+
+	part      string
+	apart     []exception
+	scenarios []scenario
+	took      time.Duration
+	failed    bool // it did not run
+}
+
+// scenario is one of the suite.
+type scenario struct {
+	name           string
+	uncounted      string // why it does not count; empty: it does
+	good           bool
+	passed, failed int // checks
+}
+
+// count is how many scenarios passed, of how many.
+func (r report) count(counts bool) (good, all, checks int) {
+	for _, s := range r.scenarios {
+		if (s.uncounted == "") != counts {
+			continue
+		}
+		all++
+		checks += s.passed
+		if s.good {
+			good++
+		}
+	}
+	return good, all, checks
+}
+
+// clean reports whether all that counts passed, but for what stands apart, which did not.
+func (r report) clean() bool { return len(r.broken()) == 0 }
+
+// broken are the scenarios that count and did not pass, and those that stand apart and did.
+func (r report) broken() (names []string) {
+	for _, s := range r.scenarios {
+		if s.uncounted == "" && s.good == r.standsApart(s.name) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func (r report) standsApart(name string) bool {
+	return slices.ContainsFunc(r.apart, func(e exception) bool { return e.name == name })
+}
+
+func (r report) bad() bool { return r.failed || !r.clean() }
+
+// names lists the scenarios that did not pass, those first that should have.
+func (r report) names() string {
+	var all, apart, uncounted []string
+	for _, s := range r.scenarios {
+		switch {
+		case s.uncounted != "":
+			if !s.good {
+				uncounted = append(uncounted, s.name)
+			}
+		case s.good == r.standsApart(s.name):
+			all = append(all, "**"+s.name+"**")
+		case !s.good:
+			apart = append(apart, s.name+" (1)")
+		}
+	}
+	return strings.Join(slices.Concat(all, apart, uncounted), ", ")
+}
+
+// reasons say why scenarios stand apart.
+func reasons(all []report) string {
+	var why []string
+	for _, r := range all {
+		for _, e := range r.apart {
+			if line := "- " + e.name + ": " + e.why; !slices.Contains(why, line) {
+				why = append(why, line)
+			}
+		}
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return "\n(1) counts, and does not pass, because:\n\n" + strings.Join(why, "\n") + "\n"
+}
+
+// table is what is printed, and what the guide holds.
+func table(all []report) string {
+	var b strings.Builder
+	b.WriteString("| what | suite | revision | count | checks | others | not passed | took |\n| --- | --- | --- | ---: | ---: | ---: | --- | ---: |\n")
+	for _, r := range all {
+		if r.failed {
+			fmt.Fprintf(&b, "| %s | | | DID NOT RUN | | | | |\n", r.part)
+			continue
+		}
+		good, of, checks := r.count(true)
+		more, ofMore, _ := r.count(false)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d of %d | %d | %d of %d | %s | %s |\n",
+			r.part, r.version, r.revision, good, of, checks, more, ofMore, r.names(), r.took.Round(time.Second))
+	}
+	return b.String()
+}
+
+// explain says of each scenario that did not pass what was wrong, as the suite left it in a folder.
+func explain(dir string, r report, to io.Writer) error {
+	for _, sc := range r.scenarios {
+		if sc.good {
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+		if err != nil {
+			return err
+		}
+		nested, err := filepath.Glob(filepath.Join(dir, "*", "*", "checks.json"))
+		if err != nil {
+			return err
+		}
+		for _, file := range append(found, nested...) {
+			at, err := filepath.Rel(dir, filepath.Dir(file))
+			if err != nil {
+				return err
+			}
+			if i := strings.Index(at, sc.name+"-20"); i != 0 && (i < 0 || at[i-1] != '-') {
+				continue
+			}
+			if err := explainFile(file, sc.name, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func explainFile(file, name string, to io.Writer) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var checks []struct{ ID, Status, ErrorMessage, Description string }
+	if err := json.Unmarshal(text, &checks); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, c := range checks {
+		if c.Status == "FAILURE" {
+			_, _ = fmt.Fprintf(to, "  %s: %s: %s\n", name, c.ID, strings.ReplaceAll(c.ErrorMessage, "\n", " "))
+		}
+	}
+	return nil
+}
