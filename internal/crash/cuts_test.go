@@ -52,6 +52,7 @@ func (c cut) happen(w *world) {
 	}
 	w.disk.Cut(keep, half)
 	w.journal.Cut(c.lost)
+	w.cut = w.cut || c.lost > 0
 }
 
 // mostSubsets is up to how many pending operations every part of them is tried.

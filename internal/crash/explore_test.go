@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -64,7 +63,7 @@ func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
 	d := w.digest()
 	sum := sha256.New()
 	_, _ = sum.Write(d[:])
-	_, _ = io.WriteString(sum, t.key())
+	_, _ = fmt.Fprint(sum, t.key(), w.cut)
 	var j digest
 	copy(j[:], sum.Sum(nil))
 	x.mu.Lock()

@@ -152,7 +152,7 @@ func (s *situation) ends() {
 	case committing:
 		ok = is == "" || is == revert.Open || is == revert.CommittedState
 	case committed, redone:
-		ok = is == revert.CommittedState
+		ok = is == revert.CommittedState || s.forgotten(is)
 	case aborting:
 		ok = is == "" || is == revert.Open || is == revert.RevertedState || is == revert.RevertedPartial
 	case undoing, redoing: // what is undone may be open: its process died before it ended
@@ -162,6 +162,17 @@ func (s *situation) ends() {
 	if !ok {
 		s.add("the transaction is %q at stage %d", is, s.told.stage)
 	}
+}
+
+// forgotten reports whether the end of a transaction that only read went with the power: it has no barrier, and it was the
+// last thing on the journal. Nothing is behind what a client was told then but that it read.
+func (s *situation) forgotten(is revert.TxnState) bool {
+	return s.w.cut && s.told.stage == committed && (is == "" || is == revert.Open) && s.onlyReads()
+}
+
+// onlyReads reports whether all calls of the plan had no effect and were let run.
+func (p plan) onlyReads() bool {
+	return !slices.ContainsFunc(p.calls, func(k callKind) bool { return !k.harmless() || k.denied || k.waits })
 }
 
 // refusals requires that each denial that the client was told of is on the journal.
@@ -188,6 +199,9 @@ func (s *situation) refusals() {
 func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
 	switch s.told.stage {
 	case committed, aborted, undone, redone:
+		if s.txn != nil && s.forgotten(s.txn.State()) {
+			return
+		}
 		open, err := rt.Journal().Unfinished(ctx)
 		if err != nil || len(open) > 0 {
 			s.add("the client was told of an end, and unfinished are %v: %v", open, err)

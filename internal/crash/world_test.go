@@ -22,6 +22,7 @@ type world struct {
 	journal *simjournal.Store
 	remote  *remote
 	lives   uint64 // processes that there were
+	cut     bool   // a power failure took something of the journal
 }
 
 func newWorld() *world {
@@ -31,7 +32,7 @@ func newWorld() *world {
 }
 
 func (w *world) clone() *world {
-	return &world{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives}
+	return &world{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives, cut: w.cut}
 }
 
 // watch has f called after each moment at which the world is another one.
