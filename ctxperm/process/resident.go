@@ -215,6 +215,10 @@ func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, e
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	if len(r.copies) == 0 && len(r.names) > 0 { // it was closed, and the copies are somebody else's
+		<-r.turn
+		return nil, errGone
+	}
 	t := &Turn{handle: handle{driver: r.driver, call: call, copies: r.copies}, resident: r}
 	defer func() {
 		if err != nil {
@@ -224,7 +228,7 @@ func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, e
 	if t.view, err = r.see(ctx, call); err != nil {
 		return nil, err
 	}
-	if err := r.proc.Pause(); err != nil {
+	if err := r.proc.Pause(ctx); err != nil {
 		return nil, r.orGone(err)
 	}
 	defer r.proc.Resume()
@@ -297,8 +301,13 @@ type Turn struct {
 
 // End says that the program has done what the call wanted. It stops it, and looks at what it wrote; the call goes on
 // to decide about that when its tool has returned. It returns how many names were written.
-func (t *Turn) End() (wrote int, leftOut []string, err error) {
-	if err := t.resident.proc.Pause(); err != nil {
+func (t *Turn) End(ctx context.Context) (wrote int, leftOut []string, err error) {
+	op, err := t.call.Enter(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer op.Leave() // until then the call does not end, and nobody else gets the copies
+	if err := t.resident.proc.Pause(ctx); err != nil {
 		return 0, nil, t.resident.orGone(err)
 	}
 	var r Result

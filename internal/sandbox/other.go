@@ -26,7 +26,7 @@ func Start(context.Context, Shim, Spec, Stdio) (*Process, error) {
 func (*Process) Reached() Reached { return Reached{} }
 
 // Pause fails.
-func (*Process) Pause() error { return ErrNoSandbox }
+func (*Process) Pause(context.Context) error { return ErrNoSandbox }
 
 // Resume does nothing.
 func (*Process) Resume() {}

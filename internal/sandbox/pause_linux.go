@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,34 +16,85 @@ import (
 )
 
 // Pause stops the program and everything that it started, and returns when none of it runs. Only a sandbox with a namespace of
-// its own can: elsewhere nobody knows what the program started. Resume goes on.
-func (p *Process) Pause() error {
+// its own can: elsewhere nobody knows what the program started. Resume goes on. When ctx ends first, it has gone on.
+func (p *Process) Pause(ctx context.Context) error {
 	if !p.alone {
 		return errors.New("what the program started is not known here, so it cannot be stopped for a while")
 	}
+	stuck := 0
 	for {
-		all, err := descendants(p.shim.Pid)
-		if err != nil {
+		all, err := p.halt()
+		if err != nil || len(all.waiting) == 0 && all.running == 0 {
 			return err
 		}
-		running := 0
-		for _, pid := range all {
-			state, err := stateOf(pid)
-			if err != nil || strings.ContainsRune("TtZX", state) {
-				continue // it stands, or has gone
-			}
-			running++
-			_ = unix.Kill(pid, unix.SIGSTOP)
+		if stuck++; all.running > 0 {
+			stuck = 0
 		}
-		if running == 0 {
-			return nil
+		if err := context.Cause(ctx); err != nil {
+			p.Resume()
+			return err
+		}
+		if stuck > 20 { // what waits for a child that it shares its memory with does so until that runs
+			for _, pid := range all.waiting {
+				release(pid)
+			}
+			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(50 * time.Microsecond) // until the kernel has stopped them
 	}
 }
 
+// halted is what did not stand yet when it was looked.
+type halted struct {
+	running int
+	waiting []int // in the kernel, which lets none of them be stopped before it is done
+}
+
+var errOver = errors.New("the sandbox has gone")
+
+// halt tells all to stop that does not stand.
+func (p *Process) halt() (h halted, err error) {
+	p.ending.Lock() // while it is held the shim's number is nobody else's
+	defer p.ending.Unlock()
+	if p.over {
+		return h, errOver
+	}
+	all, err := descendants(p.shim.Pid)
+	if err != nil {
+		return h, err
+	}
+	for _, pid := range all {
+		runs, waits := stateOf(pid)
+		if runs || waits {
+			_ = unix.Kill(pid, unix.SIGSTOP)
+		}
+		if runs {
+			h.running++
+		} else if waits {
+			h.waiting = append(h.waiting, pid)
+		}
+	}
+	return h, nil
+}
+
+// release lets the children of a process go on for a moment.
+func release(pid int) {
+	all, err := children(pid)
+	if err != nil {
+		return // it has gone
+	}
+	for _, child := range all {
+		_ = unix.Kill(child, unix.SIGCONT)
+	}
+}
+
 // Resume lets what Pause stopped go on.
 func (p *Process) Resume() {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	if p.over {
+		return
+	}
 	all, err := descendants(p.shim.Pid)
 	if err != nil {
 		return // the sandbox has gone
@@ -52,9 +104,31 @@ func (p *Process) Resume() {
 	}
 }
 
+// gone notes that the shim's number will be given to somebody else.
+func (p *Process) gone() {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	p.over = true
+}
+
 // descendants are the processes below one. In a sandbox whatever loses its parent becomes a child of process 1, so that none
 // gets lost.
 func descendants(pid int) (all []int, err error) {
+	direct, err := children(pid)
+	if err != nil {
+		return nil, err
+	}
+	for _, child := range direct {
+		all = append(all, child)
+		if below, err := descendants(child); err == nil {
+			all = append(all, below...)
+		}
+	}
+	return all, nil
+}
+
+// children are those of all threads of a process.
+func children(pid int) (all []int, err error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return nil, err
@@ -73,24 +147,32 @@ func descendants(pid int) (all []int, err error) {
 				return nil, err
 			}
 			all = append(all, child)
-			below, err := descendants(child)
-			if err == nil {
-				all = append(all, below...)
-			}
 		}
 	}
 	return all, nil
 }
 
-// stateOf is the letter by which the kernel tells what a process does.
-func stateOf(pid int) (rune, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// stateOf reports whether any thread of a process runs, or waits for the kernel. Of one that has gone none does; one whose state
+// cannot be told runs.
+func stateOf(pid int) (runs, waits bool) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return 0, err
+		return false, false
 	}
-	_, rest, ok := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(") "))
-	if !ok || len(rest) == 0 {
-		return 0, errors.New("the kernel does not tell what a process does")
+	for _, task := range tasks {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/stat", pid, task.Name()))
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, ok := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(") "))
+		switch {
+		case !ok || len(rest) == 0:
+			runs = true
+		case rest[0] == 'D':
+			waits = true
+		case !bytes.ContainsRune([]byte("TtZX"), rune(rest[0])):
+			runs = true
+		}
 	}
-	return rune(rest[0]), nil
+	return runs, waits
 }

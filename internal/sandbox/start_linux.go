@@ -47,6 +47,7 @@ type Process struct {
 	stop    func() bool
 	ending  sync.Mutex        // never held across a wait
 	closed  bool              // the socket is, under ending
+	over    bool              // the shim is waited for, whose number then is no more its own, under ending
 	ended   bool              // nothing but the shim runs any more
 	locked  map[string]uint32 // by root and name, NUL between: the bits that the shim had to change
 }
@@ -366,6 +367,7 @@ func (p *Process) Kill() {
 func (p *Process) Wait() (Exit, error) {
 	var m shim.Message
 	_, err := shim.Receive(int(p.socket.Fd()), &m)
+	p.gone()
 	if err == nil && m.Kind == shim.Ended {
 		p.ended, p.locked = true, map[string]uint32{}
 		for _, l := range m.Locked {
@@ -389,6 +391,7 @@ func (p *Process) Close() error {
 		p.stop()
 	}
 	p.Kill()
+	p.gone()
 	var err error
 	if p.ended && p.group == nil { // what is left is the kernel's to clear away
 		go func() { _, _ = p.shim.Wait() }()

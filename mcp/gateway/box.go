@@ -143,7 +143,7 @@ func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session,
 	if a.failed {
 		return tool.Result{}, m.said(a)
 	}
-	wrote, leftOut, err := turn.End()
+	wrote, leftOut, err := turn.End(ctx)
 	if err != nil {
 		return tool.Result{}, err
 	}

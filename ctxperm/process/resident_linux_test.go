@@ -1,0 +1,333 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+func TestMain(m *testing.M) {
+	process.Main()
+	os.Exit(m.Run())
+}
+
+// obeys is a service that does what each line says, and answers.
+const obeys = `while read -r line; do eval "$line"; echo ok; done`
+
+// office is a workspace, and a service that calls of the tool "say" have, each for its own line.
+type office struct {
+	t       *testing.T
+	dir     string
+	driver  *process.Driver
+	service *process.Resident
+	out     *bufio.Reader
+	rt      *agent.Runtime
+	turns   chan *process.Turn // those that tools had
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	o := &office{t: t, dir: dir, turns: make(chan *process.Turn, 1024)}
+	o.driver, err = process.New(process.Config{Scratch: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, o.driver.Close()) })
+	o.serve(obeys)
+	t.Cleanup(func() { o.service.Close() })
+	o.rt, err = agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Root("workspace", dir), agent.Driver(o.driver), agent.Tools(o.tool()),
+		agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+			return perm.NewDecision(perm.Allow, perm.Details{}), nil
+		})))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, o.rt.Close()) })
+	return o
+}
+
+func (o *office) serve(script string) {
+	o.t.Helper()
+	s, err := o.driver.Serve(o.t.Context(), process.Service{Argv: []string{"sh", "-c", script}, Roots: map[string]string{"workspace": o.dir}})
+	if err != nil && strings.Contains(err.Error(), "remit doctor") {
+		o.t.Skip("this machine has no sandbox: " + err.Error())
+	}
+	require.NoError(o.t, err)
+	_, out, _ := s.Pipes()
+	o.service, o.out = s, bufio.NewReader(out)
+}
+
+// tool hands one line to the service, and waits for what it answers.
+func (o *office) tool() tool.Tool {
+	o.t.Helper()
+	spec := tool.Spec{Name: "say", Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Reversible, Verify: verify.Changes}
+	for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
+		spec.Needs = append(spec.Needs, perm.Access(a, "file://workspace/**"))
+	}
+	spec.Execute = func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+		var say struct{ Line string }
+		if err := json.Unmarshal(in, &say); err != nil {
+			return tool.Result{}, err
+		}
+		t, err := o.service.Turn(ctx, tc)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		o.turns <- t
+		to, _, _ := o.service.Pipes()
+		if _, err := fmt.Fprintln(to, say.Line); err != nil {
+			return tool.Result{}, err
+		}
+		answer, err := o.out.ReadString('\n')
+		if err != nil {
+			return tool.Result{}, err
+		}
+		wrote, _, err := t.End(ctx)
+		return tool.Result{Text: fmt.Sprintf("%s wrote %d", strings.TrimSpace(answer), wrote)}, err
+	}
+	made, err := tool.FromSpec(spec.InSandbox(line.NewKey()))
+	require.NoError(o.t, err)
+	return made
+}
+
+// say makes one call, in a session and a transaction of its own. What did not end well is taken back.
+func (o *office) say(format string, args ...any) tool.Outcome {
+	o.t.Helper()
+	out, _ := o.sayIn(o.t.Context(), fmt.Sprintf(format, args...))
+	return out
+}
+
+func (o *office) sayIn(ctx context.Context, text string) (out tool.Outcome, undo func() error) {
+	s, err := o.rt.Session(o.t.Context(), perm.Principal{ID: "coder"})
+	if err != nil {
+		o.t.Error(err)
+		return out, nil
+	}
+	id, _ := s.Update(o.t.Context(), func(tx *agent.Txn) (err error) {
+		out, err = tx.Invoke(ctx, "say", tool.Args{"line": text})
+		return err
+	})
+	return out, func() error {
+		_, err := s.Revert(o.t.Context(), id)
+		return err
+	}
+}
+
+func (o *office) file(name string) string {
+	o.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(o.dir, name))
+	if os.IsNotExist(err) {
+		return "(none)"
+	}
+	require.NoError(o.t, err)
+	return string(raw)
+}
+
+// TestTurns: what the service does in a turn is the call's, and is taken back as such; it sees its own writes, those of others, and
+// what was taken back.
+func TestTurns(t *testing.T) {
+	o := newOffice(t)
+	level, missing := o.service.Level()
+	require.NotEmpty(t, level, missing)
+	require.Equal(t, "ok wrote 1", o.say("echo one > a").Text)
+	require.Equal(t, "one\n", o.file("a"))
+	require.NoError(t, os.WriteFile(filepath.Join(o.dir, "a"), []byte("other\n"), 0o644))
+	out, undo := o.sayIn(t.Context(), "cat a > b; echo two >> b")
+	require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	require.Equal(t, "other\ntwo\n", o.file("b"))
+	require.NoError(t, undo())
+	require.Equal(t, "(none)", o.file("b"))
+	require.Equal(t, "ok wrote 1", o.say("test -e b || echo gone > c").Text)
+	require.Equal(t, "gone\n", o.file("c"))
+	require.Equal(t, "ok wrote 0", o.say(":").Text)
+}
+
+// TestTurnsQueue: calls that want the service at once have it one after the other, and each is only what it did itself.
+func TestTurnsQueue(t *testing.T) {
+	o := newOffice(t)
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			out, _ := o.sayIn(t.Context(), fmt.Sprintf("echo %d > f%d; ls > /dev/null", i, i))
+			if out.Status != tool.StatusDone || len(out.Changes) != 1 || out.Changes[0].Resource != fmt.Sprintf("file://workspace/f%d", i) {
+				t.Errorf("%d: %s %v", i, out.Text, out.Changes)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 12 {
+		require.Equal(t, fmt.Sprintln(i), o.file(fmt.Sprintf("f%d", i)))
+	}
+}
+
+// TestServiceDiesInATurn: nothing of a call in which the service dies is there, and no call has the service any more.
+func TestServiceDiesInATurn(t *testing.T) {
+	o := newOffice(t)
+	out := o.say("echo half > a; kill -9 $$")
+	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
+	require.Equal(t, "(none)", o.file("a"))
+	<-o.service.Gone()
+	out = o.say("echo more > a")
+	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
+	require.Contains(t, out.Error.Why, "gone")
+	o.service.Close()
+	o.serve(obeys) // on the copies that were given back, in which there is more than in the root
+	require.Equal(t, "ok wrote 1", o.say("cat a > b 2>/dev/null").Text)
+	require.Empty(t, o.file("b"))
+}
+
+// TestCloseInATurn: Close ends the service under a call, and returns when that call has ended, of which nothing is there.
+func TestCloseInATurn(t *testing.T) {
+	o := newOffice(t)
+	ended := make(chan tool.Outcome, 1)
+	go func() {
+		out, _ := o.sayIn(t.Context(), "echo half > a; cat /dev/zero > /dev/null")
+		ended <- out
+	}()
+	<-o.turns
+	o.service.Close()
+	o.service.Close() // again is no matter
+	out := <-ended
+	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
+	require.Equal(t, "(none)", o.file("a"))
+	require.Equal(t, tool.StatusFailed, o.say(":").Status)
+}
+
+// TestCloseAmongTurns: whenever the service is closed, each call that wanted it ends done with what it did, or failed with nothing.
+func TestCloseAmongTurns(t *testing.T) {
+	for round := range 6 {
+		o := newOffice(t)
+		var all sync.WaitGroup
+		var done atomic.Int64
+		for i := range 6 {
+			all.Go(func() {
+				out, _ := o.sayIn(t.Context(), fmt.Sprintf("echo %d > f%d", i, i))
+				raw, err := os.ReadFile(filepath.Join(o.dir, fmt.Sprintf("f%d", i)))
+				if done.Add(1); (out.Status == tool.StatusDone) != (err == nil && string(raw) == fmt.Sprintln(i)) || out.Status == tool.StatusUnknown {
+					t.Errorf("%d: %s, and there is %q", i, out.Status, raw)
+				}
+			})
+		}
+		for done.Load() < int64(round) {
+			runtime.Gosched()
+		}
+		o.service.Close()
+		all.Wait()
+	}
+}
+
+// TestTurnThatOutlivesItsCall: the turn of a call that has ended is over: somebody else has the service.
+func TestTurnThatOutlivesItsCall(t *testing.T) {
+	o := newOffice(t)
+	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
+	old := <-o.turns
+	_, _, err := old.End(t.Context())
+	require.ErrorIs(t, err, ctxperm.ErrClosed)
+	require.Equal(t, tool.StatusDone, o.say("echo two > a").Status)
+	require.Equal(t, "two\n", o.file("a"))
+}
+
+// TestTurnThatIsCancelled: a call whose time is up in its turn, or before it has one, leaves nothing, and the next one finds the copies
+// as the root is.
+func TestTurnThatIsCancelled(t *testing.T) {
+	o := newOffice(t)
+	require.NoError(t, os.Mkdir(filepath.Join(o.dir, "d"), 0o755))
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := make(chan struct{})
+	go func() {
+		<-o.turns
+		cancel()
+		o.service.Close() // nothing else brings the service to answer
+		close(wait)
+	}()
+	out, _ := o.sayIn(ctx, "rmdir d; echo half > a; cat /dev/zero > /dev/null")
+	require.Equal(t, tool.StatusCancelled, out.Status, out.Text)
+	<-wait
+	require.Equal(t, "(none)", o.file("a"))
+	o.serve(obeys)
+	out, _ = o.sayIn(ctx, ":")
+	require.Equal(t, tool.StatusCancelled, out.Status, out.Text)
+	require.Equal(t, "ok wrote 1", o.say("test -d d && test ! -e a && echo yes > b").Text)
+	require.Equal(t, "yes\n", o.file("b"))
+}
+
+// TestTurnsOfOneWhoStartsPrograms: a service that starts one program after the other all the time is stopped for each turn: also one of
+// its processes that waits until another one, which is stopped, has left its memory.
+func TestTurnsOfOneWhoStartsPrograms(t *testing.T) {
+	o := newOffice(t)
+	require.Equal(t, tool.StatusDone, o.say("for i in 1 2 3; do (while :; do /bin/true; done) & done").Status)
+	for i := range 60 {
+		out := o.say("echo %d > a", i)
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
+		require.Len(t, out.Changes, 1)
+	}
+}
+
+// TestServeRefuses: what cannot be served is said, and leaves nothing.
+func TestServeRefuses(t *testing.T) {
+	driver, err := process.New(process.Config{Scratch: t.TempDir()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, driver.Close()) }()
+	for name, s := range map[string]process.Service{
+		"no program": {},
+		"no root":    {Argv: []string{"true"}, Roots: map[string]string{"workspace": filepath.Join(t.TempDir(), "none")}},
+		"a mask":     {Argv: []string{"true"}, Masks: []string{"nowhere"}},
+	} {
+		_, err := driver.Serve(t.Context(), s)
+		require.Error(t, err, name)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = driver.Serve(ctx, process.Service{Argv: []string{"true"}, Roots: map[string]string{"workspace": t.TempDir()}})
+	require.Error(t, err)
+}
+
+// A server of some protocol that runs in the sandbox, a call of which has a turn. The tool is made with Spec.InSandbox, and needs what
+// the server does in its root.
+func ExampleDriver_Serve() {
+	driver, err := process.New(process.Config{})
+	if err != nil {
+		return
+	}
+	defer func() { _ = driver.Close() }()
+	server, err := driver.Serve(context.Background(), process.Service{Argv: []string{"my-server"}, Roots: map[string]string{"workspace": "/home/me/work"}})
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	_ = func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+		turn, err := server.Turn(ctx, tc)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		to, from, _ := server.Pipes()
+		if _, err := to.Write(append(in, '\n')); err != nil {
+			return tool.Result{}, err
+		}
+		answer, err := bufio.NewReader(io.LimitReader(from, 1<<20)).ReadString('\n')
+		if err != nil {
+			return tool.Result{}, err // nothing of what the server did is applied
+		}
+		_, _, err = turn.End(ctx)
+		return tool.Result{Text: answer}, err
+	}
+}
