@@ -371,7 +371,7 @@ func TestQuestionsEndWithTheirCalls(t *testing.T) {
 				for h.ended() == "" {
 					runtime.Gosched()
 				}
-				require.Equal(t, "failed", h.ended())
+				require.Contains(t, []string{"failed", "done"}, h.ended(), "done: it had ended before it knew")
 				other := h.client(srv, revision, "Bob", func(string) {})
 				got, err := ask(t.Context(), other, "echo", "w")
 				require.NoError(t, err)

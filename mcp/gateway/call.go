@@ -137,6 +137,10 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, p *sdk.CallT
 	case ctx.Err() != nil:
 		return answer{}, context.Cause(ctx)
 	}
+	if s.program != nil { // the next call does not wait for anybody to notice
+		s.ending.Store(true)
+		go s.close()
+	}
 	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }
 
@@ -160,6 +164,9 @@ func refuse(ctx context.Context, err error) {
 }
 
 func (s *session) lastWords() string {
+	if s.program != nil {
+		s.said.await()
+	}
 	if words := s.said.words(); words != "" {
 		return "; it wrote: " + words
 	}

@@ -116,7 +116,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
-			h.open(map[string]string{"s": h.scripted(oneTool, tt.line)}, `{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "10s"}}}}`)
+			h.open(map[string]string{"s": h.scripted(oneTool, tt.line)}, `{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "2m"}}}}`)
 			ctx := t.Context()
 			if name == "another id" {
 				var cancel context.CancelFunc

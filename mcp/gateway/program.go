@@ -107,8 +107,21 @@ func (p *plain) end() {
 // complaints is what a server writes to its standard error: handed to a log line by line, and the last of it kept for
 // whoever has to say why the server went.
 type complaints struct {
-	mu   sync.Mutex // never held across a wait
-	last []byte
+	mu    sync.Mutex // never held across a wait
+	last  []byte
+	ended chan struct{} // closed when there will be no more
+}
+
+func newComplaints() *complaints { return &complaints{ended: make(chan struct{})} }
+
+// await waits until what a server that has gone wrote last was read. What it started may still have its file open.
+func (c *complaints) await() {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-c.ended:
+	case <-late.C:
+	}
 }
 
 const (
@@ -118,6 +131,7 @@ const (
 )
 
 func (c *complaints) follow(from io.Reader, log *slog.Logger, server string) {
+	defer close(c.ended)
 	r := bufio.NewReaderSize(from, maxLine)
 	for n := 0; ; n++ {
 		line, err := r.ReadSlice('\n')

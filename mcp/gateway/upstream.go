@@ -145,7 +145,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &session{said: &complaints{}, gone: make(chan struct{}), lists: map[string]json.RawMessage{}, progress: map[string]func(float64, float64, string){}}
+	s := &session{said: newComplaints(), gone: make(chan struct{}), lists: map[string]json.RawMessage{}, progress: map[string]func(float64, float64, string){}}
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
 		return nil, err
@@ -193,10 +193,7 @@ func (u *upstream) explained(ctx context.Context, s *session, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if words := s.said.words(); words != "" {
-		return fmt.Errorf("%w; it wrote: %s", err, words)
-	}
-	return err
+	return fmt.Errorf("%w%s", err, s.lastWords())
 }
 
 // shake connects, as the newest revision of the protocol that both know.

@@ -47,6 +47,23 @@ func TestByURL(t *testing.T) {
 	}
 }
 
+// TestByStream: a server of the transport that the revision 2024-11-05 has.
+func TestByStream(t *testing.T) {
+	server := asker("")
+	handler := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	listener := httptest.NewServer(handler)
+	defer listener.Close()
+	h := newHouse(t)
+	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "sse", "url": %q}`, listener.URL)}, askerTools)
+	cs := h.client(h.serve(), modern, "Ann", func(string) {})
+	for tool, want := range map[string]string{"echo": "w", "person": "w: accept Ann"} {
+		got, err := ask(t.Context(), cs, tool, "w")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.NoError(t, h.gateway.Close())
+}
+
 // TestRedirect: a server that sends elsewhere is not followed: what its headers hold is for nobody else.
 func TestRedirect(t *testing.T) {
 	var told atomic.Bool
