@@ -139,6 +139,46 @@ func TestServersAsk(t *testing.T) {
 	}
 }
 
+// bearer proves a session.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestServersAskByURL: the same for clients over HTTP, where each request of the newest revision stands for itself and has ended when
+// its client is asked.
+func TestServersAskByURL(t *testing.T) {
+	for _, upstream := range []string{modern, legacy} {
+		h := newHouse(t)
+		h.open(map[string]string{"s": h.near(upstream)}, askerTools)
+		handler, err := h.serve().Handler(mcp.HTTPOptions{})
+		require.NoError(t, err)
+		listener := httptest.NewServer(handler)
+		for _, revision := range []string{modern, legacy} {
+			t.Run(upstream+"/"+revision, func(t *testing.T) {
+				token := h.session().Token()
+				o := &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}, nil
+				}}
+				cs, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, o).Connect(t.Context(), &sdk.StreamableClientTransport{
+					Endpoint: listener.URL, HTTPClient: &http.Client{Transport: bearer(token)},
+				}, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+				require.NoError(t, err)
+				for range 3 {
+					got, err := ask(t.Context(), cs, "person", "w")
+					require.NoError(t, err)
+					require.Equal(t, "w: accept Ann", got)
+				}
+				require.NoError(t, cs.Close())
+			})
+		}
+		listener.Close()
+	}
+}
+
 // notes are the values that were noted under a key, in order.
 func (h *house) notes(key string) (all []string) {
 	h.t.Helper()
