@@ -200,3 +200,23 @@ func TestNamesThatClash(t *testing.T) {
 	_, ok := h.gateway.Called("file__read_file")
 	require.True(t, ok, "it is known, and nobody's")
 }
+
+// TestChangedWhileItIsRead: a list that changes while it is read for the first time is read again.
+func TestChangedWhileItIsRead(t *testing.T) {
+	two := strings.Replace(oneTool, `"tools":[`, `"tools":[{"name":"y","inputSchema":{"type":"object"}},`, 1)
+	page := `tools/list {"jsonrpc":"2.0","id":ID,"result":{"nextCursor":"more","tools":[]}}`
+	lines := []string{strings.Replace(page, "tools/list ", `tools/list {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} THEN `, 1)}
+	for range 50 { // while they are read it is heard of
+		lines = append(lines, page)
+	}
+	h := newHouse(t)
+	changed := make(chan int, 16)
+	h.open(map[string]string{"s": h.scripted(append(lines, oneTool, two)...)}, "", func(o *gateway.Options) {
+		o.Changed = func(all []tool.Tool) { changed <- len(all) }
+	})
+	for n := range changed {
+		if n == 2 {
+			return
+		}
+	}
+}

@@ -198,7 +198,7 @@ func odd(server *sdk.Server, s store) {
 }
 
 // serveScript answers by lines of the file SCRIPT: a method, a space, and what is written then, in which ID is the id of
-// the request. The last line of a method answers all that follow.
+// the request, and THEN parts messages. The last line of a method answers all that follow.
 func serveScript() {
 	raw, err := os.ReadFile(os.Getenv("SCRIPT"))
 	if err != nil {
@@ -247,7 +247,7 @@ func serveScript() {
 			}
 		case "SILENCE":
 		default:
-			fmt.Println(text)
+			fmt.Println(strings.ReplaceAll(text, " THEN ", "\n"))
 		}
 	}
 }

@@ -157,8 +157,11 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	whole, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.close = sync.OnceFunc(func() {
 		s.ending.Store(true)
-		if s.cs != nil {
-			go func() { _ = s.cs.Close() }() // it waits for a server that may not answer any more
+		s.mu.Lock()
+		cs := s.cs
+		s.mu.Unlock()
+		if cs != nil {
+			go func() { _ = cs.Close() }() // it waits for a server that may not answer any more
 		}
 		stop()
 		if prog != nil {
@@ -184,7 +187,12 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}()
 	u.mu.Lock()
 	u.live, u.failures, u.why = s, 0, nil
+	late := u.again && !u.reading // it changed while it was read
+	u.reading = u.reading || late
 	u.mu.Unlock()
+	if late {
+		defer func() { go u.follow() }()
+	}
 	return s, u.g.rebuild()
 }
 
@@ -219,9 +227,19 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 	}()
 	select {
 	case c := <-done:
+		s.mu.Lock()
 		s.cs = c.cs
+		s.mu.Unlock()
+		if c.err == nil && s.ending.Load() { // it was closed when there was nothing to close yet
+			_ = c.cs.Close()
+		}
 		return c.err
 	case <-ctx.Done():
+		go func() {
+			if c := <-done; c.err == nil {
+				_ = c.cs.Close()
+			}
+		}()
 		return context.Cause(ctx)
 	}
 }
