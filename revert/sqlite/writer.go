@@ -20,6 +20,7 @@ const (
 	stmtHolder
 	stmtExists
 	stmtBegin
+	stmtBeginEnded
 	stmtAdopt
 	stmtEnd
 	stmtRelease
@@ -42,23 +43,25 @@ func statements() [stmtCount]string {
 		stmtInsertFenced: insert + `SELECT ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?10
 			WHERE ?1 = 1 + (` + lastPos + `)
 			AND (?11 = '' OR EXISTS (SELECT 1 FROM txns WHERE txn = ?11 AND owner = ?12 AND ended = 0))`,
-		stmtLast:      lastPos,
-		stmtHash:      findHash,
-		stmtHolder:    "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
-		stmtExists:    "SELECT owner FROM txns WHERE txn = ?",
-		stmtBegin:     "INSERT INTO txns (txn, owner) VALUES (?, ?)",
-		stmtAdopt:     "UPDATE txns SET owner = ?2 WHERE txn = ?1",
-		stmtEnd:       "UPDATE txns SET ended = 1 WHERE txn = ?",
-		stmtRelease:   "DELETE FROM claims WHERE txn = ?",
-		stmtClaimant:  "SELECT txn FROM claims WHERE resource = ?",
-		stmtClaim:     "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
-		stmtBlobSize:  "SELECT size FROM blobs WHERE digest = ?",
-		stmtBlob:      "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		stmtErase:     "SELECT pos, kind, salt, body FROM entries WHERE call = ? AND call <> '' AND erased IS NULL AND pos > ? ORDER BY pos LIMIT 1",
-		stmtEraseOne:  "UPDATE entries SET salt = NULL, body = NULL, erased = ?2 WHERE pos = ?1",
-		stmtBarrier:   "UPDATE barrier SET n = n + 1",
-		stmtImmediate: "BEGIN IMMEDIATE",
-		stmtCommit:    "COMMIT",
+		stmtLast:   lastPos,
+		stmtHash:   findHash,
+		stmtHolder: "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
+		stmtExists: "SELECT owner FROM txns WHERE txn = ?",
+		stmtBegin:  "INSERT INTO txns (txn, owner) VALUES (?, ?)",
+		// One whose beginning and end come together is never among those that are open.
+		stmtBeginEnded: "INSERT INTO txns (txn, owner, ended) VALUES (?, ?, 1)",
+		stmtAdopt:      "UPDATE txns SET owner = ?2 WHERE txn = ?1",
+		stmtEnd:        "UPDATE txns SET ended = 1 WHERE txn = ?",
+		stmtRelease:    "DELETE FROM claims WHERE txn = ?",
+		stmtClaimant:   "SELECT txn FROM claims WHERE resource = ?",
+		stmtClaim:      "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		stmtBlobSize:   "SELECT size FROM blobs WHERE digest = ?",
+		stmtBlob:       "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		stmtErase:      "SELECT pos, kind, salt, body FROM entries WHERE call = ? AND call <> '' AND erased IS NULL AND pos > ? ORDER BY pos LIMIT 1",
+		stmtEraseOne:   "UPDATE entries SET salt = NULL, body = NULL, erased = ?2 WHERE pos = ?1",
+		stmtBarrier:    "UPDATE barrier SET n = n + 1",
+		stmtImmediate:  "BEGIN IMMEDIATE",
+		stmtCommit:     "COMMIT",
 	}
 }
 
@@ -210,6 +213,8 @@ func (w *writer) write(b journal.Batch) error {
 func (w *writer) take(b journal.Batch) (err error) {
 	switch to := b.Take.To; {
 	case to.Txn == "":
+	case passes(b):
+		_, err = w.run(stmtBeginEnded, to.Txn, to.Owner)
 	case b.Take.From == "":
 		_, err = w.run(stmtBegin, to.Txn, to.Owner)
 	default:
@@ -251,8 +256,13 @@ func (w *writer) claim(b journal.Batch) error {
 	return nil
 }
 
+// passes reports whether a batch is all of a transaction, which holds nothing.
+func passes(b journal.Batch) bool {
+	return b.End && b.Take.From == "" && b.Take.To.Txn == b.Fence.Txn && len(b.Claims) == 0
+}
+
 func (w *writer) end(b journal.Batch) error {
-	if !b.End {
+	if !b.End || passes(b) {
 		return nil
 	}
 	if _, err := w.run(stmtEnd, b.Fence.Txn); err != nil {
