@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
@@ -16,6 +18,9 @@ import (
 // It reads what came since it last looked.
 type register struct {
 	journal journal.Journal
+	turn    *host.Lock   // of looks
+	begun   atomic.Int64 // so many looks
+	whole   int64        // the number of the last look that came to its end, under turn
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
@@ -23,7 +28,26 @@ type register struct {
 	kept    []remembered      // in the order of the journal
 }
 
+// look reads on. Of those who come while somebody looks, one looks again for all of them: what there was when they came is seen by
+// a look that began later.
 func (r *register) look(ctx context.Context) error {
+	before := r.begun.Load()
+	if err := r.turn.Lock(ctx); err != nil {
+		return err
+	}
+	defer r.turn.Unlock()
+	if r.whole > before {
+		return nil
+	}
+	n := r.begun.Add(1)
+	if err := r.read(ctx); err != nil {
+		return err
+	}
+	r.whole = n
+	return nil
+}
+
+func (r *register) read(ctx context.Context) error {
 	r.mu.Lock()
 	after := r.pos
 	r.mu.Unlock()

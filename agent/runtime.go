@@ -85,7 +85,7 @@ func New(opts ...Option) (*Runtime, error) {
 	if err := rt.roots.keepOut(rt.journal); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
-	rt.register.journal = rt.journal
+	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.host, "register.look")
 	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways, Dropped: rt.dropped}
 	return rt, nil
 }

@@ -141,7 +141,17 @@ func (f *serveFlags) checkAddress() error {
 	return nil
 }
 
+// gather lets garbage gather: a server makes a lot of it with each call and keeps next to nothing, so that to look for what is kept
+// is most of what collecting costs. How much the process may hold is bounded instead. GOGC and GOMEMLIMIT say otherwise.
+func (a *app) gather() {
+	if a.env("GOGC") == "" && a.env("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(384 << 20)
+	}
+}
+
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
+	a.gather()
 	how := mcp.AskClient
 	if f.onAsk == "wait" {
 		how = mcp.AskElsewhere
