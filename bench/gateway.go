@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,41 +23,98 @@ func gateways(c clock) ([]row, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	c.turn *= 4                              // for p99 there have to be some hundreds of each round
+	rows, err := readsThrough(c, dir)
+	if err != nil {
+		return nil, err
+	}
+	more, err := writesThrough(c, dir)
+	return append(rows, more...), err
+}
+
+func readsThrough(c clock, dir string) (rows []row, err error) {
 	bare, err := startGateway(asBare)
 	if err != nil {
 		return nil, err
 	}
-	remit, err := startGateway(asRemit, dir)
-	if err != nil {
-		return nil, errors.Join(err, bare.end())
-	}
-	rows, err := gatewayRows(c, bare, remit)
-	return rows, errors.Join(err, bare.end(), remit.end())
-}
-
-func gatewayRows(c clock, bare, remit *front) ([]row, error) {
-	c.turn *= 4 // for p99 there have to be some hundreds of each round
-	q, err := eachInTurns(
-		c,
-		contestant{name: "bare, 1 caller", op: bare.look}, contestant{name: "remit, 1 caller", op: remit.look},
-		contestant{name: "bare, 64 callers", callers: many, op: bare.look}, contestant{name: "remit, 64 callers", callers: many, op: remit.look},
-	)
+	defer func() { err = errors.Join(err, bare.end()) }()
+	lax, err := startGateway(asBare, fmt.Sprint(letGather))
 	if err != nil {
 		return nil, err
 	}
-	var rows []row
-	for _, callers := range []string{"1 caller", "64 callers"} {
-		of, to := "remit, "+callers, "bare, "+callers
+	defer func() { err = errors.Join(err, lax.end()) }()
+	remit, err := startGateway(asRemit, filepath.Join(dir, "reads"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remit.end()) }()
+	var all []contestant
+	for _, callers := range []int{1, many} {
+		for _, f := range []struct {
+			name string
+			*front
+		}{{"bare", bare}, {"bare, lax", lax}, {"remit", remit}} {
+			all = append(all, contestant{name: fmt.Sprintf("%s, %d", f.name, callers), callers: callers, op: f.look})
+		}
+	}
+	q, err := eachInTurns(c, all...)
+	if err != nil {
+		return nil, err
+	}
+	for _, callers := range []int{1, many} {
+		of, to, lax := fmt.Sprintf("remit, %d", callers), fmt.Sprintf("bare, %d", callers), fmt.Sprintf("bare, lax, %d", callers)
 		for _, p := range []struct {
 			name string
 			t    times
 		}{{"p50", q.p50}, {"p99", q.p99}} {
-			r := most("gateway", fmt.Sprintf("read through the gateway to a bare one, %s, %s", callers, p.name), p.t, of, to, 1.1)
+			what := fmt.Sprintf("read through the gateway to a bare one, callers: %d, %s", callers, p.name)
+			r := most("gateway", what, p.t, of, to, 1.1)
 			r.To += ", " + p.t.spread(of, to)
-			rows = append(rows, r)
+			rows = append(rows, r, besides("gateway", "the same to one whose garbage may gather as much", p.t, of, lax))
 		}
 	}
 	return rows, nil
+}
+
+// writesThrough tells what a call that writes waits for: that of the same calls with the journal in memory is all it does, and the rest is
+// time in which the disk syncs.
+func writesThrough(c clock, dir string) (rows []row, err error) {
+	memory, err := os.MkdirTemp("/dev/shm", "remit-bench-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: there is no file system in memory at /dev/shm, so writes are not looked at:", err)
+		return nil, nil
+	}
+	defer func() { _ = os.RemoveAll(memory) }()
+	onDisk, err := startGateway(asWriter, filepath.Join(dir, "writes"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, onDisk.end()) }()
+	inMemory, err := startGateway(asWriter, memory)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, inMemory.end()) }()
+	sync, err := bareLog(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	q, err := eachInTurns(
+		c,
+		contestant{name: "write", op: onDisk.put}, contestant{name: "write in memory", op: inMemory.put}, contestant{name: "read in memory", op: inMemory.look},
+		contestant{name: "one fdatasync", op: func(int) error { return sync() }},
+	)
+	if err != nil {
+		return nil, err
+	}
+	t := q.p50
+	for i := range t["write"] {
+		t["waiting"] = append(t["waiting"], t["write"][i]-t["write in memory"][i])
+	}
+	return []row{
+		besides("gateway", "write through the gateway to a read, journal in memory, p50", t, "write in memory", "read in memory"),
+		besides("gateway", "what the disk adds to a write, which has three barriers, to one fdatasync, p50", t, "waiting", "one fdatasync"),
+	}, nil
 }
 
 // front is a gateway in a process of its own, and a client of it.
@@ -124,6 +182,11 @@ func (f *front) end() error {
 		_ = f.cs.Close() // the process ends in any case
 	}
 	return errors.Join(f.in.Close(), f.cmd.Wait())
+}
+
+// put writes once through the gateway.
+func (f *front) put(caller int) error {
+	return f.call("shelf__put", map[string]any{"key": fmt.Sprint("k", caller), "text": "a text"}, "kept")
 }
 
 // look reads once through the gateway.
