@@ -126,6 +126,16 @@ func (g Grant) Revoke(k line.Key, why string) {
 	}
 }
 
+// Bounded reports whether only so many calls may start under the grant, or under one that it came from.
+func (g Grant) Bounded() bool {
+	for at := g.g; at != nil; at = at.From.g {
+		if at.Uses > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Use takes one of the calls that may start under the grant, and under each that
 // it came from: from all of them or from none. Back gives it back where the call
 // did not start.

@@ -138,7 +138,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 // waiting. It has a barrier unless the call can have had no effect.
 func (l *Line) end(ctx context.Context, i intended, out *Outcome, b record.Body) {
 	//mutant:barrier
-	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || i.counts() || out.Status == StatusDenied}
+	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || l.counts(i.permitted) || out.Status == StatusDenied}
 	if s := i.live.Pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: s})
 	}

@@ -27,9 +27,9 @@ type permitted struct {
 }
 
 // counts reports whether the call raises a counter of its session, which no crash
-// may forget: a sum, or the number of calls of a budget.
-func (p permitted) counts() bool {
-	return len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0 || p.released != nil
+// may forget: a sum, the number of calls of a budget, or one of the calls that its grant is for.
+func (l *Line) counts(p permitted) bool {
+	return l.p.Grant.Bounded() || len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0 || p.released != nil
 }
 
 // permit is step 2: each exact access is checked against the session's grant

@@ -23,7 +23,7 @@ func (l *Line) settle(ctx context.Context, e delivered) (settled, *Outcome) {
 	// What its tools hold changes in the very step that says that the call is done.
 	held, err := e.live.States()
 	//mutant:barrier
-	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || e.counts(), Blobs: held.Blobs, Claims: held.Claims}
+	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || l.counts(e.permitted), Blobs: held.Blobs, Claims: held.Claims}
 	if s := e.live.Pending(); s != nil {
 		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: s})
 	}

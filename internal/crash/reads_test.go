@@ -137,7 +137,7 @@ func TestReadThatRaisesALabel(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestWhatAReadSpentStaysSpent: a call that only reads may add to a sum that a policy bounds, or use up somebody's answer; no
+// TestWhatAReadSpentStaysSpent: a call that only reads may add to a sum that a policy bounds, use up somebody's answer, or one of the calls that a grant is for; no
 // power cut gives that back.
 func TestWhatAReadSpentStaysSpent(t *testing.T) {
 	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
@@ -157,16 +157,18 @@ func TestWhatAReadSpentStaysSpent(t *testing.T) {
 		tool  string
 		input any
 		opts  []agent.Option
+		grant []agent.SessionOption
 	}{
-		"a sum":     {"search", tool.Args{"cents": 7}, []agent.Option{agent.Tools(search)}},
-		"an answer": {"think", "x", []agent.Option{asks, yes}},
+		"a sum":     {"search", tool.Args{"cents": 7}, []agent.Option{agent.Tools(search)}, nil},
+		"an answer": {"think", "x", []agent.Option{asks, yes}, nil},
+		"a use":     {"think", "x", nil, []agent.SessionOption{agent.Uses(2)}},
 	} {
 		for way, call := range ways {
 			t.Run(name+" "+way, func(t *testing.T) {
 				w := newWorld()
 				rt, ctx, err := w.process(tt.opts...)
 				require.NoError(t, err)
-				s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+				s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, tt.grant...)
 				require.NoError(t, err)
 				_, err = call(ctx, s, tt.tool, tt.input)
 				require.NoError(t, err)
