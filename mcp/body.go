@@ -34,6 +34,11 @@ func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (done fun
 	switch {
 	case err == nil:
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		if wrong := d.s.headersFit(r, st, body); wrong != nil {
+			done()
+			mismatched(w, body, wrong)
+			return nil, false
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return done, true
 	case errors.Is(err, errLarge):

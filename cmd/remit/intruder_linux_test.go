@@ -189,7 +189,7 @@ func (v *visitor) said(name string, args, more map[string]any) string {
 	params := map[string]any{"name": name, "arguments": args}
 	maps.Copy(params, more)
 	_, m := v.send(v.request("tools/call", params), "no")
-	if m.ok() || m.Result == nil {
+	if m.ok() || m.Result == nil && m.Error == nil {
 		return "not refused: " + m.raw
 	}
 	return m.raw

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,18 +85,23 @@ func (r report) names() string {
 
 // reasons say why scenarios stand apart.
 func reasons(all []report) string {
-	var why []string
+	names := map[string][]string{}
 	for _, r := range all {
 		for _, e := range r.apart {
-			if line := "- " + e.name + ": " + e.why; !slices.Contains(why, line) {
-				why = append(why, line)
+			if !slices.Contains(names[e.why], e.name) {
+				names[e.why] = append(names[e.why], e.name)
 			}
 		}
 	}
-	if len(why) == 0 {
+	if len(names) == 0 {
 		return ""
 	}
-	return "\n(1) counts, and does not pass, because:\n\n" + strings.Join(why, "\n") + "\n"
+	var b strings.Builder
+	b.WriteString("\n(1) counts, and does not pass, because\n\n")
+	for _, why := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "- %s: %s\n", why, strings.Join(names[why], ", "))
+	}
+	return b.String()
 }
 
 // table is what is printed, and what the guide holds.

@@ -69,7 +69,7 @@ func TestTable(t *testing.T) {
 | server | 1 | new | 1 of 2 | 3 | 1 of 2 | tools_call (1), auth/basic | 1m1s |
 | client | | | DID NOT RUN | | | | |
 `, table(all))
-	require.Equal(t, "\n(1) counts, and does not pass, because:\n\n- tools_call: no tools\n", reasons(all))
+	require.Equal(t, "\n(1) counts, and does not pass, because\n\n- no tools: tools_call\n", reasons(all))
 	require.Empty(t, reasons([]report{r}))
 }
 
