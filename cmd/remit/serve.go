@@ -142,13 +142,18 @@ func (f *serveFlags) checkAddress() error {
 }
 
 // gather lets garbage gather: a server makes a lot of it with each call and keeps next to nothing, so that to look for what is kept
-// is most of what collecting costs. How much the process may hold is bounded instead. GOGC and GOMEMLIMIT say otherwise.
+// is most of what collecting costs. How much the process holds is bounded instead: from modest on it is collected eagerly, and more is
+// taken where more is in use. GOGC and GOMEMLIMIT say otherwise.
 func (a *app) gather() {
-	if a.env("GOGC") == "" && a.env("GOMEMLIMIT") == "" {
+	if a.env("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(modest)
+	}
+	if a.env("GOGC") == "" {
 		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(384 << 20)
 	}
 }
+
+const modest = 320 << 20
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	a.gather()
@@ -221,15 +226,8 @@ type unclosed struct{ io.Writer }
 // Close does nothing.
 func (unclosed) Close() error { return nil }
 
-// modest is the memory from which garbage is collected more eagerly than Go does by itself, which lets it come to as much as is in
-// use: with hundreds of calls at once that is a lot. More is taken where more is in use.
-const modest = 320 << 20
-
 // serveHTTP serves whoever has a token.
 func (a *app) serveHTTP(ctx context.Context, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
-	if a.env("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(modest)
-	}
 	file := f.mcpFile("token")
 	if _, err := a.mcpSession(ctx, rt, &f.runFlags, file); err != nil {
 		return err
