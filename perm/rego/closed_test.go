@@ -3,9 +3,12 @@ package rego_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +73,25 @@ func TestDeadline(t *testing.T) {
 			require.Equal(t, perm.Deny, d.Effect())
 		})
 	}
+}
+
+// TestDeadlineIsOfEach: how many are asked at once takes nothing from the time that each has.
+func TestDeadlineIsOfEach(t *testing.T) {
+	e, err := rego.New(rego.Options{Deadline: time.Second, Modules: map[string]string{
+		"p.rego": control + `deny contains "bad" if { some a in numbers.range(1, 8000); a + input.call.args.n == 0 }`,
+	}})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for n := range 200 {
+		all.Go(func() {
+			r := request()
+			r.Call.Args = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n+1))
+			if _, err := e.Decide(context.Background(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestDeadlineOfOptions(t *testing.T) {

@@ -26,6 +26,7 @@ type Engine struct {
 	parts    []part
 	memo     *memo
 	deadline time.Duration
+	turns    turns
 	revision string
 	notes    []Note
 	slow     []Note // tables that did not become rules
@@ -89,7 +90,7 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline,
+		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline, turns: newTurns(),
 		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.given"), results: plain.labelsResults(),
 	}, nil
 }

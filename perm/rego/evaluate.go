@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,11 @@ type element struct {
 // Both contexts are looked at, because a context that is not of package context
 // hands its end on to a derived one only some time later.
 func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
+	leave, err := e.turns.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
 	defer stop()
 	got, err := rules.ask(timed, body, input, follow)
@@ -44,6 +50,24 @@ func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, in
 		return nil, cancelled(timed)
 	}
 	return got, err
+}
+
+// turns are those that may be evaluated at once. It is all processor: of many more at once than there are processors each
+// would take long enough for its time to be up, of which waiting for a turn is no part. None: there is no bound.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, 2*runtime.GOMAXPROCS(0)) }
+
+func (t turns) enter(ctx context.Context) (leave func(), err error) {
+	if t == nil {
+		return func() {}, nil
+	}
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, cancelled(ctx)
+	}
 }
 
 // cancelled says why a context is done.
