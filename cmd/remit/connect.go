@@ -214,6 +214,9 @@ func (p paint) servers(w io.Writer, f connect.File) {
 		switch {
 		case s.Gateway != "":
 			words = "behind " + s.Gateway
+			if s.As != "" {
+				words += ", as " + s.As
+			}
 		case s.Why != "":
 			words = "stays: " + s.Why
 		}

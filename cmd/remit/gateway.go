@@ -17,6 +17,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/mcp/connect"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
@@ -265,7 +266,7 @@ func (a *app) initCommand() *cobra.Command {
 		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none, from what the server says of\n" +
 			"it: what says that it only reads may run, what says that it writes is asked about, and what says nothing is denied. A draft\n" +
 			"is the server's own word; look at it, say how calls are taken back, and take \"draft\" away. With --write the entries come\n" +
-			"into the file, whose comments stay.",
+			"into the file, whose comments stay; what was there is kept beside it, in FILE.backup.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			g, err := a.knownServers(cmd.Context(), &p)
@@ -292,15 +293,10 @@ type drafted struct {
 
 // draft shows drafted entries, or writes them into the file of the configuration.
 func (a *app) draft(drafts []gateway.Draft, config string, write, asJSON bool) error {
+	backup := ""
 	if write {
-		text, err := os.ReadFile(config)
-		if err == nil {
-			text, err = gateway.Write(text, drafts)
-		}
-		if err == nil {
-			err = os.WriteFile(config, text, 0o600)
-		}
-		if err != nil {
+		var err error
+		if backup, err = connect.Rewrite(config, func(text []byte) ([]byte, error) { return gateway.Write(text, drafts) }); err != nil {
 			return &problem{code: exitUsage, what: "the entries could not be written", why: plainError(err)}
 		}
 	}
@@ -316,6 +312,9 @@ func (a *app) draft(drafts []gateway.Draft, config string, write, asJSON bool) e
 	}
 	if write {
 		_, err := fmt.Fprintf(a.out, "drafted %d entries in %s\n", len(drafts), quoted(config))
+		if err == nil && backup != "" {
+			_, err = fmt.Fprintf(a.out, "what was there is in %s\n", quoted(backup))
+		}
 		return err
 	}
 	for _, d := range drafts {

@@ -44,6 +44,13 @@ func (c Client) Connect(p Place, mode Mode) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
 	}
+	if mode == Write {
+		unlock, err := p.lock()
+		if err != nil {
+			return r, err
+		}
+		defer unlock()
+	}
 	for range attempts {
 		if r, err = c.connect(p, mode); !errors.Is(err, errMoved) {
 			return r, err
@@ -237,10 +244,10 @@ func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r 
 		e, why := c.take(is, speak, off, scope, project)
 		told := Server{Name: is.name, Scope: scope, Project: project, Why: why}
 		if why == "" {
-			told.Gateway = r.Gateway
-			r.Servers = append(r.Servers, saved{is.name, is.raw, is.entry, e})
+			told.Gateway, told.As = r.Gateway, renamed(is.name)
+			r.Servers = append(r.Servers, saved{is.name, told.As, is.raw, is.entry, e})
 			line, column := position(body, is.at)
-			s.come = append(s.come, moved{r.Gateway, is.name, e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
+			s.come = append(s.come, moved{r.Gateway, gatewayName(is.name), e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
 			taking = is
 		}
 		s.report.Servers = append(s.report.Servers, told)
@@ -272,7 +279,7 @@ func (c Client) take(s *server, speak *speaker, off disabled, scope Scope, proje
 func (r *record) moved() (all []moved) {
 	for _, t := range r.Tables {
 		for _, s := range t.Servers {
-			all = append(all, moved{t.Gateway, s.Name, s.Gateway, ""})
+			all = append(all, moved{t.Gateway, s.behind(), s.Gateway, ""})
 		}
 	}
 	return all

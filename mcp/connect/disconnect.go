@@ -13,6 +13,13 @@ func (c Client) Disconnect(p Place, mode Mode) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
 	}
+	if mode == Write {
+		unlock, err := p.lock()
+		if err != nil {
+			return r, err
+		}
+		defer unlock()
+	}
 	for range attempts {
 		if r, err = c.disconnect(p, mode); !errors.Is(err, errMoved) {
 			return r, err

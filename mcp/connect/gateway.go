@@ -109,6 +109,9 @@ func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []m
 			return nil
 		}
 	}
+	if err := e.alike(*c, is, m, gone); err != nil {
+		return err
+	}
 	there := is.find(m.name)
 	e.from[m.name], e.brought[m.name] = m.from, m.entry
 	if there == nil {
@@ -165,7 +168,7 @@ func brings(r *record, edits []*gatewayEdit) {
 				continue
 			}
 			for i, s := range t.Servers {
-				t.Servers[i].Gateway = e.brought[s.Name]
+				t.Servers[i].Gateway = e.brought[s.behind()]
 			}
 		}
 	}
@@ -175,7 +178,7 @@ func brings(r *record, edits []*gatewayEdit) {
 func ownersOf(m moved, others []*record) (whose []string) {
 	for _, r := range others {
 		for _, t := range r.Tables {
-			here := func(s saved) bool { return s.Name == m.name }
+			here := func(s saved) bool { return s.behind() == m.name }
 			if t.Gateway == m.gateway && slices.ContainsFunc(t.Servers, here) {
 				whose = append(whose, titleOf(r.Client)+" ("+r.Path+")")
 			}

@@ -40,6 +40,7 @@ type routed struct {
 // saved is one server that was taken out.
 type saved struct {
 	Name    string `json:"name"`
+	As      string `json:"as,omitempty"` // behind the gateway, where that is another name
 	Raw     string `json:"raw,omitempty"`
 	Entry   entry  `json:"entry"`
 	Gateway entry  `json:"gateway"` // as it came into the gateway's configuration; null: it was there

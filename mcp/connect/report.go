@@ -51,6 +51,7 @@ type Server struct {
 	Scope   Scope  `json:"scope"`
 	Project string `json:"project,omitempty"`
 	Gateway string `json:"gateway,omitempty"` // the configuration that it is in
+	As      string `json:"as,omitempty"`      // its name there, where that is another one
 	Why     string `json:"why,omitempty"`     // it stays where it is
 }
 

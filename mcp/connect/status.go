@@ -115,7 +115,7 @@ func (r *record) behind(t *table, gateway Server) (all []Server) {
 			continue
 		}
 		for _, s := range was.Servers {
-			all = append(all, Server{Name: s.Name, Scope: was.Scope, Project: was.Project, Gateway: was.Gateway})
+			all = append(all, Server{Name: s.Name, Scope: was.Scope, Project: was.Project, Gateway: was.Gateway, As: s.As})
 		}
 	}
 	if len(all) == 0 {
