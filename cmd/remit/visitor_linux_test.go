@@ -349,7 +349,9 @@ func (v *visitor) write(name, txn string) message {
 		more = map[string]any{"_meta": map[string]any{"remit.dev/txn": txn}}
 	}
 	m := v.done("file_write", map[string]any{"path": v.who + "/" + name, "content": text}, more)
-	v.files[name] = text
+	if m.ok() {
+		v.files[name] = text
+	}
 	return m
 }
 
