@@ -178,7 +178,8 @@ func selects(q journal.Query, e *record.Entry) bool {
 		(q.Session == "" || q.Session == h.Session) &&
 		(q.Txn == "" || q.Txn == h.Txn) &&
 		(q.Call == "" || q.Call == h.Call) &&
-		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind))
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind)) &&
+		(len(q.About) == 0 || slices.ContainsFunc(q.About, func(text string) bool { return bytes.Contains(e.Body, []byte(text)) }))
 }
 
 func (j *opening) Head(ctx context.Context) (h journal.Head, err error) {
