@@ -58,8 +58,10 @@ func TestClientAsk(t *testing.T) {
 			if err != nil {
 				return "", err
 			}
-			said := second["what"].(*sdk.CreateMessageWithToolsResult).Content[0].(*sdk.TextContent).Text
-			return filledIn(first, "who") + " at " + first["where"].(*sdk.ListRootsResult).Roots[0].URI + ": " + said, nil
+			said, _ := second["what"].(*sdk.CreateMessageWithToolsResult)
+			text, _ := said.Content[0].(*sdk.TextContent)
+			roots, _ := first["where"].(*sdk.ListRootsResult)
+			return filledIn(first, "who") + " at " + roots.Roots[0].URI + ": " + text.Text, nil
 		})
 		c := &sdk.ClientOptions{
 			Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}, Sampling: &sdk.SamplingCapabilities{}, Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}},
@@ -81,7 +83,7 @@ func TestClientAsk(t *testing.T) {
 		require.False(t, r.IsError, textOf(t, r))
 		require.Equal(t, "Ann at file:///home: hello", textOf(t, r))
 		require.NoError(t, cs.Close())
-		<-done
+		<-done //nolint:errcheck // it says that the client left
 	})
 }
 

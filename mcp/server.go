@@ -98,7 +98,6 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if !opts.NoTransactions {
 		s.own = transactionTools()
 	}
-	//nolint:staticcheck // clients of the older revisions still ask for it
 	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}, Logging: &sdk.LoggingCapabilities{}}
 	caps.AddExtension(tasksExtension, nil)
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: opts.Name, Version: opts.Version}, &sdk.ServerOptions{

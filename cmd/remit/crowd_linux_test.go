@@ -275,7 +275,8 @@ func (c *crowd) check() {
 	for e, err := range j.Entries(c.t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun, kind.Started, kind.Asked}}) {
 		require.NoError(c.t, err)
 		for _, id := range []string{e.Header.Txn, e.Header.Call} {
-			if owner, told := c.owners.Load(id); told && c.all[owner.(int)].session() != e.Header.Session {
+			owner, _ := c.owners.Load(id)
+			if n, told := owner.(int); told && c.all[n].session() != e.Header.Session {
 				c.wrong("p%04d was told %s, which is of session %s", owner, id, e.Header.Session)
 			}
 		}

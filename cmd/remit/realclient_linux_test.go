@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -118,7 +119,7 @@ func inspect(t *testing.T, modules, era string, target []string, into any, what 
 	cmd := exec.Command(filepath.Join(modules, "node", "bin", "node"), args...)
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + filepath.Join(modules, "node", "bin") + ":" + os.Getenv("PATH")}
 	out, err := cmd.Output()
-	if exit, ok := err.(*exec.ExitError); ok {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Logf("%s", exit.Stderr)
 	}
 	require.NoError(t, err, "%s", out)

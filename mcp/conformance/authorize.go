@@ -46,7 +46,7 @@ func visit(ctx context.Context, args *auth.AuthorizationArgs) (*auth.Authorizati
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	to, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (h *house) connect(srv *mcp.Server, revision string, o *sdk.ClientOptions) 
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() {
 		_ = cs.Close()
-		<-done
+		<-done //nolint:errcheck // it says that the client left
 	})
 	return cs
 }
@@ -323,7 +323,9 @@ func TestAnswersCountOnce(t *testing.T) {
 			require.NotContains(t, r.RequestState, secretState)
 			answers := sdk.InputResponseMap{}
 			for key, q := range r.InputRequests {
-				require.Equal(t, "Server s asks: who? w", q.(*sdk.ElicitParams).Message)
+				form, ok := q.(*sdk.ElicitParams)
+				require.True(t, ok, "%T", q)
+				require.Equal(t, "Server s asks: who? w", form.Message)
 				answers[key] = &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}
 			}
 			again := func(cs *sdk.ClientSession, word, state string) string {
@@ -335,7 +337,7 @@ func TestAnswersCountOnce(t *testing.T) {
 					return "true, as an error of the protocol"
 				}
 				require.False(t, r.NeedsInput())
-				return fmt.Sprint(r.IsError, " ", r.Content[0].(*sdk.TextContent).Text)
+				return fmt.Sprint(r.IsError, " ", firstText(t, r))
 			}
 			require.Contains(t, again(other, "w", r.RequestState), "true")
 			require.Contains(t, again(own, "x", r.RequestState), "true")
@@ -373,11 +375,11 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 		}()
 	}
 	first := <-came
-	require.Contains(t, first.Content[0].(*sdk.TextContent).Text, "an answer counts once")
+	require.Contains(t, firstText(t, first), "an answer counts once")
 	h.put("told", "go")
 	second := <-came
 	require.False(t, second.IsError)
-	require.Equal(t, "w", second.Content[0].(*sdk.TextContent).Text)
+	require.Equal(t, "w", firstText(t, second))
 }
 
 // TestQuestionsEndWithTheirCalls: a call that is cancelled, or whose time is up, takes its question along, and the server is told.
@@ -420,4 +422,11 @@ func TestQuestionsEndWithTheirCalls(t *testing.T) {
 			})
 		}
 	}
+}
+
+func firstText(t *testing.T, r *sdk.CallToolResult) string {
+	t.Helper()
+	text, ok := r.Content[0].(*sdk.TextContent)
+	require.True(t, ok, "%T", r.Content[0])
+	return text.Text
 }
