@@ -286,7 +286,7 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[record.Entry, e
 			if q.Newest {
 				i = len(all) - 1 - i
 			}
-			if !q.selects(all[i]) {
+			if !q.Selects(all[i]) {
 				continue
 			}
 			if ctx.Err() != nil {
@@ -310,7 +310,8 @@ func clone(e record.Entry) record.Entry {
 	return e
 }
 
-func (q Query) selects(e record.Entry) bool {
+// Selects reports whether an entry is one of those that are asked for, Limit aside.
+func (q Query) Selects(e record.Entry) bool {
 	h := e.Header
 	return e.Pos > q.After &&
 		(q.Session == "" || q.Session == h.Session) &&

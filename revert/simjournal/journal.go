@@ -158,7 +158,7 @@ func (j *opening) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 			if q.Newest {
 				i = len(all) - 1 - i
 			}
-			if !selects(q, &all[i]) {
+			if !q.Selects(all[i]) {
 				continue
 			}
 			if ctx.Err() != nil {
@@ -170,16 +170,6 @@ func (j *opening) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 			}
 		}
 	}
-}
-
-func selects(q journal.Query, e *record.Entry) bool {
-	h := &e.Header
-	return e.Pos > q.After &&
-		(q.Session == "" || q.Session == h.Session) &&
-		(q.Txn == "" || q.Txn == h.Txn) &&
-		(q.Call == "" || q.Call == h.Call) &&
-		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, h.Kind)) &&
-		(len(q.About) == 0 || slices.ContainsFunc(q.About, func(text string) bool { return bytes.Contains(e.Body, []byte(text)) }))
 }
 
 func (j *opening) Head(ctx context.Context) (h journal.Head, err error) {
