@@ -2,6 +2,7 @@ package connect_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -119,6 +120,11 @@ func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 		}
 		w.write(name, text)
 		r, err := c.Connect(w.Place, connect.Write)
+		var conflict *connect.ConflictError
+		if errors.As(err, &conflict) { // two of the names drawn could be taken for one another
+			require.Equal(rt, map[string]string{name: text}, w.tree("home", "project", "state"))
+			return
+		}
 		require.NoError(rt, err, "%s", text)
 		if !r.Changed() {
 			require.Equal(rt, map[string]string{name: text}, w.tree("home", "project", "state"))
