@@ -15,12 +15,8 @@ func (rt *Runtime) Diff(ctx context.Context, id string) (diff.Diff, error) {
 
 // Diff shows what a transaction or a call of this session did; see Runtime.Diff.
 func (s *Session) Diff(ctx context.Context, id string) (diff.Diff, error) {
-	d, err := s.rt.Diff(ctx, id)
-	if err == nil {
-		err = s.owns(ctx, d.Txn)
-	}
-	if err != nil {
+	if _, err := s.Find(ctx, id); err != nil {
 		return diff.Diff{}, err
 	}
-	return d, nil
+	return s.rt.Diff(ctx, id)
 }

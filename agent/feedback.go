@@ -30,10 +30,14 @@ func (rt *Runtime) Feedback(ctx context.Context, f provenance.Feedback) (provena
 // Feedback writes down what the session's principal thinks of one of its own calls; see
 // Runtime.Feedback.
 func (s *Session) Feedback(ctx context.Context, call string, verdict provenance.Rating, note string) (provenance.Feedback, error) {
-	_, c, err := revert.LoadCall(ctx, s.rt.journal, call)
-	if err == nil && c.Session != s.id {
-		err = fmt.Errorf("call %s of this session: %w", call, journal.ErrNotFound)
+	asked, ok, err := s.rt.first(ctx, journal.Query{Call: call})
+	if err == nil && (!ok || asked.Session != s.id) { // also one of a transaction that is the parent's
+		err = s.notIts(call)
 	}
+	if err != nil {
+		return provenance.Feedback{}, err
+	}
+	_, c, err := revert.LoadCall(ctx, s.rt.journal, call)
 	if err != nil {
 		return provenance.Feedback{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -137,11 +138,7 @@ func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error)
 // Undo takes back a transaction of this session, or a call of one, as how says;
 // see Runtime.Undo.
 func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
-	txn := id
-	if t, _, err := revert.LoadCall(ctx, s.rt.journal, id); err == nil {
-		txn = t.ID
-	}
-	if err := s.owns(ctx, txn); err != nil {
+	if _, err := s.Find(ctx, id); err != nil {
 		return revert.Report{}, err
 	}
 	how.By = cmp.Or(how.By, s.principal.ID)
@@ -150,20 +147,16 @@ func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (reve
 
 // Preview says what Undo would do, and writes nothing; see Runtime.Preview.
 func (s *Session) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
-	rep, err := s.rt.Preview(ctx, id, how)
-	if err == nil {
-		err = s.owns(ctx, rep.Txn)
-	}
-	if err != nil {
+	if _, err := s.Find(ctx, id); err != nil {
 		return revert.Report{}, err
 	}
-	return rep, nil
+	return s.rt.Preview(ctx, id, how)
 }
 
 // Redo brings back a transaction of this session that was taken back; see
 // Runtime.Redo.
 func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
-	if err := s.owns(ctx, txn); err != nil {
+	if _, err := s.Find(ctx, txn); err != nil {
 		return revert.Report{}, err
 	}
 	return s.rt.Redo(ctx, txn, s.principal.ID)
@@ -174,7 +167,7 @@ func (s *Session) Open(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := s.rt.live.get(txn); ok && tx.s.id == s.id {
 		return tx, nil
 	}
-	if err := s.owns(ctx, txn); err != nil {
+	if _, err := s.Find(ctx, txn); err != nil {
 		return nil, err
 	}
 	return s.rt.Open(ctx, txn)
@@ -183,22 +176,51 @@ func (s *Session) Open(ctx context.Context, txn string) (*Txn, error) {
 // Outcome returns what a call of this session came to, as the journal tells it: what Invoke answers for a call id that
 // was used before.
 func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error) {
-	t, c, err := revert.LoadCall(ctx, s.rt.journal, call)
-	if err == nil && t.Session != s.id {
-		err = fmt.Errorf("call %s of this session: %w", call, journal.ErrNotFound)
+	if _, err := s.Find(ctx, call); err != nil {
+		return tool.Outcome{}, err
 	}
+	t, c, err := revert.LoadCall(ctx, s.rt.journal, call)
 	if err != nil {
 		return tool.Outcome{}, err
 	}
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(t.ID), nil).line.Outcome(c), nil
 }
 
-func (s *Session) owns(ctx context.Context, txn string) error {
-	t, err := revert.Load(ctx, s.rt.journal, txn)
-	if err == nil && t.Session != s.id {
-		err = fmt.Errorf("transaction %s of this session: %w", txn, journal.ErrNotFound)
+// Find returns the transaction of this session that an id names: its own id, or that of a call of it. What is another
+// session's is not read: nobody learns more of it, nor later, than of what never was (journal.ErrNotFound).
+func (s *Session) Find(ctx context.Context, id string) (txn string, err error) {
+	txn = id
+	call, _, err := s.rt.first(ctx, journal.Query{Call: id})
+	if err != nil {
+		return "", err
 	}
-	return err
+	if call.Txn != "" {
+		txn = call.Txn
+	}
+	began, ok, err := s.rt.first(ctx, journal.Query{Txn: txn})
+	if err == nil && (!ok || began.Session != s.id) {
+		err = s.notIts(id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return txn, nil
+}
+
+func (s *Session) notIts(id string) error {
+	return fmt.Errorf("transaction or call %s of this session: %w", id, journal.ErrNotFound)
+}
+
+// first is whose the first entry is that a query selects; none for a name that is empty, which selects everything.
+func (rt *Runtime) first(ctx context.Context, q journal.Query) (h record.Header, ok bool, err error) {
+	if q.Txn+q.Call == "" {
+		return h, false, nil
+	}
+	q.Limit = 1
+	for e, err := range rt.journal.Entries(ctx, q) {
+		return e.Header, err == nil, err
+	}
+	return h, false, nil
 }
 
 func partial(rep revert.Report, err error) error {

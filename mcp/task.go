@@ -77,8 +77,12 @@ func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*o
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.question(ctx, req.Params.TaskID)
-	if err != nil || q.txn.Session != st.in.ID() {
+	_, err = st.in.Find(ctx, req.Params.TaskID)
+	var q *question
+	if err == nil {
+		q, err = s.question(ctx, req.Params.TaskID)
+	}
+	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown task %q", req.Params.TaskID)}
 	}
 	c := &call{s: s, st: st, revision: req.ProtocolVersion(), slot: &raw.Slot{}}

@@ -285,10 +285,10 @@ const perPage = 20
 func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 	j := c.s.rt.Journal()
 	if in.Txn != "" {
-		t, err := revert.Load(ctx, j, in.Txn)
-		if err == nil && t.Session != c.st.in.ID() {
-			err = journal.ErrNotFound
+		if _, err := c.st.in.Find(ctx, in.Txn); err != nil {
+			return nil, c.unknownTxn(in.Txn, err)
 		}
+		t, err := revert.Load(ctx, j, in.Txn)
 		if err != nil {
 			return nil, c.unknownTxn(in.Txn, err)
 		}
