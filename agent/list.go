@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -12,6 +13,12 @@ import (
 // other. With an error, those that could not be decided about are missing.
 func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Listed(ctx)
+}
+
+// Foresee says what a call of a tool with an input would meet as things are now: perm.Deny also where the session is not shown the tool,
+// or the policy hides this call of it. It makes no call and leaves no record, and it is no promise: a call is decided when it is made.
+func (s *Session) Foresee(ctx context.Context, name string, input any) (perm.Effect, error) {
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Foresee(ctx, name, input)
 }
 
 // Tool finds the tool that a call by this name, or name@version, asks for in the session, as it is made for that; also one that is

@@ -2,8 +2,10 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -22,7 +24,8 @@ func (l *Line) Listed(ctx context.Context) (shown []Tool, err error) {
 		if t.NotConfigured() != "" || t.Unseen(l.p.Client) != "" {
 			continue
 		}
-		hidden, why := l.hides(ctx, admitted{tool: t, class: t.Class(), input: []byte("null"), veil: &veil{}, counted: facts})
+		a := admitted{tool: t, class: t.Class(), input: []byte("null"), veil: &veil{}, counted: facts}
+		hidden, why := l.hides(ctx, a, callAccess(name))
 		if why != nil {
 			err = fmt.Errorf("whether tool %s is listed cannot be told: %w", name, why)
 			continue
@@ -34,8 +37,42 @@ func (l *Line) Listed(ctx context.Context) (shown []Tool, err error) {
 	return shown, err
 }
 
-func (l *Line) hides(ctx context.Context, a admitted) (bool, error) {
-	req, err := l.request(a, callAccess(a.tool.Name()), false)
+// Foresee says what one call of a tool by name would meet as things are now, without making it: Deny where the session does not see the
+// tool, the input is none of its, or the policy hides or denies the call or one of its accesses; Ask and Allow as the policy
+// has it. Nothing is recorded and nothing is promised: the call itself is decided like any other. With an error it is Deny.
+func (l *Line) Foresee(ctx context.Context, name string, input any) (perm.Effect, error) {
+	if l == nil {
+		return perm.Deny, nil
+	}
+	t, ok := l.tools().Get(name)
+	if !ok || t.NotConfigured() != "" || t.Unseen(l.p.Client) != "" {
+		return perm.Deny, nil
+	}
+	a, err := l.accept(admitted{tool: t, counted: l.p.Facts.Session()}, input)
+	if err != nil {
+		return perm.Deny, nil //nolint:nilerr // a call that cannot begin is answered with that when somebody makes it
+	}
+	asked := a.asked()
+	for _, access := range append([]perm.ResourceAccess{callAccess(name)}, asked...) {
+		hidden, err := l.hides(ctx, a, access)
+		if hidden || err != nil {
+			return perm.Deny, err
+		}
+	}
+	d, err := l.decide(ctx, a, asked, false)
+	var denied *line.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		return perm.Deny, nil
+	case err != nil:
+		return perm.Deny, err
+	}
+	return d.Effect(), nil
+}
+
+// hides asks whether the policy keeps somebody from being shown what an access is about.
+func (l *Line) hides(ctx context.Context, a admitted, access perm.ResourceAccess) (bool, error) {
+	req, err := l.request(a, access, false)
 	if err != nil {
 		return true, err
 	}

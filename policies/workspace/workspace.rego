@@ -104,6 +104,14 @@ allow contains "a call of another server's tool whose files can be taken back ma
 	input.tool.confinement in {"sandbox", "handles"}
 }
 
+# A read has no effects by the word of the protocol, and who says otherwise of a
+# server is believed. What was read counts as untrusted.
+allow contains "what another server has to be read may be read" if {
+	input.access.action == "read"
+	input.access.resource.kind == "mcp"
+	input.call.effect_class == "pure"
+}
+
 server_call if {
 	input.access.action == "call"
 	input.access.resource.kind == "mcp"

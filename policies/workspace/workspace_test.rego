@@ -174,3 +174,17 @@ test_tools_of_other_servers if {
 		"access": {"action": "use", "resource": {"kind": "mcp", "server": "s", "tool": "t"}},
 	})
 }
+
+server_read(class, declared) := object.union(
+	tool(class, declared, "trusted"),
+	{"access": {"action": "read", "resource": {"kind": "mcp", "server": "s", "tool": "resource/x"}}},
+)
+
+test_what_other_servers_have if {
+	runs(server_read("pure", true))
+	asks(server_read("pivot", true))
+	refused(server_read("pivot", false))
+	every class in ["reversible", "compensable", "deferrable"] {
+		not runs(server_read(class, true))
+	}
+}
