@@ -57,21 +57,22 @@ func TestCanonical(t *testing.T) {
 
 // TestCanonicalIsOneURL: what is canonical stays as it is, and leads where the text led.
 func TestCanonicalIsOneURL(t *testing.T) {
+	dot := strings.NewReplacer("%2e", ".", "%2E", ".") // the standard library resolves no dots that are escaped
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`(https?|WSS)://([a-zA-Z0-9]{1,5}\.)[a-z]{2}(:[0-9]{1,3})?(/([a-zA-Z0-9.~:@-]|%[2-7][0-9A-Fa-f]){0,4}){0,4}(\?[a-z=&]{0,6})?(#x)?`).Draw(t, "url")
+		text := rapid.StringMatching(`(https?|WSS)://([a-zA-Z0-9]{1,5}\.)[a-z]{2}(:[0-9]{1,3})?(/(\.{1,2}|%2[eE]\.?|([a-zA-Z0-9.~:@-]|%[2-7][0-9A-Fa-f]){0,4})){0,4}(\?[a-z=&]{0,6})?(#x)?`).Draw(t, "url")
 		once, ok := link.Canonical(text)
 		require.True(t, ok, text)
 		twice, ok := link.Canonical(once)
 		require.True(t, ok)
 		require.Equal(t, once, twice)
-		before, err := url.Parse(text)
+		before, err := url.Parse(dot.Replace(text))
 		require.NoError(t, err)
 		after, err := url.Parse(once)
 		require.NoError(t, err)
 		require.Equal(t, strings.ToLower(before.Hostname()), after.Hostname())
 		require.Equal(t, before.RawQuery, after.RawQuery)
-		want := before.JoinPath() // the standard library's way of resolving dots, with one slash for several
-		require.Equal(t, strings.TrimSuffix(want.Path, "/"), strings.TrimSuffix(after.JoinPath().Path, "/"))
+		want := before.ResolveReference(before) // the standard library's way of resolving dots, which drops slashes at the front
+		require.Equal(t, strings.TrimLeft(want.Path, "/"), strings.TrimLeft(after.Path, "/"))
 	})
 }
 
