@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,13 @@ func holdWrites(t *testing.T, dir string) (release func()) {
 		require.NoError(t, conn.Close())
 		require.NoError(t, db.Close())
 	})
+}
+
+// gather waits until as many batches wait.
+func gather(j *sqlite.Journal, n int) {
+	for j.Waiting() != n {
+		runtime.Gosched()
+	}
 }
 
 func one(txn string) []record.Entry {
@@ -75,9 +83,9 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 	for range many {
 		go func() { hasty <- j.Append(ctx, journal.Batch{Entries: one("hasty"), Durable: true}) }()
 	}
-	time.Sleep(20 * time.Millisecond) // one of them leads by now, most likely
+	gather(j, many)
 	go func() { patient <- j.Append(t.Context(), journal.Batch{Entries: one("patient"), Durable: true}) }()
-	time.Sleep(5 * time.Millisecond)
+	gather(j, many+1)
 	cancel()
 	for range many {
 		require.ErrorIs(t, <-hasty, context.Canceled)
@@ -119,7 +127,7 @@ func TestNeighbours(t *testing.T) {
 	for i := range n {
 		all.Go(func() { errs[i] = j.Append(t.Context(), neighbour(i, own)) })
 	}
-	time.Sleep(20 * time.Millisecond) // let them gather
+	gather(j, n)
 	release()
 	all.Wait()
 
@@ -161,10 +169,12 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	defer release()
 	waiting := make(chan error, 1)
 	go func() { waiting <- j.Append(t.Context(), journal.Batch{Entries: one("t"), Durable: true}) }()
-	time.Sleep(20 * time.Millisecond)
+	gather(j, 1)
 	closed := make(chan error, 1)
 	go func() { closed <- j.Close() }()
-	time.Sleep(20 * time.Millisecond)
+	for err := error(nil); err == nil; { // until it has begun to close
+		_, err = j.Unfinished(t.Context())
+	}
 	require.ErrorContains(t, j.Append(t.Context(), journal.Batch{Durable: true}), "closed")
 	release()
 	require.NoError(t, <-waiting)

@@ -34,6 +34,13 @@ func (j *Journal) Plan(q journal.Query) (string, error) {
 	return strings.Join(plan, "\n"), rows.Err()
 }
 
+// Waiting returns how many batches wait for a transaction. One that is alone is tried
+// again and again while another process writes, and is not counted for a moment.
+func (j *Journal) Waiting() int {
+	_, n := j.queue.durable()
+	return n
+}
+
 // LeadIsInherited makes three wait: the first leads and gives up, the second is
 // told to lead and leaves before it has heard of it. It reports whether the
 // third leads then.
