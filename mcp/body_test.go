@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -37,32 +36,27 @@ func TestHTTPLargeBodies(t *testing.T) {
 	codes := make(chan int, 3)
 	begin := func(req *http.Request) {
 		go func() {
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				codes <- 0
-				return
-			}
-			_, _ = io.Copy(io.Discard, res.Body)
-			codes <- res.StatusCode
+			code, _, _ := arrive(t, req)
+			codes <- code
 		}()
 		<-runs
 	}
 	begin(modernCall(t, url, first, "waits", large))
 	begin(chunked(modernCall(t, url, first, "waits", large)))
-	res, said := send(t, modernCall(t, url, first, "upper", large))
-	require.Equal(t, 503, res.StatusCode, "it has two already: %s", said)
-	require.Equal(t, "1", res.Header.Get("Retry-After"))
+	code, header, said := arrive(t, modernCall(t, url, first, "upper", large))
+	require.Equal(t, 503, code, "it has two already: %s", said)
+	require.Equal(t, "1", header.Get("Retry-After"))
 	begin(modernCall(t, url, second, "waits", large))
-	res, said = send(t, chunked(modernCall(t, url, second, "upper", large)))
-	require.Equal(t, 503, res.StatusCode, "there are three in all: %s", said)
-	res, said = send(t, modernCall(t, url, first, "upper", `{"input":"`+strings.Repeat("x", 60<<10)+`"}`))
-	require.Equal(t, 200, res.StatusCode, said)
+	code, _, said = arrive(t, chunked(modernCall(t, url, second, "upper", large)))
+	require.Equal(t, 503, code, "there are three in all: %s", said)
+	code, _, said = arrive(t, modernCall(t, url, first, "upper", `{"input":"`+strings.Repeat("x", 60<<10)+`"}`))
+	require.Equal(t, 200, code, said)
 	close(release)
 	require.Equal(t, []int{200, 200, 200}, []int{<-codes, <-codes, <-codes})
-	for range 4 { // all room is there again, also after some that were too large
-		res, said = send(t, chunked(modernCall(t, url, first, "upper", large+strings.Repeat(" ", 2000))))
-		require.Equal(t, 413, res.StatusCode, said)
-		res, said = send(t, modernCall(t, url, second, "upper", large))
-		require.Equal(t, 200, res.StatusCode, said)
+	for range 4 { // all room is there again, soon after an answer, also after some that were too large
+		code, _, said = arrive(t, chunked(modernCall(t, url, first, "upper", large+strings.Repeat(" ", 2000))), 503)
+		require.Equal(t, 413, code, said)
+		code, _, said = arrive(t, modernCall(t, url, second, "upper", large), 503)
+		require.Equal(t, 200, code, said)
 	}
 }

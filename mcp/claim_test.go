@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
@@ -142,11 +143,11 @@ func TestRequestStateWithoutAnswer(t *testing.T) {
 
 // TestRequestStateLate: an answer after its time does nothing, and the call is denied for good.
 func TestRequestStateLate(t *testing.T) {
-	o := newOffice(t, mcp.Options{}, agent.Limits(tool.Limits{Asked: time.Millisecond}))
+	clock := hosttest.New(1)
+	o := newOffice(t, mcp.Options{}, agent.On(clock), agent.Limits(tool.Limits{Asked: time.Minute}))
 	cs := o.client(modern, asks())
 	state := o.ask(cs)
-	for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); {
-	}
+	clock.Advance(time.Minute)
 	r := o.retry(cs, "send", letter, state, yes())
 	require.True(t, r.IsError)
 	require.Contains(t, textOf(t, r), "the time to answer is up")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,28 @@ func send(t *testing.T, req *http.Request) (*http.Response, string) {
 	return res, string(data)
 }
 
+// arrive sends a request to a server that gives it little time to arrive, until it did: a machine that has much else to do can
+// be too slow for that now and then. Slow are the other answers that can come of that.
+func arrive(t *testing.T, req *http.Request, slow ...int) (code int, header http.Header, body string) {
+	t.Helper()
+	slow = append(slow, http.StatusRequestTimeout)
+	for range 1000 {
+		again := req.Clone(t.Context())
+		again.Body, _ = req.GetBody() //nolint:errcheck // of a text
+		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(again)
+		if err != nil {
+			continue // it was cut off in the middle
+		}
+		data, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err == nil && !slices.Contains(slow, res.StatusCode) {
+			return res.StatusCode, res.Header, string(data)
+		}
+	}
+	t.Error("it never arrived")
+	return 0, nil, ""
+}
+
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
 // TestHTTPDoor: who may not come in, and how they are told.
@@ -285,10 +308,10 @@ func TestHTTPManyConnections(t *testing.T) {
 	res, _ := send(t, within(ids[1], "tools/list", `{}`))
 	require.Equal(t, 200, res.StatusCode)
 	begin(token)
-	require.Eventually(t, func() bool {
-		res, _ := send(t, within(ids[2], "tools/list", `{}`))
-		return res.StatusCode == 404
-	}, 10*time.Second, time.Millisecond, "it was silent for longest")
+	for tries := 0; tries < 10_000 && res.StatusCode != 404; tries++ { // it is ended beside what goes on
+		res, _ = send(t, within(ids[2], "tools/list", `{}`))
+	}
+	require.Equal(t, 404, res.StatusCode, "it was silent for longest")
 	for _, id := range []string{ids[1], ids[3], ids[15]} {
 		res, _ = send(t, within(id, "tools/list", `{}`))
 		require.Equal(t, 200, res.StatusCode)
@@ -352,8 +375,8 @@ func TestHTTPSlow(t *testing.T) {
 				require.Contains(t, string(answer), tt.want)
 			}
 			require.NoError(t, conn.Close())
-			res, body := send(t, modernCall(t, url, token, "upper", `{"input":"x"}`))
-			require.Equal(t, 200, res.StatusCode, body)
+			code, _, body := arrive(t, modernCall(t, url, token, "upper", `{"input":"x"}`))
+			require.Equal(t, 200, code, body)
 		})
 	}
 }
