@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -43,7 +44,7 @@ func TestAuthorize(t *testing.T) {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	defer listener.Close()
+	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
 	var wanted []string
 	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, askerTools, func(o *gateway.Options) {
@@ -74,9 +75,11 @@ func TestAskedOnTheOpenStream(t *testing.T) {
 		return says("%s", said(a)), nil, nil
 	})
 	listener := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
-	defer listener.Close()
+	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
-	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, askerTools)
+	// Without a time of its own the call would not end where the question reaches nobody.
+	known := strings.Replace(askerTools, `"person": {`, `"person": {"timeout": "1m", `, 1)
+	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, known)
 	cs := h.client(h.serve(), modern, "Ann", func(string) {})
 	got, err := ask(t.Context(), cs, "person", "w")
 	require.NoError(t, err)

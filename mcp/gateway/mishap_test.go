@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,8 +54,11 @@ func TestLate(t *testing.T) {
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {
 		"get": {"effectClass": "pure"}, "late": {"effectClass": "pivot"}}}}`)
 	h.put("store.json", `{"a":"1"}`)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		_ = exists(filepath.Join(h.dir, "store.json.at")) //nolint:errcheck // it waits for as long as there is none
+	}()
 	out, err := h.txn().Invoke(ctx, "s__late", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrUnknown)
 	require.Equal(t, tool.StatusUnknown, out.Status)
@@ -84,12 +88,21 @@ func TestServersThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
-			h.open(map[string]string{"bad": h.scripted(tt.lines...), "good": h.server("store", nil)}, "", func(o *gateway.Options) {
+			hurried := func(o *gateway.Options) {
 				if name == "says nothing" {
 					o.Start = 2 * time.Second
 				}
-			})
+			}
+			h.open(map[string]string{"bad": h.scripted(tt.lines...), "good": h.server("store", nil)}, "", hurried)
 			states := h.gateway.States()
+			for range 20 {
+				if name != "says nothing" || states[1].Up {
+					break
+				}
+				require.NoError(t, h.gateway.Close()) // the machine was so slow that the good one did not answer in time either
+				h.begin(hurried)
+				states = h.gateway.States()
+			}
 			require.True(t, states[1].Up)
 			if tt.why == "none" { // the tool is left out, and the server is there
 				require.True(t, states[0].Up)
@@ -109,21 +122,19 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"no object":   {`tools/call {"jsonrpc":"2.0","id":ID,"result":[1]}`, "not valid"},
 		"twice":       {`tools/call {"jsonrpc":"2.0","id":ID,"result":{"content":[],"content":[]}}`, "not valid"},
 		"error":       {`tools/call {"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"I will not"}}`, "I will not"},
-		"another id":  {`tools/call {"jsonrpc":"2.0","id":99,"result":{"content":[]}}`, "up"},
+		"another id":  {`tools/call {"jsonrpc":"2.0","id":99,"result":{"content":[]}}`, "timed out"},
 		"flood":       {"tools/call FLOOD", "has gone"},
 		"wants input": {`tools/call {"jsonrpc":"2.0","id":ID,"result":{"resultType":"input_required","inputRequests":{}}}`, "input_required"},
 		"exits":       {"tools/call EXIT", "has gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
-			h.open(map[string]string{"s": h.scripted(oneTool, tt.line)}, `{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "2m"}}}}`)
-			ctx := t.Context()
+			timeout := "2m"
 			if name == "another id" {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, 100*time.Millisecond, fmt.Errorf("its time is up"))
-				defer cancel()
+				timeout = "100ms"
 			}
-			out, err := h.txn().Invoke(ctx, "s__x", tool.Args{})
+			h.open(map[string]string{"s": h.scripted(oneTool, tt.line)}, fmt.Sprintf(`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": %q}}}}`, timeout))
+			out, err := h.txn().Invoke(t.Context(), "s__x", tool.Args{})
 			require.ErrorIs(t, err, tool.ErrUnknown)
 			require.Contains(t, out.Error.Why, tt.why)
 		})

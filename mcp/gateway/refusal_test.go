@@ -84,7 +84,7 @@ func TestErrorsOfTheProtocolByURL(t *testing.T) {
 		})
 		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless})
 		far := httptest.NewServer(handler)
-		defer far.Close()
+		t.Cleanup(far.Close) // once the gateway has left
 		h := newHouse(t)
 		h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q}`, far.URL)}, `{"far": {"tools": {"x": {"effectClass": "pure"}}}}`)
 		srv, err := mcp.New(h.rt, mcp.Options{Mirror: h.gateway})

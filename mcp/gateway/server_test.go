@@ -168,8 +168,9 @@ func odd(server *sdk.Server, s store) {
 	plain("die", func(context.Context, *sdk.CallToolRequest) error { os.Exit(3); return nil })
 	plain("hang", func(context.Context, *sdk.CallToolRequest) error { select {} })
 	plain("late", func(ctx context.Context, _ *sdk.CallToolRequest) error {
+		err := os.WriteFile(s.path+".at", []byte("x"), 0o644)
 		<-ctx.Done() // and answers all the same
-		return nil
+		return err
 	})
 	plain("half", func(context.Context, *sdk.CallToolRequest) error {
 		s.save(map[string]string{"half": "done"})

@@ -34,7 +34,7 @@ func TestByURL(t *testing.T) {
 					}
 					handler.ServeHTTP(w, r)
 				}))
-				defer listener.Close()
+				t.Cleanup(listener.Close) // once the gateway has left
 				h := newHouse(t)
 				h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, `{"far": {"tools": {"echo": {"effectClass": "pure"}}}}`)
 				out := h.call("far__echo", tool.Args{"text": "hi"})
@@ -52,7 +52,7 @@ func TestByStream(t *testing.T) {
 	server := asker("")
 	handler := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	listener := httptest.NewServer(handler)
-	defer listener.Close()
+	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
 	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "sse", "url": %q}`, listener.URL)}, askerTools)
 	cs := h.client(h.serve(), modern, "Ann", func(string) {})
@@ -68,9 +68,9 @@ func TestByStream(t *testing.T) {
 func TestRedirect(t *testing.T) {
 	var told atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Store(true) }))
-	defer other.Close()
+	t.Cleanup(other.Close) // once the gateway has left
 	listener := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
-	defer listener.Close()
+	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
 	h.open(map[string]string{"far": fmt.Sprintf(`{"url": %q}`, listener.URL)}, "")
 	require.False(t, h.gateway.States()[0].Up)
