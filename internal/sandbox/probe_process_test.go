@@ -71,26 +71,31 @@ func sysv(nr uintptr, _ string, size ...uintptr) func() error {
 }
 
 // parentThread looks for a thread of its parent that it may signal. The one that it
-// was started from has the same rights, and may be there for a moment still: what
-// could be done by that, TestTrapThreadOfStarter does.
+// was started from has the same rights, and is there until it got a processor once
+// more: what could be done by that, TestTrapThreadOfStarter does. While it is the
+// only one it is waited for, for longer than any scheduler keeps a thread from running.
 func parentThread() error {
-	for range 1000 {
-		if threadOf(os.Getppid()) < 0 {
+	for range 100_000 {
+		switch threadsOf(os.Getppid()) {
+		case 0:
 			return errors.New("there is none that stays")
+		case 1:
+			_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		default:
+			return nil
 		}
-		_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	}
 	return nil
 }
 
-// threadOf is a thread of a process that this one may signal, or -1.
-func threadOf(pid int) int {
+// threadsOf is how many threads of a process beside its first this one may signal.
+func threadsOf(pid int) (n int) {
 	for tid := pid + 1; tid < pid+200; tid++ {
 		if unix.Tgkill(pid, tid, 0) == nil {
-			return tid
+			n++
 		}
 	}
-	return -1
+	return n
 }
 
 // killStarter does to every thread of its parent what nobody can ignore.
