@@ -105,9 +105,10 @@ func (c *call) read() (err error) {
 		return err
 	}
 	if c.txn == "" {
-		c.txn = c.st.currentTxn()
+		now := c.st.currentTxn()
+		c.txn, err = now.txn, now.err()
 	}
-	return nil
+	return err
 }
 
 func textIn(meta sdk.Meta, key string) (string, error) {
@@ -176,8 +177,8 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*o
 
 // closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
 func (c *call) closed(err error) error {
-	if errors.Is(err, agent.ErrEnded) || errors.Is(err, journal.ErrNotFound) {
-		c.st.ended(c.txn)
+	if errors.Is(err, agent.ErrEnded) || errors.Is(err, journal.ErrNotFound) || errors.Is(err, journal.ErrNotOwner) {
+		c.st.lost(c.txn)
 	}
 	c.s.opts.Log.Debug("a call named a transaction that it cannot be in", "txn", c.txn, "error", err)
 	return fmt.Errorf("transaction %q is not open in this session; begin one with txn_begin, or leave %s out", c.txn, metaTxn)

@@ -27,7 +27,9 @@ func (s *Server) join(st *seat, c *sdk.ServerSession) error {
 	if over != nil {
 		go func() { _ = over.Close() }() // it may have to wait for its streams
 	}
+	gone := s.seats.stay(st)
 	go func() {
+		defer gone()
 		_ = c.Wait()
 		st.part(c)
 	}()

@@ -125,6 +125,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the session cannot be read", http.StatusInternalServerError)
 		return
 	}
+	defer d.s.seats.leave(st)
 	leave, ok := d.enter(st)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
@@ -193,7 +194,7 @@ func isLoopback(name string) bool {
 	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// prove finds the session whose token a request brings.
+// prove finds the session whose token a request brings. Its seat is taken until the request leaves it.
 func (s *Server) prove(r *http.Request) (*seat, error) {
 	fields := strings.Fields(r.Header.Get("Authorization"))
 	if len(r.Header.Values("Authorization")) != 1 || len(fields) != 2 || !strings.EqualFold(fields[0], "bearer") {
@@ -201,8 +202,9 @@ func (s *Server) prove(r *http.Request) (*seat, error) {
 	}
 	digest := sha256.Sum256([]byte(fields[1]))
 	id, _, _ := strings.Cut(fields[1], ".")
-	if st, ok := s.seats.Get(id); ok {
+	if st, ok := s.seats.take(id); ok {
 		if subtle.ConstantTimeCompare(st.token[:], digest[:]) != 1 {
+			s.seats.leave(st)
 			return nil, agent.ErrNoSession
 		}
 		return st, nil
@@ -216,10 +218,7 @@ func (s *Server) prove(r *http.Request) (*seat, error) {
 		return nil, err
 	}
 	st.token = digest
-	if there, ok, _ := s.seats.PeekOrAdd(id, st); ok {
-		return there, nil // somebody who proved it too was faster
-	}
-	return st, nil
+	return s.seats.add(st), nil
 }
 
 type provenKey struct{}

@@ -19,12 +19,13 @@ import (
 // on right now is found again on the journal.
 type seat struct {
 	in    *agent.Session
+	users int               // of seats, whose lock it is under
 	token [sha256.Size]byte // digest of what proves the session; zero: it needs no proof, its client is the only one
 	slots chan struct{}     // of calls that run
 
 	mu      sync.Mutex // never held across a wait
 	open    map[string]bool
-	current string // the transaction of calls that name none; empty: each is one by itself
+	current current
 	waits   []waiting
 	dealt   map[string]bool // calls whose answer is being taken right now
 	here    int             // requests over HTTP
@@ -51,34 +52,22 @@ func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) 
 		}
 		if c.Phase == revert.PhasePending && t.End == "" && !t.Aborting {
 			// A transaction of one call is of the call: nobody who began it by hand is told that it ends.
+			st.open[t.ID] = true
 			st.wait(waiting{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1 && !isCurrent(t)})
 		}
 	}
 	var err error
-	st.current, err = currentOf(ctx, j, in.ID(), s.opts.Txns)
+	if st.current, err = currentOf(ctx, j, in.ID()); st.current.txn != "" && !st.current.gone {
+		st.open[st.current.txn] = true
+	}
 	return st, err
 }
 
-// currentOf finds the open transaction of a session that was begun as the current one.
-func currentOf(ctx context.Context, j journal.Journal, session string, most int) (string, error) {
-	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Savepoint}, Newest: true, Limit: most}) {
-		if err != nil {
-			return "", fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
-		}
-		t, err := revert.Load(ctx, j, e.Header.Txn)
-		if err != nil {
-			return "", fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
-		}
-		if t.End == "" && !t.Aborting && isCurrent(t) {
-			return t.ID, nil
-		}
-	}
-	return "", nil
-}
-
-// isCurrent reports whether a transaction was begun as the current one of its session.
-func isCurrent(t *revert.Txn) bool {
-	return slices.ContainsFunc(t.Savepoints, func(m revert.Mark) bool { return m.Name == markCurrent })
+// keeps reports whether anything is open that is of this seat.
+func (st *seat) keeps() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.open) > 0 || st.current.txn != ""
 }
 
 // enter waits until one more call of the session may run.
@@ -149,17 +138,15 @@ func (st *seat) room(most int) bool {
 func (st *seat) ended(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	delete(st.open, txn)
-	if st.current == txn {
-		st.current = ""
+	st.forget(txn)
+	if st.current.txn == txn {
+		st.current = current{}
 	}
-	st.waits = slices.DeleteFunc(st.waits, func(w waiting) bool { return w.txn == txn })
 }
 
-func (st *seat) setCurrent(txn string) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.current = txn
+func (st *seat) forget(txn string) {
+	delete(st.open, txn)
+	st.waits = slices.DeleteFunc(st.waits, func(w waiting) bool { return w.txn == txn })
 }
 
 // waitingCall finds what is known of a call that waits.
@@ -171,12 +158,6 @@ func (st *seat) waitingCall(call string) (waiting, bool) {
 		return waiting{}, false
 	}
 	return st.waits[i], true
-}
-
-func (st *seat) currentTxn() string {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.current
 }
 
 // wait notes that a call waits; again is no matter.

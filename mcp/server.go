@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,7 +32,7 @@ type Options struct {
 	// after a restart; nil: random, so that questions from before a restart are asked again.
 	Key []byte
 
-	Sessions int // that are kept in memory, the last used ones; default 4,096
+	Sessions int // that are kept in memory, the last used ones of those that have nothing open; default 4,096
 	Calls    int // of one session at once, others wait; default 64
 	Txns     int // that one session may have open; default 64
 
@@ -58,7 +57,7 @@ type Server struct {
 	sdk    *sdk.Server
 	own    []transactionTool
 	sealer sealer
-	seats  *lru.Cache[string, *seat] // by session, of clients that prove theirs
+	seats  *seats
 
 	offers  offers
 	traffic traffic
@@ -92,7 +91,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if s.sealer, err = newSealer(opts.Key); err != nil {
 		return nil, err
 	}
-	if s.seats, err = lru.New[string, *seat](opts.Sessions); err != nil {
+	if s.seats, err = newSeats(opts.Sessions); err != nil {
 		return nil, err
 	}
 	if !opts.NoTransactions {

@@ -43,7 +43,9 @@ func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
 	t.running = &running{id: rand.Text(), st: c.st, talk: t}
 	c.report = &reporter{told: -1}
 	c.report.turnTo(ctx, c.req)
+	gone := c.s.seats.stay(c.st)
 	c.s.runs.begin(ctx, t.running, func(ctx context.Context) {
+		defer gone()
 		defer leave()
 		t.r, t.err = c.heard(ask.With(ctx, t))
 	})

@@ -136,7 +136,9 @@ func (c *call) letGoOn(ctx context.Context, q *question) (tool.Outcome, error) {
 			return c.st.in.Outcome(ctx, id)
 		}
 		one = &running{id: id, st: c.st, task: &task{}}
+		gone := c.s.seats.stay(c.st)
 		c.s.runs.begin(ctx, one, func(ctx context.Context) {
+			defer gone()
 			defer done()
 			apart := *c
 			one.task.out, one.task.err = apart.goesOnApart(ctx, q)

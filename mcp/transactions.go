@@ -147,23 +147,28 @@ type begun struct {
 	Current bool            `json:"current"`
 }
 
-// markCurrent names the beginning of a transaction that is the current one of its session. It is on the journal, so that the
-// next process goes on with the same one.
-const markCurrent = "remit.dev/current"
-
 func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
-	if other := c.st.currentTxn(); in.Current && other != "" {
-		return nil, fmt.Errorf("transaction %s is the current one already; commit or revert it first, or begin this one without current", other)
+	if in.Current {
+		done, ok := c.st.deal(markCurrent)
+		if !ok {
+			return nil, errors.New("another current transaction is being begun; there is one at a time")
+		}
+		defer done()
+	}
+	switch now := c.st.currentTxn(); {
+	case now.gone:
+		return nil, now.err()
+	case in.Current && now.txn != "":
+		return nil, fmt.Errorf("transaction %s is the current one already; commit or revert it first, or begin this one without current", now.txn)
 	}
 	tx, err := c.st.begin(ctx, c.s.opts.Txns)
 	if err != nil {
 		return nil, err
 	}
 	if in.Current {
-		if err := tx.Savepoint(ctx, markCurrent); err != nil {
+		if err := c.makeCurrent(ctx, tx); err != nil {
 			return nil, errors.Join(err, c.end(ctx, tx, tool.StatusInvalid))
 		}
-		c.st.setCurrent(tx.ID())
 	}
 	return begun{tx.ID(), revert.Open, in.Current}, nil
 }
@@ -184,6 +189,7 @@ func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	if err != nil {
 		return nil, c.unknownTxn(id, err)
 	}
+	c.parts(ctx, id)
 	err = tx.Commit(context.WithoutCancel(ctx))
 	answer := committed{Txn: id, State: revert.CommittedState}
 	for _, out := range tx.Released() {
@@ -206,6 +212,7 @@ func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.parts(ctx, id)
 	rep, err := c.st.in.Undo(context.WithoutCancel(ctx), id, revert.Undoing{})
 	if err != nil && !errors.Is(err, agent.ErrPartial) {
 		return nil, c.unknownTxn(id, err)
@@ -233,8 +240,8 @@ func (c *call) meant(in txnInput) (string, error) {
 	if in.Txn != "" {
 		return in.Txn, nil
 	}
-	if id := c.st.currentTxn(); id != "" {
-		return id, nil
+	if now := c.st.currentTxn(); now.txn != "" {
+		return now.txn, now.err()
 	}
 	return "", errors.New(`the session has no current transaction; name one in "txn"`)
 }
@@ -292,6 +299,7 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 		if err != nil {
 			return nil, c.unknownTxn(in.Txn, err)
 		}
+		c.st.told(t.ID)
 		return standOf(t), nil
 	}
 	page := stands{Txns: []stand{}, Page: max(in.Page, 1)}

@@ -124,6 +124,7 @@ func TestCurrentTransactionAfterARestart(t *testing.T) {
 				require.True(t, h.call(cs, "txn_begin", tool.Args{"current": true}).IsError)
 				require.Equal(t, txn, read(h.call(cs, "txn_commit", tool.Args{})))
 			case "after":
+				require.False(t, h.call(cs, "upper", tool.Args{"input": "x"}).IsError, "its client ended it")
 				require.NotEqual(t, txn, h.call(cs, "upper", tool.Args{"input": "x"}).Meta["remit.dev/txn"])
 			}
 		})

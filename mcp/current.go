@@ -1,0 +1,129 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// The current transaction of a session is the one of calls that name none. A client that began it believes in it until it ends
+// it: what the server knows of it is on the journal, and where it was ended by somebody else no call goes on without it
+// before the client was told.
+
+// What stands on the journal of a transaction that was begun as the current one, and of one that its client went on to end.
+const (
+	markCurrent = "remit.dev/current"
+	markParting = "remit.dev/current-ends"
+)
+
+// current is the transaction of calls that name none. The zero current is none.
+type current struct {
+	txn  string
+	gone bool // somebody else ended it
+}
+
+// err says why calls that name no transaction do not run.
+func (c current) err() error {
+	if !c.gone {
+		return nil
+	}
+	return fmt.Errorf("transaction %q, which this session began as its current one, is not open any more, and its client did not end it: nothing was run. Ask txn_status for it; then calls that name no transaction are by themselves again", c.txn)
+}
+
+// isCurrent reports whether a transaction was begun as the current one of its session.
+func isCurrent(t *revert.Txn) bool { return marked(t, markCurrent) }
+
+func marked(t *revert.Txn, name string) bool {
+	return slices.ContainsFunc(t.Savepoints, func(m revert.Mark) bool { return m.Name == name })
+}
+
+// currentOf finds the transaction of a session that was begun last as the current one.
+func currentOf(ctx context.Context, j journal.Journal, session string) (c current, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
+		}
+	}()
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Savepoint}, Newest: true}) {
+		if err != nil {
+			return c, err
+		}
+		rec, err := record.Unseal(e)
+		if err != nil {
+			return c, err
+		}
+		if mark, ok := rec.Body.(*record.Savepoint); !ok || mark.Name != markCurrent {
+			continue
+		}
+		t, err := revert.Load(ctx, j, rec.Txn)
+		if err != nil {
+			return c, err
+		}
+		if open := t.End == "" && !t.Aborting; open || !marked(t, markParting) {
+			return current{txn: t.ID, gone: !open}, nil
+		}
+		break
+	}
+	return c, nil
+}
+
+// makeCurrent marks a transaction as the current one. The mark is durable: after a power cut too the client goes on in it.
+func (c *call) makeCurrent(ctx context.Context, tx *agent.Txn) error {
+	if err := tx.Savepoint(ctx, markCurrent); err != nil {
+		return err
+	}
+	if err := c.s.rt.Journal().Append(ctx, journal.Batch{Durable: true}); err != nil {
+		return fmt.Errorf("the journal could not be written: %w", err)
+	}
+	c.st.setCurrent(current{txn: tx.ID()})
+	return nil
+}
+
+// parts notes that the client itself ends its current transaction. It is ended also where that cannot be written: then the
+// client is told once more.
+func (c *call) parts(ctx context.Context, txn string) {
+	if c.st.currentTxn().txn != txn {
+		return
+	}
+	if tx, err := c.st.in.Open(ctx, txn); err == nil {
+		_ = tx.Savepoint(context.WithoutCancel(ctx), markParting)
+	}
+}
+
+func (st *seat) setCurrent(c current) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.current = c
+	st.open[c.txn] = true
+}
+
+func (st *seat) currentTxn() current {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.current
+}
+
+// lost notes that a transaction is not open, which its client may still believe.
+func (st *seat) lost(txn string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.forget(txn)
+	if st.current.txn == txn {
+		st.current.gone = true
+	}
+}
+
+// told notes that the client knows how a transaction stands.
+func (st *seat) told(txn string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.current.txn == txn && st.current.gone {
+		st.current = current{}
+	}
+}
