@@ -58,6 +58,12 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if c.tool, err = s.called(st.in, req.Params.Name); err != nil {
 		return nil, err
 	}
+	return c.begin(ctx)
+}
+
+// begin runs the call, or goes on with it.
+func (c *call) begin(ctx context.Context) (*object, error) {
+	st, req := c.st, c.req
 	if err := c.read(); err != nil {
 		return c.refused(err), nil
 	}

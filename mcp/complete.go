@@ -19,9 +19,12 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*objec
 		return nil, err
 	}
 	name, ok := s.referred(req.Params.Ref)
+	if !ok {
+		return s.completeElsewhere(ctx, st, req)
+	}
 	t, shown := s.tools(ctx, st.in)[name]
-	if !ok || !shown {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the reference names no prompt and no resource that is here"}
+	if !shown {
+		return s.completeElsewhere(ctx, st, req)
 	}
 	known, _ := argumentsOf(t)
 	values := []string{}
@@ -36,6 +39,8 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*objec
 	})
 	return o, nil
 }
+
+var errReference = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the reference names no prompt and no resource that is here"}
 
 // referred is the tool of what a client refers to.
 func (s *Server) referred(ref *sdk.CompleteReference) (tool string, ok bool) {

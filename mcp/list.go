@@ -84,6 +84,9 @@ func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listed, error)
 		if _, own := s.transactionTool(t.Name()); own {
 			continue // a name that is taken
 		}
+		if s.inside(t) {
+			continue
+		}
 		l, err := s.describe(t)
 		if err != nil {
 			return nil, err

@@ -80,16 +80,7 @@ func (s *Server) SetResources(all ...Resource) error {
 		made = append(made, resource{r, t})
 	}
 	s.offers.resources.Store(&made)
-	// What the SDK holds is listed nowhere; that it was touched is what it tells its clients, and that it is there is what it
-	// says that the server can.
-	const stands = "remit:changed"
-	if len(made) == 0 {
-		s.sdk.RemoveResources(stands)
-		return nil
-	}
-	s.sdk.AddResource(&sdk.Resource{URI: stands, Name: "changed"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return nil, errElsewhere
-	})
+	s.standForResources()
 	return nil
 }
 
@@ -108,15 +99,33 @@ func (s *Server) SetPrompts(all ...Prompt) error {
 		made[i].Input = maps.Clone(p.Input)
 	}
 	s.offers.prompts.Store(&made)
-	const stands = "changed" // as for resources
-	if len(made) == 0 {
+	s.standForPrompts()
+	return nil
+}
+
+// What the SDK holds is listed nowhere; that it was touched is what it tells its clients, and that it is there is what it says that
+// the server can.
+
+func (s *Server) standForResources() {
+	const stands = "remit:changed"
+	if !s.serves("resources/list") {
+		s.sdk.RemoveResources(stands)
+		return
+	}
+	s.sdk.AddResource(&sdk.Resource{URI: stands, Name: "changed"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return nil, errElsewhere
+	})
+}
+
+func (s *Server) standForPrompts() {
+	const stands = "changed"
+	if !s.serves("prompts/list") {
 		s.sdk.RemovePrompts(stands)
-		return nil
+		return
 	}
 	s.sdk.AddPrompt(&sdk.Prompt{Name: stands}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		return nil, errElsewhere
 	})
-	return nil
 }
 
 var errElsewhere = errors.New("mcp: answered elsewhere")
@@ -211,7 +220,9 @@ func value(a argument, text string) any {
 
 // serves reports whether there is anything that a method is about.
 func (s *Server) serves(method string) bool {
-	resources, prompts := len(load(&s.offers.resources)) > 0, len(load(&s.offers.prompts)) > 0
+	others := s.borrowed()
+	resources := len(load(&s.offers.resources)) > 0 || others.Resources != nil || others.Templates != nil
+	prompts := len(load(&s.offers.prompts)) > 0 || others.Prompts != nil
 	switch {
 	case strings.HasPrefix(method, "resources/"):
 		return resources
@@ -242,7 +253,10 @@ func (s *Server) maySubscribe(ctx context.Context, extra *sdk.RequestExtra, uris
 	shown := s.tools(ctx, st.in)
 	for _, uri := range uris {
 		r, _, ok := s.resource(uri)
-		if _, sees := shown[r.Tool]; !ok || !sees {
+		if _, sees := shown[r.Tool]; ok && sees {
+			continue
+		}
+		if _, ok := s.lent(ctx, st.in, uri); !ok {
 			return sdk.ResourceNotFoundError(uri)
 		}
 	}

@@ -37,9 +37,13 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 	if err != nil {
 		return nil, err
 	}
-	shown := s.tools(ctx, st.in)
 	var list []listed
-	for _, r := range load(&s.offers.resources) {
+	var shown map[string]tool.Tool
+	own := load(&s.offers.resources)
+	if len(own) > 0 {
+		shown = s.tools(ctx, st.in)
+	}
+	for _, r := range own {
 		if _, ok := shown[r.Tool]; !ok || r.several() != several {
 			continue
 		}
@@ -53,11 +57,11 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 		}
 		list = append(list, listed{name: r.URI, object: object})
 	}
-	member := "resources"
+	others := s.borrowed()
 	if several {
-		member = "resourceTemplates"
+		return pageOf(revision, "resourceTemplates", append(list, s.visible(ctx, st.in, others.Templates, list)...), cursor)
 	}
-	return pageOf(revision, member, list, cursor)
+	return pageOf(revision, "resources", append(list, s.visible(ctx, st.in, others.Resources, list)...), cursor)
 }
 
 // listPrompts answers prompts/list: those whose tool the session is shown.
@@ -66,9 +70,13 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 	if err != nil {
 		return nil, err
 	}
-	shown := s.tools(ctx, st.in)
 	var list []listed
-	for _, p := range load(&s.offers.prompts) {
+	var shown map[string]tool.Tool
+	own := load(&s.offers.prompts)
+	if len(own) > 0 {
+		shown = s.tools(ctx, st.in)
+	}
+	for _, p := range own {
 		t, ok := shown[p.Tool]
 		if !ok {
 			continue
@@ -88,6 +96,7 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 		}
 		list = append(list, listed{name: p.Name, object: object})
 	}
+	list = append(list, s.visible(ctx, st.in, s.borrowed().Prompts, list)...)
 	return pageOf(req.ProtocolVersion(), "prompts", list, cursorOf(req.Params))
 }
 
@@ -118,17 +127,24 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	}
 	p := req.Params
 	r, said, ok := s.resource(p.URI)
-	t, shown := s.tools(ctx, st.in)[r.Tool]
-	if !ok || !shown {
-		return nil, sdk.ResourceNotFoundError(p.URI)
+	t, shown := tool.Tool{}, false
+	if ok {
+		t, shown = s.tools(ctx, st.in)[r.Tool]
 	}
-	input, err := filled(t, r.Input, said)
-	if err != nil {
+	call := &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
+		Meta: p.Meta, Name: r.Tool, InputResponses: p.InputResponses, RequestState: p.RequestState,
+	}}
+	if !ok || !shown {
+		other, there := s.lent(ctx, st.in, p.URI)
+		if !there {
+			return nil, sdk.ResourceNotFoundError(p.URI)
+		}
+		return s.read(ctx, call, other)
+	}
+	if call.Params.Arguments, err = filled(t, r.Input, said); err != nil {
 		return nil, err
 	}
-	o, err := s.answerBy(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
-		Meta: p.Meta, Name: r.Tool, Arguments: input, InputResponses: p.InputResponses, RequestState: p.RequestState,
-	}})
+	o, err := s.answerBy(ctx, call)
 	if err != nil || o.asks() {
 		return o, err
 	}
@@ -153,17 +169,24 @@ func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*obj
 	}
 	p := req.Params
 	prompt, ok := s.prompt(p.Name)
-	t, shown := s.tools(ctx, st.in)[prompt.Tool]
-	if !ok || !shown {
-		return nil, unknownPrompt(p.Name)
+	t, shown := tool.Tool{}, false
+	if ok {
+		t, shown = s.tools(ctx, st.in)[prompt.Tool]
 	}
-	input, err := filled(t, prompt.Input, p.Arguments)
-	if err != nil {
+	call := &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
+		Meta: p.Meta, Name: prompt.Tool, InputResponses: p.InputResponses, RequestState: p.RequestState,
+	}}
+	if !ok || !shown {
+		other, there := s.lentPrompt(ctx, st.in, p.Name, p.Arguments)
+		if !there {
+			return nil, unknownPrompt(p.Name)
+		}
+		return s.lend(ctx, call, other)
+	}
+	if call.Params.Arguments, err = filled(t, prompt.Input, p.Arguments); err != nil {
 		return nil, err
 	}
-	o, err := s.answerBy(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
-		Meta: p.Meta, Name: prompt.Tool, Arguments: input, InputResponses: p.InputResponses, RequestState: p.RequestState,
-	}})
+	o, err := s.answerBy(ctx, call)
 	if err != nil || o.asks() {
 		return o, err
 	}
@@ -191,6 +214,11 @@ func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	if err != nil {
 		return nil, err
 	}
+	return done(o)
+}
+
+// done is the result of a call that answers a request which is none of a tool.
+func done(o *object) (*object, error) {
 	if _, is := o.members["isError"]; is || string(o.members["resultType"]) == `"task"` {
 		data, err := json.Marshal(o.Meta)
 		if err != nil {

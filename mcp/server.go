@@ -43,8 +43,8 @@ type Options struct {
 // Mirror knows which tools of the runtime stand for tools of other servers, and how those look. It is safe for
 // concurrent use. Package gateway has one.
 type Mirror interface {
-	// Listed returns how a tool is listed: a Tool object of the protocol, with the name that clients know it by. It is
-	// false for a tool that stands for no other.
+	// Listed returns how a tool is listed: a Tool object of the protocol, with the name that clients know it by, or nil where it is
+	// none for clients, because it stands for what they read in other ways. It is false for a tool that stands for no other.
 	Listed(t tool.Tool) (object json.RawMessage, ok bool)
 	// Called returns the name of the runtime's tool that clients know by a name; false where it knows none.
 	Called(name string) (tool string, ok bool)
@@ -59,6 +59,7 @@ type Server struct {
 	sealer sealer
 	seats  *seats
 
+	library Library // nil: there is none
 	offers  offers
 	traffic traffic
 	runs    runs
@@ -111,6 +112,8 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.sdk.AddReceivingMiddleware(s.receive)
+	s.library, _ = opts.Mirror.(Library)
+	s.OffersChanged()
 	return s, nil
 }
 

@@ -288,9 +288,12 @@ func LoadCall(ctx context.Context, j journal.Journal, id string) (*Txn, *Call, e
 	if id == "" {
 		return nil, nil, fmt.Errorf("the empty call id: %w", journal.ErrNotFound)
 	}
-	for e, err := range j.Entries(ctx, journal.Query{Call: id, Limit: 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Call: id}) {
 		if err != nil {
 			return nil, nil, err
+		}
+		if e.Header.Txn == "" {
+			continue // that a result raised labels is of the session
 		}
 		t, err := Load(ctx, j, e.Header.Txn)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/connect"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/provenance"
@@ -38,8 +39,8 @@ func gatewayFlag(cmd *cobra.Command, u *upstreams) {
 type mirrored struct {
 	*gateway.Gateway
 
-	rt   *agent.Runtime
-	told func() // that the tools are others
+	rt  *agent.Runtime
+	srv *mcp.Server // nil: nobody is served
 }
 
 // openGateway opens the gateway that a command line names. Roots are NAME=DIR each.
@@ -66,7 +67,7 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 	m := &mirrored{}
 	o := gateway.Options{
 		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), Strict: p.upstreams.strict, Lazy: p.upstreams.lazy, Loose: true, Log: log,
-		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed,
+		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed, Offered: m.offered,
 	}
 	for _, r := range roots {
 		name, dir, err := rootOf(r)
@@ -122,8 +123,15 @@ func (m *mirrored) changed([]tool.Tool) {
 		return
 	}
 	others := slices.DeleteFunc(m.rt.Tools().All(), func(t tool.Tool) bool { return t.Spec().Provenance.Kind == provenance.MCP })
-	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.told != nil {
-		m.told()
+	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.srv != nil {
+		m.srv.ToolsChanged()
+	}
+}
+
+// offered tells clients that there is something else to be read.
+func (m *mirrored) offered() {
+	if m.srv != nil {
+		m.srv.OffersChanged()
 	}
 }
 

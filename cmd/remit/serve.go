@@ -185,7 +185,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	if a.gateway != nil {
-		a.gateway.told = srv.ToolsChanged
+		a.gateway.srv = srv
 	}
 	if f.http != "" {
 		err = a.serveHTTP(ctx, f, rt, srv)

@@ -27,14 +27,6 @@ const (
 // notMirrored are scenarios about what the gateway does not hand on.
 func notMirrored() (all []exception) {
 	for why, names := range map[string][]string{
-		"the gateway mirrors tools, and not the resources of servers": {
-			"resources-list", "resources-read-text", "resources-read-binary", "resources-templates-read", "resources-subscribe", "resources-unsubscribe",
-		},
-		"the gateway mirrors tools, and not the prompts of servers": {
-			"prompts-list", "prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image",
-			"input-required-result-non-tool-request", "completion-complete",
-		},
-		"it asks for the lists of resources and prompts too":           {"caching"},
 		"log messages, which the protocol gives up, are not handed on": {"tools-call-with-logging"},
 		"roots are what the gateway's configuration grants a server, and not what the client has": {
 			"input-required-result-basic-list-roots", "input-required-result-multiple-input-requests",
@@ -216,15 +208,35 @@ func rename(body []byte) []byte {
 	if json.Unmarshal(body, &m) != nil || json.Unmarshal(m["params"], &params) != nil {
 		return nil
 	}
-	var method, name string
-	_, _ = json.Unmarshal(m["method"], &method), json.Unmarshal(params["name"], &name)
-	if (method != "tools/call" && method != "prompts/get") || name == "" {
+	var method string
+	_ = json.Unmarshal(m["method"], &method)
+	switch method {
+	case "tools/call", "prompts/get":
+		if !prefixed(params) {
+			return nil
+		}
+	case "completion/complete":
+		var ref map[string]json.RawMessage
+		if json.Unmarshal(params["ref"], &ref) != nil || !prefixed(ref) {
+			return nil // it is of a resource
+		}
+		params["ref"], _ = json.Marshal(ref)
+	default:
 		return nil
 	}
-	params["name"], _ = json.Marshal(prefix + name)
 	m["params"], _ = json.Marshal(params)
 	out, _ := json.Marshal(m)
 	return out
+}
+
+// prefixed puts the prefix before the name among some members; false: there is none.
+func prefixed(members map[string]json.RawMessage) bool {
+	var name string
+	if json.Unmarshal(members["name"], &name) != nil || name == "" {
+		return false
+	}
+	members["name"], _ = json.Marshal(prefix + name)
+	return true
 }
 
 // lines takes the prefix off each line: a message is one.

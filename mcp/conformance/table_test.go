@@ -94,7 +94,9 @@ func TestExplain(t *testing.T) {
 // TestRename: the suite's names become the gateway's on the way in, and are themselves again on the way out.
 func TestRename(t *testing.T) {
 	require.JSONEq(t, `{"method":"tools/call","params":{"name":"up__x","arguments":{"name":"y"}}}`, string(rename([]byte(`{"method":"tools/call","params":{"name":"x","arguments":{"name":"y"}}}`))))
-	for _, other := range []string{`{"method":"tools/list","params":{"name":"x"}}`, `{"method":"tools/call","params":{}}`, `[]`, `no`} {
+	require.JSONEq(t, `{"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"up__x"},"argument":{"name":"y","value":""}}}`,
+		string(rename([]byte(`{"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"y","value":""}}}`))))
+	for _, other := range []string{`{"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":"x"}}}`, `{"method":"tools/list","params":{"name":"x"}}`, `{"method":"tools/call","params":{}}`, `[]`, `no`} {
 		require.Nil(t, rename([]byte(other)))
 	}
 }

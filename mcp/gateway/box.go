@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm"
@@ -116,8 +117,34 @@ func (b *box) spec(s tool.Spec) tool.Spec {
 	return s.InSandbox(line.NewKey())
 }
 
-// inBox is one call of a server in the sandbox. It has the server to itself.
+// inBox is one call of a tool of a server in the sandbox.
 func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, in json.RawMessage) (tool.Result, error) {
+	var parts map[string]canon.Value
+	return m.u.inBox(ctx, tc, s, errand{pure: m.entry.Class == effect.Pure, get: func() (a answer, err error) {
+		if parts, err = m.before(ctx, tc, s, in); err != nil {
+			return a, err
+		}
+		a, err = m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
+		refuse(ctx, err)
+		return a, err
+	}, failed: m.said, done: func(a answer) error {
+		if m.entry.Compensate == nil {
+			return nil
+		}
+		return m.noteWayBack(ctx, tc, parts, a)
+	}})
+}
+
+// errand is something that is wanted of a server in the sandbox.
+type errand struct {
+	pure   bool // it is said to only read
+	get    func() (answer, error)
+	failed func(answer) error // what an answer that says isError stands for
+	done   func(answer) error // told when what was written is applied
+}
+
+// inBox gives a server in the sandbox to one call. What it wrote is applied, unless the call fails.
+func (u *upstream) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, e errand) (tool.Result, error) {
 	p, ok := s.program.(boxed)
 	if !ok {
 		return tool.Result{}, tool.NoEffect(errors.New("the server does not run in the sandbox"))
@@ -126,37 +153,30 @@ func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session,
 	if err != nil {
 		return tool.Result{}, err
 	}
-	parts, err := m.before(ctx, tc, s, in)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
+	a, err := e.get()
 	if err != nil {
 		if ctx.Err() != nil { // it may still be at it
 			s.ending.Store(true)
 			go s.close() // which waits for this call to have ended
 		}
-		refuse(ctx, err)
 		return tool.Result{}, err
 	}
 	raw.Leave(ctx, a.object)
 	if a.failed {
-		return tool.Result{}, m.said(a)
+		return tool.Result{}, e.failed(a)
 	}
 	wrote, leftOut, err := turn.End(ctx)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if wrote > 0 && m.entry.Class == effect.Pure {
+	if wrote > 0 && e.pure {
 		return tool.Result{}, fmt.Errorf("the tool is said to only read, and changed %d files; none of it is applied", wrote)
 	}
 	for _, what := range leftOut {
-		m.u.g.log.Warn("something that a server left is not applied", "server", m.u.cfg.Name, "what", what)
+		u.g.log.Warn("something that a server left is not applied", "server", u.cfg.Name, "what", what)
 	}
-	if m.entry.Compensate != nil {
-		if err := m.noteWayBack(ctx, tc, parts, a); err != nil {
-			return tool.Result{}, err
-		}
+	if err := e.done(a); err != nil {
+		return tool.Result{}, err
 	}
 	return raw.Result(a.object, a.text, nil), nil
 }

@@ -159,3 +159,23 @@ func TestSecretsOfTheBox(t *testing.T) {
 	}
 	require.Equal(t, text("../../policies/workspace/paths.rego"), text("box.go"))
 }
+
+// TestBoxLibrary: reads of a server in the sandbox see its copy of the root as it is, and one that writes fails and leaves nothing.
+func TestBoxLibrary(t *testing.T) {
+	h := newHouse(t)
+	file := filepath.Join(h.dir, "written.txt")
+	entry := strings.Replace(h.server("librarian", map[string]string{"WRITTEN": file}), `"command"`, `"cwd":"`+h.dir+`","command"`, 1)
+	h.open(map[string]string{"s": entry}, boxed)
+	out := h.call("s__mcp__read", tool.Args{"uri": "book://one"})
+	require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	require.Contains(t, out.Text, "<all> of book://one")
+	out = h.call("s__mcp__prompt", tool.Args{"name": "sum up", "arguments": tool.Args{"book": "b", "lines": "2"}})
+	require.Equal(t, tool.StatusDone, out.Status, out.Text)
+	require.Equal(t, "Sum b up in 2 lines.", out.Text)
+	h.put("note.txt", "from outside")
+	out = h.call("s__mcp__read", tool.Args{"uri": "book://written"})
+	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
+	require.Contains(t, out.Text, "is said to only read, and changed 1 files")
+	require.Equal(t, "(none)", h.get("written.txt"))
+	require.Equal(t, "from outside", h.call("s__mcp__read", tool.Args{"uri": "file://note.txt"}).Text)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,21 +44,26 @@ func (u *upstream) share(s *session, name string) int64 {
 // call calls a tool, and answers what its server wants of the client meanwhile. What a call did that ends with an error nobody
 // can tell.
 func (u *upstream) call(ctx context.Context, s *session, name string, args json.RawMessage, about callFacts) (answer, error) {
-	n := u.share(s, name)
+	return u.get(ctx, s, callOf(name, args), about)
+}
+
+// get is call for anything that is wanted of a server.
+func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts) (answer, error) {
+	n := u.share(s, w.name)
 	if err := u.room.Acquire(ctx, n); err != nil {
 		return answer{}, context.Cause(ctx)
 	}
 	defer u.room.Release(n)
 	defer s.reporting(about)()
 	asking, cancel := context.WithCancelCause(ctx)
-	f := &flight{tool: name, client: about.client, note: about.note, ctx: asking, turn: make(chan struct{}, 1)}
+	f := &flight{tool: w.name, client: about.client, note: about.note, ctx: asking, turn: make(chan struct{}, 1)}
 	s.flights.begin(f)
 	defer f.asking.Wait()
 	defer cancel(errEnded)
-	p := &sdk.CallToolParams{Name: name, Arguments: args}
+	var r round
 	busy := 0
 	for range mostRounds {
-		a, err := u.send(ctx, s, f, p, about)
+		a, err := u.send(ctx, s, f, w, r, about)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			s.flights.giveUp(f)
@@ -66,7 +72,7 @@ func (u *upstream) call(ctx context.Context, s *session, name string, args json.
 			s.flights.landed(f)
 			return a, err
 		}
-		if p, err = u.more(ctx, f, p, a, &busy); err != nil {
+		if r, err = u.more(ctx, f, a, &busy); err != nil {
 			return answer{}, err
 		}
 	}
@@ -76,18 +82,18 @@ func (u *upstream) call(ctx context.Context, s *session, name string, args json.
 var errEnded = errors.New("the call has ended")
 
 // more is the next request of a call whose server wants something first.
-func (u *upstream) more(ctx context.Context, f *flight, p *sdk.CallToolParams, a answer, busy *int) (*sdk.CallToolParams, error) {
-	next := &sdk.CallToolParams{Name: p.Name, Arguments: p.Arguments, RequestState: a.state}
+func (u *upstream) more(ctx context.Context, f *flight, a answer, busy *int) (round, error) {
+	next := round{state: a.state}
 	if len(a.wants) > 0 {
 		said, err := u.ask(ctx, f, a.wants)
 		if err != nil {
-			return nil, fmt.Errorf("server %s wants something of its client (input_required) that it does not get: %w", u.cfg.Name, err)
+			return next, fmt.Errorf("server %s wants something of its client (input_required) that it does not get: %w", u.cfg.Name, err)
 		}
-		next.InputResponses = said
+		next.said = said
 		return next, nil
 	}
 	if *busy++; *busy > mostBusy {
-		return nil, fmt.Errorf("server %s is busy (input_required without any)", u.cfg.Name)
+		return next, fmt.Errorf("server %s is busy (input_required without any)", u.cfg.Name)
 	}
 	return next, sleep(ctx, time.Duration(*busy)*100*time.Millisecond)
 }
@@ -108,24 +114,24 @@ func (s *session) reporting(about callFacts) (end func()) {
 }
 
 // send sends one request of a call.
-func (u *upstream) send(ctx context.Context, s *session, f *flight, p *sdk.CallToolParams, about callFacts) (answer, error) {
+func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r round, about callFacts) (answer, error) {
 	ctx, c := catching(ctx)
 	c.of = f
-	p.Meta = sdk.Meta{}
+	r.meta = sdk.Meta{}
 	for key, value := range about.meta {
-		p.Meta[key] = value
+		r.meta[key] = value
 	}
 	if about.report != nil {
-		p.SetProgressToken(about.id)
+		r.meta[metaProgress] = about.id
 	}
-	trace.Into(ctx, p.Meta)
+	trace.Into(ctx, r.meta)
 	if s.within() {
-		p.Meta[sdk.MetaKeyClientCapabilities] = u.of(f)
+		r.meta[sdk.MetaKeyClientCapabilities] = u.of(f)
 	}
-	if len(p.Meta) == 0 {
-		p.Meta = nil
+	if len(r.meta) == 0 {
+		r.meta = nil
 	}
-	_, err := s.cs.CallTool(ctx, p)
+	err := w.send(ctx, s.cs, r)
 	object, refusal := c.caught()
 	switch { // if it answered, it did, though the SDK may not know all of the answer
 	case refusal != nil:
@@ -143,6 +149,9 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, p *sdk.CallT
 	}
 	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }
+
+// metaProgress is where in _meta a request names itself, so that it is told how far it is.
+const metaProgress = "progressToken"
 
 // refusedError is an error of the protocol that a server answered with.
 type refusedError struct {
@@ -214,15 +223,38 @@ func read(object json.RawMessage) (answer, error) {
 	default:
 		return answer{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
 	}
-	var texts []string
-	for _, c := range r.Content {
-		if c.Text != "" {
-			texts = append(texts, c.Text)
-		}
-	}
-	a := answer{object: object, text: strings.Join(texts, "\n"), failed: r.IsError}
+	a := answer{object: object, text: textOf(v.Canonical()), failed: r.IsError}
 	if a.text == "" && len(r.Content) == 0 {
 		a.text = string(r.Structured)
 	}
 	return a, nil
+}
+
+// textOf is what a model reads of an answer: the texts of what a tool or a resource holds, or of the messages of a prompt. What has another
+// shape has no text.
+func textOf(object json.RawMessage) string {
+	type block struct {
+		Text string `json:"text"`
+	}
+	var content, contents struct {
+		Content  []block `json:"content"`
+		Contents []block `json:"contents"`
+	}
+	var prompt struct {
+		Messages []struct {
+			Content block `json:"content"`
+		} `json:"messages"`
+	}
+	_, _, _ = json.Unmarshal(object, &content), json.Unmarshal(object, &contents), json.Unmarshal(object, &prompt)
+	all := slices.Concat(content.Content, contents.Contents)
+	for _, m := range prompt.Messages {
+		all = append(all, m.Content)
+	}
+	var texts []string
+	for _, b := range all {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }

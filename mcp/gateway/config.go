@@ -37,6 +37,9 @@ type Server struct {
 	Sandbox *Sandbox // nil: it runs as whoever runs remit
 	Tools   map[string]Entry
 
+	Resources, Prompts     Entry // how they are read; a zero class is pure, as the protocol has it
+	NoResources, NoPrompts bool  // they are not served
+
 	Roots []string // names of the runtime's roots that it is told of; none: it is told that there is nothing to ask for
 	Asks  []Ask    // that reach the client of a call; nil: all
 }

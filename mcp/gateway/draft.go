@@ -19,8 +19,7 @@ type Draft struct {
 // what only reads.
 func (g *Gateway) Drafts() (out []Draft) {
 	for _, u := range g.servers {
-		_, defs, _ := u.declared()
-		for _, d := range defs {
+		for _, d := range u.declared().of(tools) {
 			if _, there := u.cfg.Tools[d.name]; there {
 				continue
 			}

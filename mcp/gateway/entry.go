@@ -70,9 +70,11 @@ func (r *reader) remit(n, list *jsonfile.Node) {
 }
 
 func (r *reader) known(s *Server, n *jsonfile.Node) {
-	if !n.Closed("sandbox", "tools", "roots", "asks") {
+	if !n.Closed("sandbox", "tools", "roots", "asks", "resources", "prompts") {
 		return
 	}
+	s.Resources, s.NoResources = r.reading(n.Get("resources"))
+	s.Prompts, s.NoPrompts = r.reading(n.Get("prompts"))
 	if roots := n.Get("roots"); roots != nil {
 		s.Roots = r.roots(roots)
 	}
@@ -162,6 +164,27 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 		}
 	}
 	return e
+}
+
+// reading is what is said of all resources, or all prompts, of a server; false: they are not served.
+func (r *reader) reading(n *jsonfile.Node) (e Entry, off bool) {
+	switch {
+	case n == nil:
+		return e, false
+	case n.Value.Kind() == canon.Bool:
+		if off = !n.Bool(); !off {
+			n.Refuse("leave it out, which is the same; or false, and they are not served")
+		}
+		return e, off
+	case !n.Closed("needs", "effectClass", "destination", "timeout"):
+		return e, false
+	}
+	r.needs(&e, n.Get("needs"))
+	r.effects(&e, n)
+	if e.Class != "" && e.Class != effect.Pure && e.Class != effect.Pivot {
+		n.Get("effectClass").Refuse("a read is pure, or pivot where it is not known what it does")
+	}
+	return e, false
 }
 
 func (r *reader) effects(e *Entry, n *jsonfile.Node) {

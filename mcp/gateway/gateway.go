@@ -57,6 +57,8 @@ type Options struct {
 	Beside []tool.Tool
 	// Changed is told, on any goroutine, when the tools are others than before; it calls agent.Runtime.SetTools.
 	Changed func([]tool.Tool)
+	// Offered is told, on any goroutine, when resources or prompts are others than before; it calls mcp.Server.OffersChanged.
+	Offered func()
 }
 
 // Gateway mirrors the tools of servers. It is safe for concurrent use.
@@ -81,6 +83,7 @@ type mirror struct {
 	listed      map[string]json.RawMessage // by tool's name
 	called      map[string]string          // tool's name by the one that clients know
 	quarantined []Quarantined
+	library     library
 }
 
 // Open starts the servers of a configuration and reads their tools. A server that cannot be had does not keep the others
@@ -196,7 +199,7 @@ func (g *Gateway) watch(ctx context.Context) {
 func (u *upstream) missing() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return !u.known && !u.rest.After(u.g.now())
+	return !u.has.known && !u.rest.After(u.g.now())
 }
 
 // Close ends the servers. Calls in flight end as if their servers had gone.
@@ -226,11 +229,11 @@ func (g *Gateway) Close() error {
 // Tools returns the tools as they are now, also those in quarantine, which nobody sees and every call of which is denied.
 func (g *Gateway) Tools() []tool.Tool { return slices.Clone(g.seen.Load().tools) }
 
-// Listed returns how a tool is listed: as its server declares it, under the name that clients know. It is false for a
-// tool of nobody here.
+// Listed returns how a tool is listed: as its server declares it, under the name that clients know, or, of one that reads resources or
+// prompts, not at all, which is nil. It is false for a tool of nobody here.
 func (g *Gateway) Listed(t tool.Tool) (json.RawMessage, bool) {
 	object, ok := g.seen.Load().listed[t.Name()]
-	return slices.Clone(object), ok
+	return slices.Clone(object), ok // of what reads resources and prompts, it is nil
 }
 
 // Called returns the name of the tool that clients know by a name.
@@ -256,7 +259,7 @@ func (g *Gateway) States() []State {
 	for _, u := range g.servers {
 		s := State{Server: u.cfg.Name, Up: u.current() != nil}
 		u.mu.Lock()
-		s.Tools = len(u.defs)
+		s.Tools = len(u.has.of(tools))
 		if !s.Up && u.why != nil {
 			s.Why = u.why.Error()
 		}
@@ -266,8 +269,8 @@ func (g *Gateway) States() []State {
 	return out
 }
 
-// Accept accepts what a server declares now: one tool of it, or, where tool is empty, all of them and who it says that it
-// is. It returns what was accepted thereby.
+// Accept accepts what a server declares now: one tool of it, one prompt ("prompt:NAME") or template of resources ("template:URI"), or,
+// where tool is empty, all of them and who it says that it is. It returns what was accepted thereby.
 func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantined, error) {
 	at := slices.IndexFunc(g.servers, func(u *upstream) bool { return u.cfg.Name == server })
 	if at < 0 {
@@ -283,15 +286,14 @@ func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantine
 			waiting = append(waiting, q)
 		}
 	}
-	identity, defs, _ := u.declared()
-	if err := g.pins.accept(server, identity, defs, tool); err != nil {
+	if err := g.pins.accept(server, u.declared(), tool); err != nil {
 		return nil, err
 	}
 	return waiting, g.rebuild()
 }
 
-func (u *upstream) declared() (identity string, defs []definition, known bool) {
+func (u *upstream) declared() declared {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.identity, slices.Clone(u.defs), u.known
+	return u.has
 }

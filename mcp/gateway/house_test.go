@@ -65,9 +65,9 @@ func (h *house) server(mode string, env map[string]string) string {
 func (h *house) scripted(lines ...string) string {
 	h.t.Helper()
 	path := filepath.Join(h.t.TempDir(), "script")
-	all := append([]string{
+	all := append(lines, // the first that fits counts
 		`initialize {"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"script","version":"1"}}}`,
-	}, lines...)
+	)
 	require.NoError(h.t, os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o644))
 	return h.server("script", map[string]string{"SCRIPT": path})
 }

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -24,7 +25,7 @@ import (
 func (g *Gateway) rebuild() error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	b := builder{g: g, mirror: &mirror{listed: map[string]json.RawMessage{}, called: map[string]string{}}, taken: map[string]string{}}
+	b := builder{g: g, mirror: &mirror{listed: map[string]json.RawMessage{}, called: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
 	for _, t := range g.opts.Beside {
 		b.taken[likeness(t.Name())] = t.Name()
 	}
@@ -33,9 +34,16 @@ func (g *Gateway) rebuild() error {
 			return err
 		}
 	}
+	b.mirror.library.shelve(&b)
 	old := g.seen.Swap(b.mirror)
-	if g.opts.Changed != nil && old != nil && !same(old.tools, b.mirror.tools) {
+	if old == nil {
+		return nil
+	}
+	if g.opts.Changed != nil && !same(old.tools, b.mirror.tools) {
 		g.opts.Changed(g.Tools())
+	}
+	if g.opts.Offered != nil && !b.mirror.library.like(old.library) {
+		g.opts.Offered()
 	}
 	return nil
 }
@@ -45,40 +53,56 @@ func same(a, b []tool.Tool) bool {
 }
 
 type builder struct {
-	g      *Gateway
-	mirror *mirror
-	taken  map[string]string // by likeness
+	g       *Gateway
+	mirror  *mirror
+	taken   map[string]string // tools, by likeness
+	prompts map[string]string // as taken
 }
 
 func (b *builder) server(u *upstream) error {
-	identity, defs, known := u.declared()
+	d := u.declared()
 	var held []Quarantined
 	var err error
-	if known {
-		held, err = b.g.pins.judge(u.cfg.Name, identity, defs, b.g.opts.Strict)
+	if d.known {
+		held, err = b.g.pins.judge(u.cfg.Name, d, b.g.opts.Strict)
 	} else { // it was not there yet: what was accepted of it is
-		have, _ := b.g.pins.server(u.cfg.Name)
-		identity = have.Identity
-		for name := range sorted(have.Tools) {
-			d, bad := define(have.Tools[name].Definition)
-			if bad != nil || d.digest != have.Tools[name].Digest {
-				return fmt.Errorf("what was accepted of tool %s of server %s was changed since, and not by remit", name, u.cfg.Name)
-			}
-			defs = append(defs, d)
-		}
+		d, err = b.accepted(u)
 	}
 	if err != nil {
 		return err
 	}
-	held = append(held, b.clashes(u, defs)...)
+	held = append(held, b.clashes(u, d.of(tools), b.taken, toolName)...)
+	held = append(held, b.clashes(u, d.of(prompts), b.prompts, mcpName)...)
 	b.mirror.quarantined = append(b.mirror.quarantined, held...)
-	for _, d := range defs {
-		if err := b.tool(u, d, identity, reason(held, u.cfg.Name, d.name)); err != nil {
-			b.g.log.Warn("a tool is left out", "server", u.cfg.Name, "tool", d.name, "error", err)
-			b.mirror.quarantined = append(b.mirror.quarantined, Quarantined{Server: u.cfg.Name, Tool: d.name, Why: err.Error(), After: d.raw})
+	for _, def := range d.of(tools) {
+		if err := b.tool(u, def, d.identity, reason(held, u.cfg.Name, def.name)); err != nil {
+			b.leaveOut(u, def.key(), def.raw, err)
 		}
 	}
+	b.library(u, d, held)
 	return nil
+}
+
+// leaveOut notes what cannot be served.
+func (b *builder) leaveOut(u *upstream, key string, object json.RawMessage, why error) {
+	b.g.log.Warn("something of a server is left out", "server", u.cfg.Name, "what", key, "error", why)
+	b.mirror.quarantined = append(b.mirror.quarantined, Quarantined{Server: u.cfg.Name, Tool: key, Why: why.Error(), After: object})
+}
+
+// accepted is what is pinned of a server, as if it declared it.
+func (b *builder) accepted(u *upstream) (d declared, err error) {
+	have, _ := b.g.pins.server(u.cfg.Name)
+	d.identity = have.Identity
+	for key := range sorted(have.Tools) {
+		k := kindOf(key)
+		def, bad := define(k, have.Tools[key].Definition)
+		if bad != nil || def.digest != have.Tools[key].Digest || def.key() != key {
+			return d, fmt.Errorf("what was accepted of %s of server %s was changed since, and not by remit", named(key), u.cfg.Name)
+		}
+		d.defs = append(d.defs, def)
+	}
+	d.prompts, d.reads = len(d.of(prompts)) > 0 && !u.cfg.NoPrompts, len(d.of(templates)) > 0 && !u.cfg.NoResources
+	return d, nil
 }
 
 // sorted are the names of a map, in order.
@@ -86,28 +110,29 @@ func sorted[V any](m map[string]V) iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(m)))
 }
 
-// clashes finds the tools of one server that could be taken for one another, or for a tool of somebody else. Neither is
+// clashes finds the tools, or the prompts, of one server that could be taken for one another, or for one of somebody else. Neither is
 // served: which of them somebody means nobody can tell.
-func (b *builder) clashes(u *upstream, defs []definition) (out []Quarantined) {
+func (b *builder) clashes(u *upstream, defs []definition, seen map[string]string, name func(server, name string) string) (out []Quarantined) {
 	mine := map[string][]definition{}
 	for _, d := range defs {
-		like := likeness(toolName(u.cfg.Name, d.name))
+		like := likeness(name(u.cfg.Name, d.name))
 		mine[like] = append(mine[like], d)
 	}
 	for like, all := range mine {
-		other, taken := b.taken[like]
+		other, taken := seen[like]
 		for i, d := range all {
+			what, _, _ := strings.Cut(named(d.key()), " ")
 			switch {
 			case taken:
-				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.name, After: d.raw, Why: fmt.Sprintf("it could be taken for the tool %q", other)})
+				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("it could be taken for the %s %q", what, other)})
 			case len(all) > 1:
-				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.name, After: d.raw, Why: fmt.Sprintf("the tools %q and %q could be taken for one another", d.name, all[(i+1)%len(all)].name)})
+				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("the %ss %q and %q could be taken for one another", what, d.name, all[(i+1)%len(all)].name)})
 			}
 		}
 		if len(all) > 1 || taken {
 			continue
 		}
-		b.taken[like] = mcpName(u.cfg.Name, all[0].name)
+		seen[like] = mcpName(u.cfg.Name, all[0].name)
 	}
 	slices.SortFunc(out, func(x, y Quarantined) int { return cmp.Compare(x.Tool, y.Tool) })
 	return out
@@ -194,11 +219,16 @@ func (m mirrored) spec(loose bool) (tool.Spec, error) {
 	return s, nil
 }
 
-// needs adds what the entry says: what names arguments is computed for each call.
+// needs adds what the entry says.
 func (m mirrored) needs(s *tool.Spec) error {
+	return needs(s, slices.Concat(m.entry.Needs, m.snapshots()), m.u.g.opts.Roots)
+}
+
+// needs adds accesses: what names arguments is computed for each call, beside what is already.
+func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) error {
 	var named []binding
-	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
-		b, err := bindingOf(a, m.u.g.opts.Roots)
+	for _, a := range all {
+		b, err := bindingOf(a, roots)
 		if err != nil {
 			return err
 		}
@@ -210,7 +240,13 @@ func (m mirrored) needs(s *tool.Spec) error {
 	if len(named) == 0 {
 		return nil
 	}
+	before := s.Access
 	s.Access = func(in json.RawMessage) (all []perm.ResourceAccess, err error) {
+		if before != nil {
+			if all, err = before(in); err != nil {
+				return nil, err
+			}
+		}
 		v, err := canon.Parse(in, canon.DefaultLimits())
 		if err != nil {
 			return nil, err
@@ -247,7 +283,7 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 	if err != nil {
 		return tool.Result{}, err // which is denied, or had no effect yet
 	}
-	a, err := m.u.call(ctx, s, m.def.name, in, m.facts(ctx, tc))
+	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
 	if landed := kept.landed(ctx); landed != nil {
 		err = errors.Join(err, landed)
 	}
@@ -279,17 +315,17 @@ func (m mirrored) said(a answer) error {
 // changed says why a tool is not what was accepted any more: its server may have been started again since the call was
 // admitted.
 func (m mirrored) changed(s *session) string {
-	identity, _, _ := m.u.declared()
+	identity := m.u.declared().identity
 	switch {
 	case identity != m.identity:
 		return fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, m.identity)
-	case !s.declares(m.def):
+	case !s.declares(m.def.key(), m.def.digest):
 		return "its definition was changed since it was accepted"
 	}
 	return ""
 }
 
-func (m mirrored) facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
+func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
 	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), note: func(ctx context.Context, what any) error {
 		return tc.Note(ctx, noteAsked, what)
 	}}
@@ -343,7 +379,7 @@ func (m mirrored) ask(ctx context.Context, name string, args json.RawMessage) (a
 	if err != nil {
 		return answer{}, err
 	}
-	if err := m.accepted(s, name); err != nil {
+	if err := m.u.accepted(s, name); err != nil {
 		return answer{}, err
 	}
 	a, err := m.u.call(ctx, s, name, args, callFacts{})
@@ -353,13 +389,21 @@ func (m mirrored) ask(ctx context.Context, name string, args json.RawMessage) (a
 	return a, err
 }
 
-// accepted refuses a tool of the server that is not as somebody accepted it.
-func (m mirrored) accepted(s *session, name string) error {
-	have, _ := m.u.g.pins.server(m.u.cfg.Name)
-	identity, _, _ := m.u.declared()
-	pin, ok := have.Tools[name]
-	if !ok || have.Identity != identity || !s.declares(definition{name: name, digest: pin.Digest}) {
-		return fmt.Errorf("tool %s of server %s is not there as it was accepted", name, m.u.cfg.Name)
+// accepted refuses what a server declares, by its key, and is not as somebody accepted it.
+func (u *upstream) accepted(s *session, key string) error {
+	have, _ := u.g.pins.server(u.cfg.Name)
+	pin, ok := have.Tools[key]
+	if !ok || have.Identity != u.declared().identity || !s.declares(key, pin.Digest) {
+		return fmt.Errorf("%s of server %s is not there as it was accepted", named(key), u.cfg.Name)
 	}
 	return nil
+}
+
+// named is what has a key, in words.
+func named(key string) string {
+	what, name, offered := strings.Cut(key, ":")
+	if !offered {
+		what, name = "tool", key
+	}
+	return what + " " + canon.Printable(name, 256)
 }

@@ -35,6 +35,16 @@ func toolName(server, tool string) string {
 	return strings.TrimRight(name[:longest-10], "_") + "_" + sum[len(sum)-8:]
 }
 
+// readerName is the name of the runtime's tool that reads what a server has beside its tools. What parts it twice is in no tool's name.
+func readerName(server, verb string) string {
+	name := toolName(server, "mcp")
+	if most := longest - len(part+verb); len(name) > most {
+		sum := string(canon.SumBytes([]byte(server)))
+		name = strings.TrimRight(name[:most-10], "_") + "_" + sum[len(sum)-8:]
+	}
+	return name + part + verb
+}
+
 // word is a name without what a runtime's names cannot have.
 func word(name string) string {
 	w := strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "_"), "_")

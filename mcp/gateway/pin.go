@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,8 @@ type pinned struct {
 
 type pinnedServer struct {
 	Identity string               `json:"identity"` // what the server calls itself
-	Tools    map[string]pinnedDef `json:"tools"`
+	Tools    map[string]pinnedDef `json:"tools"`    // and what else it declares, by key
+	Offers   bool                 `json:"offers"`   // its prompts and templates were looked at, too
 }
 
 type pinnedDef struct {
@@ -153,63 +155,83 @@ func (p *pins) write(data pinned) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Quarantined is a tool, or a whole server, that nobody has accepted as it is now.
+// Quarantined is a tool, a prompt, a template of resources or a whole server, that nobody has accepted as it is now.
 type Quarantined struct {
-	Server, Tool  string // Tool is empty where the server itself is another one
+	Server, Tool  string // Tool is empty where the server itself is another one, prompt:NAME of a prompt and template:URI of a template
 	Why           string
 	Before, After json.RawMessage // its definitions; nil where there is none
 }
 
 // judge holds what a server declares now against what is pinned of it.
-func (p *pins) judge(server, identity string, defs []definition, strict bool) ([]Quarantined, error) {
+func (p *pins) judge(server string, d declared, strict bool) ([]Quarantined, error) {
 	have, known := p.server(server)
 	if !known && !strict {
-		return nil, p.put(server, pinsOf(identity, defs))
+		return nil, p.put(server, pinsOf(d, have))
+	}
+	if known && !have.Offers && !strict && !d.partial && have.Identity == d.identity { // it was pinned when only tools were
+		have = have.with(d.of(prompts), d.of(templates))
+		have.Offers = true
+		if err := p.put(server, have); err != nil {
+			return nil, err
+		}
 	}
 	var out []Quarantined
-	if known && have.Identity != identity {
+	if known && have.Identity != d.identity {
 		out = append(out, Quarantined{
-			Server: server, Why: fmt.Sprintf("the server calls itself %q, and was %q before", identity, have.Identity),
-			Before: text(have.Identity), After: text(identity),
+			Server: server, Why: fmt.Sprintf("the server calls itself %q, and was %q before", d.identity, have.Identity),
+			Before: text(have.Identity), After: text(d.identity),
 		})
 	}
-	for _, d := range defs {
-		old, there := have.Tools[d.name]
+	for _, def := range d.defs {
+		old, there := have.Tools[def.key()]
 		switch {
 		case !there:
-			out = append(out, Quarantined{Server: server, Tool: d.name, Why: "it is new", After: d.raw})
-		case old.Digest != d.digest:
-			out = append(out, Quarantined{Server: server, Tool: d.name, Why: "its definition was changed", Before: old.Definition, After: d.raw})
+			out = append(out, Quarantined{Server: server, Tool: def.key(), Why: "it is new", After: def.raw})
+		case old.Digest != def.digest:
+			out = append(out, Quarantined{Server: server, Tool: def.key(), Why: "its definition was changed", Before: old.Definition, After: def.raw})
 		}
 	}
 	return out, nil
 }
 
-// accept pins what a server declares now: one tool of it, or all, and who it is.
-func (p *pins) accept(server, identity string, defs []definition, only string) error {
-	have, _ := p.server(server)
+// accept pins what a server declares now: one definition of it, by key, or all, and who it is.
+func (p *pins) accept(server string, d declared, only string) error {
+	have, known := p.server(server)
 	if only == "" {
-		return p.put(server, pinsOf(identity, defs))
+		return p.put(server, pinsOf(d, have))
 	}
-	at := slices.IndexFunc(defs, func(d definition) bool { return d.name == only })
+	at := slices.IndexFunc(d.defs, func(def definition) bool { return def.key() == only })
 	if at < 0 {
-		return fmt.Errorf("server %s has no tool %q", server, only)
+		return fmt.Errorf("server %s has no %s", server, named(only))
 	}
-	if have.Tools != nil && have.Identity != identity {
-		return fmt.Errorf("server %s calls itself %q, and was %q before: accept the server, not one tool of it", server, identity, have.Identity)
+	if known && have.Identity != d.identity {
+		return fmt.Errorf("server %s calls itself %q, and was %q before: accept the server, not one tool of it", server, d.identity, have.Identity)
 	}
-	next := pinnedServer{Identity: identity, Tools: map[string]pinnedDef{}}
-	for name, d := range have.Tools {
-		next.Tools[name] = d
-	}
-	next.Tools[only] = pinnedDef{Digest: defs[at].digest, Definition: defs[at].raw}
+	next := have.with(d.defs[at : at+1])
+	next.Identity = d.identity
+	next.Offers = have.Offers || !known
 	return p.put(server, next)
 }
 
-func pinsOf(identity string, defs []definition) pinnedServer {
-	s := pinnedServer{Identity: identity, Tools: map[string]pinnedDef{}}
-	for _, d := range defs {
-		s.Tools[d.name] = pinnedDef{Digest: d.digest, Definition: d.raw}
+// with is what was pinned, and more.
+func (s pinnedServer) with(more ...[]definition) pinnedServer {
+	next := pinnedServer{Identity: s.Identity, Tools: maps.Clone(s.Tools), Offers: s.Offers}
+	if next.Tools == nil {
+		next.Tools = map[string]pinnedDef{}
+	}
+	for _, d := range slices.Concat(more...) {
+		next.Tools[d.key()] = pinnedDef{Digest: d.digest, Definition: d.raw}
+	}
+	return next
+}
+
+// pinsOf is all that a server declares. What could not be read of it stays as it was.
+func pinsOf(d declared, have pinnedServer) pinnedServer {
+	s := pinnedServer{Identity: d.identity, Offers: !d.partial || have.Offers}.with(d.defs)
+	for key, pin := range have.Tools {
+		if _, there := s.Tools[key]; d.partial && !there && kindOf(key) != tools {
+			s.Tools[key] = pin
+		}
 	}
 	return s
 }

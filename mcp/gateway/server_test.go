@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		serveScript()
 	case "killed":
 		serveKilled()
+	case "librarian":
+		if err := librarian(os.Getenv("REVISION")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+			_, _ = fmt.Fprintln(os.Stderr, err)
+		}
 	case "asker":
 		if err := asker(os.Getenv("REVISION")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)

@@ -78,7 +78,7 @@ func (m mirrored) revert(ctx context.Context, rc tool.RevertContext) error {
 	if err != nil {
 		return err
 	}
-	if err := m.accepted(s, back.Tool); err != nil {
+	if err := m.u.accepted(s, back.Tool); err != nil {
 		return fmt.Errorf("the call cannot be taken back: %w", err)
 	}
 	repeatable := m.entry.Compensate != nil && m.entry.Compensate.Repeatable

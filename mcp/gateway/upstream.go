@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,10 +32,8 @@ type upstream struct {
 	failures int
 	rest     time.Time // nobody tries before
 	why      error     // the last failure
-	identity string
-	defs     []definition // as they were last listed
-	known    bool         // identity and defs are of a server that answered
-	again    bool         // the list changed while it was read
+	has      declared
+	again    bool // the list changed while it was read
 	reading  bool
 	alone    map[string]bool   // tools that nothing else may run beside, because they ask their client
 	auth     auth.OAuthHandler // of a server by URL that wants one; nil: it has not been asked for
@@ -50,8 +47,7 @@ type session struct {
 	gone    chan struct{}
 	ending  atomic.Bool // nobody begins anything with it any more
 	close   func()
-	lists   map[string]json.RawMessage // pages as they came, by cursor: the SDK keeps some for a while
-	digest  map[string]string          // of the tools, by name
+	digest  map[string]string // of what is pinned, by key
 
 	apart   bool // what it asks comes beside the answers to calls, and says not for which one
 	flights flights
@@ -145,7 +141,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &session{said: newComplaints(), gone: make(chan struct{}), lists: map[string]json.RawMessage{}, progress: map[string]func(float64, float64, string){}}
+	s := &session{said: newComplaints(), gone: make(chan struct{}), progress: map[string]func(float64, float64, string){}}
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
 		return nil, err
@@ -207,14 +203,17 @@ func (u *upstream) explained(ctx context.Context, s *session, err error) error {
 // shake connects, as the newest revision of the protocol that both know.
 func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error {
 	client := sdk.NewClient(&sdk.Implementation{Name: u.g.opts.Name, Version: u.g.opts.Version}, &sdk.ClientOptions{
-		Capabilities:           u.can(),
-		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
+		Capabilities:               u.can(),
+		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			s.tell(r.Params)
 		},
 	})
 	client.AddReceivingMiddleware(u.receive(s))
+	client.AddSendingMiddleware(forgetful)
 	client.AddRoots(u.roots()...)
 	type connected struct {
 		cs  *sdk.ClientSession
@@ -297,87 +296,6 @@ func (u *upstream) authorizer() auth.OAuthHandler {
 	return u.auth
 }
 
-// Bounds on what a server declares.
-const (
-	maxPages = 100
-	maxTools = 1000
-)
-
-// list reads the tools of a server, and who it says that it is.
-func (u *upstream) list(ctx context.Context, s *session) error {
-	var defs []definition
-	digests := map[string]string{}
-	cursor := ""
-	for range maxPages {
-		page, err := s.page(ctx, cursor)
-		if err != nil {
-			return fmt.Errorf("its tools: %w", err)
-		}
-		for _, one := range page.Tools {
-			d, err := define(one)
-			if err != nil {
-				u.g.log.Warn("a tool is left out: its definition is not valid", "server", u.cfg.Name, "tool", canon.Printable(d.name, 128), "error", err)
-				continue
-			}
-			if _, twice := digests[d.name]; twice {
-				return fmt.Errorf("it has two tools named %q", d.name)
-			}
-			defs, digests[d.name] = append(defs, d), d.digest
-		}
-		if len(defs) > maxTools {
-			return fmt.Errorf("it has more than %d tools", maxTools)
-		}
-		if cursor = page.Next; cursor == "" {
-			u.settle(s, defs, digests)
-			return nil
-		}
-	}
-	return fmt.Errorf("its list of tools has more than %d pages", maxPages)
-}
-
-func (u *upstream) settle(s *session, defs []definition, digests map[string]string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.defs, u.known, u.identity = defs, true, ""
-	if r := s.cs.InitializeResult(); r != nil && r.ServerInfo != nil {
-		u.identity = canon.Printable(r.ServerInfo.Name, 256)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.digest = digests
-}
-
-type page struct {
-	Tools []json.RawMessage `json:"tools"`
-	Next  string            `json:"nextCursor"`
-}
-
-func (s *session) page(ctx context.Context, cursor string) (p page, err error) {
-	ctx, c := catching(ctx)
-	_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
-	list, _ := c.caught()
-	if list == nil && err != nil {
-		return p, err
-	}
-	s.mu.Lock()
-	if list == nil { // the SDK still had it
-		list = s.lists[cursor]
-	}
-	s.lists[cursor] = list
-	s.mu.Unlock()
-	if err := json.Unmarshal(list, &p); err != nil {
-		return p, errors.New("the list is none")
-	}
-	return p, nil
-}
-
-// declares reports whether the server still declares a tool as it was pinned.
-func (s *session) declares(d definition) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.digest[d.name] == d.digest
-}
-
 // changed reads the list anew, once for any number of notices that come meanwhile.
 func (u *upstream) changed() {
 	u.mu.Lock()
@@ -408,7 +326,7 @@ func (u *upstream) follow() {
 		}
 		cancel()
 		if err != nil { // what it declares now is not known
-			u.g.log.Warn("the tools of a server changed and cannot be read; it is let go", "server", u.cfg.Name, "error", err)
+			u.g.log.Warn("what a server declares changed and cannot be read; it is let go", "server", u.cfg.Name, "error", err)
 			s.close()
 		}
 	}

@@ -1,0 +1,220 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// declared is what a server says of itself. It is replaced, never changed.
+type declared struct {
+	known     bool // by a server that answered
+	identity  string
+	defs      []definition // tools, prompts and templates of resources
+	resources []resource
+	partial   bool // its prompts or templates cannot be read: it has none for now
+
+	prompts, reads, completes bool // it says that it has prompts, resources, and what completes arguments
+}
+
+// resource is one that a server lists.
+type resource struct {
+	uri string
+	raw json.RawMessage
+}
+
+// of are the definitions of one kind.
+func (d declared) of(k kind) (some []definition) {
+	for _, def := range d.defs {
+		if def.kind == k {
+			some = append(some, def)
+		}
+	}
+	return some
+}
+
+// Bounds on what a server declares.
+const (
+	maxPages  = 100
+	maxTools  = 1000 // and prompts, and resources
+	maxShapes = 100  // templates of resources
+	maxListed = 16 << 20
+	maxURI    = 2 << 10
+)
+
+// list reads what a server declares, and who it says that it is.
+func (u *upstream) list(ctx context.Context, s *session) error {
+	d := declared{known: true}
+	caps := &sdk.ServerCapabilities{}
+	if r := s.cs.InitializeResult(); r != nil {
+		if r.ServerInfo != nil {
+			d.identity = canon.Printable(r.ServerInfo.Name, 256)
+		}
+		if r.Capabilities != nil {
+			caps = r.Capabilities
+		}
+	}
+	var err error
+	if d.defs, err = u.definitions(ctx, s, tools); err != nil {
+		return fmt.Errorf("its tools: %w", err)
+	}
+	// A server is served without what cannot be read of this.
+	without := func(k kind, err error) {
+		u.g.log.Warn("what a server has to be read is left out", "server", u.cfg.Name, "what", k, "error", err)
+	}
+	d.completes = caps.Completions != nil
+	if d.prompts = caps.Prompts != nil && !u.cfg.NoPrompts; d.prompts {
+		u.add(ctx, s, prompts, &d, without)
+	}
+	if d.reads = caps.Resources != nil && !u.cfg.NoResources; d.reads {
+		u.add(ctx, s, templates, &d, without)
+		if d.resources, err = u.resources(ctx, s); err != nil {
+			d.resources = nil
+			without(resources, err)
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	u.settle(s, d)
+	return nil
+}
+
+// add adds the definitions of one kind.
+func (u *upstream) add(ctx context.Context, s *session, k kind, d *declared, without func(kind, error)) {
+	defs, err := u.definitions(ctx, s, k)
+	if err != nil {
+		d.partial = true
+		without(k, err)
+		return
+	}
+	d.defs = append(d.defs, defs...)
+}
+
+func (u *upstream) definitions(ctx context.Context, s *session, k kind) (defs []definition, err error) {
+	there := map[string]bool{}
+	return defs, s.pages(ctx, k, func(one json.RawMessage) error {
+		d, err := define(k, one)
+		switch {
+		case err != nil:
+			u.g.log.Warn("a definition is left out: it is not valid", "server", u.cfg.Name, "what", canon.Printable(d.key(), 128), "error", err)
+			return nil
+		case there[d.name]:
+			return fmt.Errorf("it has two %s named %q", k, d.name)
+		}
+		there[d.name] = true
+		defs = append(defs, d)
+		return nil
+	})
+}
+
+func (u *upstream) resources(ctx context.Context, s *session) (all []resource, err error) {
+	there := map[string]bool{}
+	return all, s.pages(ctx, resources, func(one json.RawMessage) error {
+		var head struct {
+			URI  string `json:"uri"`
+			Name string `json:"name"`
+		}
+		if len(one) > maxDefinition || json.Unmarshal(one, &head) != nil || !plainName(head.URI) || there[head.URI] {
+			u.g.log.Warn("a resource is left out: it is not valid, or there twice", "server", u.cfg.Name, "uri", canon.Printable(head.URI, 128))
+			return nil
+		}
+		there[head.URI] = true
+		all = append(all, resource{head.URI, one})
+		return nil
+	})
+}
+
+func (u *upstream) settle(s *session, d declared) {
+	digests := map[string]string{}
+	for _, def := range d.defs {
+		digests[def.key()] = def.digest
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.has = d
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digest = digests
+}
+
+// pages reads a list, page by page.
+func (s *session) pages(ctx context.Context, k kind, each func(one json.RawMessage) error) error {
+	cursor, n, size := "", 0, 0
+	most := maxTools
+	if k == templates {
+		most = maxShapes
+	}
+	for range maxPages {
+		page, next, err := s.page(ctx, k, cursor)
+		var said *jsonrpc.Error
+		if errors.As(err, &said) && said.Code == jsonrpc.CodeMethodNotFound && n == 0 {
+			return nil // it has none, whatever it says
+		}
+		if err != nil {
+			return err
+		}
+		for _, one := range page {
+			if size += len(one); size > maxListed && k != tools {
+				return fmt.Errorf("its list is longer than %d MiB", maxListed>>20)
+			}
+			if err := each(one); err != nil {
+				return err
+			}
+		}
+		if n += len(page); n > most {
+			return fmt.Errorf("it has more than %d %s", most, k)
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("its list has more than %d pages", maxPages)
+}
+
+func (s *session) page(ctx context.Context, k kind, cursor string) (page []json.RawMessage, next string, err error) {
+	ctx, c := catching(ctx)
+	switch k {
+	case prompts:
+		_, err = s.cs.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+	case templates:
+		_, err = s.cs.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
+	case resources:
+		_, err = s.cs.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+	default:
+		_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+	}
+	list, refusal := c.caught()
+	switch {
+	case refusal != nil:
+		return nil, "", refusal
+	case list == nil && err == nil:
+		return nil, "", errors.New("the list is lost")
+	case list == nil:
+		return nil, "", err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(list, &members); err != nil {
+		return nil, "", errors.New("the list is none")
+	}
+	for name, into := range map[string]any{string(k): &page, "nextCursor": &next} {
+		if raw, there := members[name]; there && json.Unmarshal(raw, into) != nil {
+			return nil, "", errors.New("the list is none")
+		}
+	}
+	return page, next, nil
+}
+
+// declares reports whether the server still declares what is pinned under a key as it was.
+func (s *session) declares(key, digest string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, there := s.digest[key]
+	return there && have == digest
+}

@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+)
+
+// lender is a tool of the runtime that reads what a server has beside its tools: any resource, any prompt, or what completes an argument. Its
+// input says which one, and so does the access that it asks for.
+type lender struct {
+	u           *upstream
+	verb        string
+	description string
+	input       string   // schema
+	below       []string // of the server, what it reads
+	entry       Entry
+	identity    string // of the server that was accepted
+
+	// about takes an input apart: what is asked for, what has to be as it was accepted (empty: the server alone), and what is sent.
+	about func(in json.RawMessage) (segments []string, key string, w wish, err error)
+}
+
+type resourceInput struct {
+	URI string `json:"uri"`
+}
+
+type promptInput struct {
+	Name      string            `json:"name"`
+	Arguments map[string]string `json:"arguments,omitempty"`
+}
+
+type argumentInput struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// completionInput names either a prompt or a template.
+type completionInput struct {
+	Prompt   string            `json:"prompt,omitempty"`
+	Resource string            `json:"resource,omitempty"`
+	Argument argumentInput     `json:"argument"`
+	Context  map[string]string `json:"context,omitempty"`
+}
+
+const (
+	resourceSchema = `{"type":"object","properties":{"uri":{"type":"string","minLength":1,"maxLength":2048}},"required":["uri"],"additionalProperties":false}`
+	promptSchema   = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":2048},` + argumentsSchema + `},"required":["name"],"additionalProperties":false}`
+	completeSchema = `{"type":"object","properties":{"prompt":{"type":"string","maxLength":2048},"resource":{"type":"string","maxLength":2048},` +
+		`"argument":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"}},"required":["name","value"],"additionalProperties":false},` +
+		`"context":{"type":"object","additionalProperties":{"type":"string"}}},"required":["argument"],"additionalProperties":false}`
+	argumentsSchema = `"arguments":{"type":"object","additionalProperties":{"type":"string"}}`
+)
+
+// What lies below a server, beside its tools, in the names of resources that policies see.
+const (
+	belowResource = "resource"
+	belowPrompt   = "prompt"
+)
+
+func (s shelf) resourceLender() lender {
+	return lender{
+		u: s.u, verb: "read", description: "Read a resource of the server " + s.u.cfg.Name + ".", input: resourceSchema, below: []string{belowResource}, entry: s.u.cfg.Resources,
+		about: func(in json.RawMessage) ([]string, string, wish, error) {
+			var of resourceInput
+			err := json.Unmarshal(in, &of)
+			return []string{belowResource, segment(of.URI)}, "", readOf(of.URI), err
+		},
+	}
+}
+
+func (s shelf) promptLender() lender {
+	return lender{
+		u: s.u, verb: "prompt", description: "Get a prompt of the server " + s.u.cfg.Name + ".", input: promptSchema, below: []string{belowPrompt}, entry: s.u.cfg.Prompts,
+		about: func(in json.RawMessage) ([]string, string, wish, error) {
+			var of promptInput
+			err := json.Unmarshal(in, &of)
+			return []string{belowPrompt, segment(of.Name)}, keyPrompt + of.Name, promptOf(of.Name, of.Arguments), err
+		},
+	}
+}
+
+func (s shelf) completer() lender {
+	e := s.u.cfg.Resources
+	if s.u.cfg.Prompts.Class == effect.Pivot {
+		e = s.u.cfg.Prompts
+	}
+	return lender{
+		u: s.u, verb: "complete", description: "Complete an argument of a prompt or a resource of the server " + s.u.cfg.Name + ".", input: completeSchema,
+		below: []string{belowResource, belowPrompt}, entry: e, about: completed,
+	}
+}
+
+func completed(in json.RawMessage) ([]string, string, wish, error) {
+	var of completionInput
+	if err := json.Unmarshal(in, &of); err != nil {
+		return nil, "", wish{}, err
+	}
+	p := sdk.CompleteParams{Argument: sdk.CompleteParamsArgument{Name: of.Argument.Name, Value: of.Argument.Value}}
+	if of.Context != nil {
+		p.Context = &sdk.CompleteContext{Arguments: of.Context}
+	}
+	switch {
+	case (of.Prompt == "") == (of.Resource == ""):
+		return nil, "", wish{}, errors.New(`it names either a "prompt" or a "resource"`)
+	case of.Prompt != "":
+		p.Ref = &sdk.CompleteReference{Type: refPrompt, Name: of.Prompt}
+		return []string{belowPrompt, segment(of.Prompt)}, keyPrompt + of.Prompt, completionOf(p), nil
+	}
+	p.Ref = &sdk.CompleteReference{Type: refResource, URI: of.Resource}
+	return []string{belowResource, segment(of.Resource)}, "", completionOf(p), nil
+}
+
+// segment is a URI, or a name, as one segment of a resource's name, which has no slash.
+func segment(name string) string { return strings.NewReplacer("%", "%25", "/", "%2F").Replace(name) }
+
+func (r lender) tool(identity, withheld string) (tool.Tool, error) {
+	server := r.u.cfg.Name
+	r.identity = identity
+	spec := tool.Spec{
+		Name: readerName(server, r.verb), Description: r.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
+		Input: json.RawMessage(r.input), Access: r.access, EffectClass: cmp.Or(r.entry.Class, effect.Pure), Destination: r.entry.Destination, Execute: r.execute,
+		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-reader/v1", []byte(identity)))},
+		Hints:      tool.Hints{Timeout: r.entry.Timeout, Idempotent: true}, Withheld: withheld,
+	}
+	for _, below := range r.below {
+		of, err := perm.KindMCP.Resource(server, below)
+		if err != nil {
+			return tool.Tool{}, err
+		}
+		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/**"))
+	}
+	if r.u.box != nil {
+		spec = r.u.box.spec(spec)
+	}
+	if err := needs(&spec, r.entry.Needs, r.u.g.opts.Roots); err != nil {
+		return tool.Tool{}, err
+	}
+	return tool.FromSpec(spec)
+}
+
+// access is what one read asks for.
+func (r lender) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
+	segments, _, _, err := r.about(in)
+	if err != nil {
+		return nil, err
+	}
+	of, err := perm.KindMCP.Resource(r.u.cfg.Name, segments...)
+	if err != nil {
+		return nil, err
+	}
+	return []perm.ResourceAccess{perm.Access(perm.Read, of.String())}, nil
+}
+
+// execute is one read.
+func (r lender) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+	_, key, w, err := r.about(in)
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	s, err := r.u.session(ctx)
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	if identity := r.u.declared().identity; identity != r.identity {
+		return tool.Result{}, tool.Blocked(fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, r.identity))
+	}
+	if key != "" {
+		if err := r.u.accepted(s, key); err != nil {
+			return tool.Result{}, tool.Blocked(err.Error())
+		}
+	}
+	get := func() (answer, error) {
+		a, err := r.u.get(ctx, s, w, facts(ctx, tc))
+		refuse(ctx, err)
+		a.failed = false // which a read has no way to say
+		return a, err
+	}
+	if r.u.box != nil {
+		return r.u.inBox(ctx, tc, s, errand{pure: r.entry.Class != effect.Pivot, get: get, done: func(answer) error { return nil }})
+	}
+	a, err := get()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	raw.Leave(ctx, a.object)
+	return raw.Result(a.object, a.text, nil), nil
+}

@@ -1,0 +1,286 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/yosida95/uritemplate/v3"
+
+	"github.com/remit-dev/remit/mcp/internal/offer"
+)
+
+// library is all that servers have to be read: resources, by their own URIs, and prompts, under names like those of tools. Which server a URI
+// is of has to be plain: where two claim it, neither is asked for it.
+type library struct {
+	all     offer.All
+	shelves []*shelf
+	owner   map[string]*shelf // of listed resources, by URI; nil: several servers claim it
+	prompts map[string]shelved
+}
+
+// shelf is what one server has.
+type shelf struct {
+	u                      *upstream
+	read, prompt, complete string // tools of the runtime; empty: there is none
+	shapes                 []shape
+	resources              []resource
+	defs                   []definition // prompts and templates that may be seen
+}
+
+// shape is a template of resources.
+type shape struct {
+	*uritemplate.Template
+	held bool // in quarantine: what fits is nobody's
+}
+
+// shelved is a prompt.
+type shelved struct {
+	*shelf
+	name string // that the server knows it by
+}
+
+// library adds what one server has to be read.
+func (b *builder) library(u *upstream, d declared, held []Quarantined) {
+	s := &shelf{u: u}
+	withheld := reason(held, u.cfg.Name, "")
+	for _, def := range d.defs {
+		why := reason(held, u.cfg.Name, def.key())
+		if def.kind == templates {
+			t, err := uritemplate.New(def.name)
+			if err != nil {
+				b.leaveOut(u, def.key(), def.raw, fmt.Errorf("it is no template of URIs as RFC 6570 has them: %w", err))
+				continue
+			}
+			s.shapes = append(s.shapes, shape{t, why != ""})
+		}
+		if def.kind != tools && why == "" {
+			s.defs = append(s.defs, def)
+		}
+	}
+	s.resources = d.resources
+	for _, r := range []struct {
+		is   bool
+		into *string
+		make func(shelf) lender
+	}{
+		{d.reads, &s.read, shelf.resourceLender},
+		{d.prompts, &s.prompt, shelf.promptLender},
+		{d.completes && (d.reads || d.prompts), &s.complete, shelf.completer},
+	} {
+		if !r.is {
+			continue
+		}
+		t, err := r.make(*s).tool(d.identity, withheld)
+		if err != nil {
+			b.leaveOut(u, "", nil, err)
+			continue
+		}
+		b.mirror.tools, b.mirror.listed[t.Name()] = append(b.mirror.tools, t), nil
+		*r.into = t.Name()
+	}
+	b.mirror.library.shelves = append(b.mirror.library.shelves, s)
+}
+
+// shelve works out what is whose.
+func (l *library) shelve(b *builder) {
+	l.owner, l.prompts = map[string]*shelf{}, map[string]shelved{}
+	claims := map[string][]string{} // of URIs and templates, by servers
+	for _, s := range l.shelves {
+		for _, r := range s.resources {
+			claims[r.uri] = append(claims[r.uri], s.u.cfg.Name)
+			for _, other := range l.shelves {
+				if other != s && other.fits(r.uri) && !other.has(r.uri) {
+					claims[r.uri] = append(claims[r.uri], other.u.cfg.Name)
+				}
+			}
+		}
+		for _, d := range s.defs {
+			if d.kind == templates {
+				claims[d.name] = append(claims[d.name], s.u.cfg.Name)
+			}
+		}
+	}
+	for uri := range sorted(claims) {
+		if who := slices.Compact(slices.Sorted(slices.Values(claims[uri]))); len(who) > 1 {
+			l.owner[uri] = nil
+			b.g.log.Warn("several servers claim the same resource; it is served of none", "uri", uri, "servers", strings.Join(who, ", "))
+		}
+	}
+	for _, s := range l.shelves {
+		l.list(s)
+	}
+}
+
+// list lists what one server has.
+func (l *library) list(s *shelf) {
+	if s.read != "" {
+		l.all.Resources, l.all.Templates = append([]offer.Offer{}, l.all.Resources...), append([]offer.Offer{}, l.all.Templates...)
+		for _, r := range s.resources {
+			if _, contested := l.owner[r.uri]; !contested {
+				l.owner[r.uri] = s
+				l.all.Resources = append(l.all.Resources, s.offer(r.uri, r.raw))
+			}
+		}
+	}
+	if s.prompt != "" {
+		l.all.Prompts = append([]offer.Offer{}, l.all.Prompts...)
+	}
+	for _, d := range s.defs {
+		_, contested := l.owner[d.name]
+		switch {
+		case d.kind == templates && s.read != "" && !contested:
+			l.all.Templates = append(l.all.Templates, s.offer(d.name, d.raw))
+		case d.kind == prompts && s.prompt != "":
+			name := mcpName(s.u.cfg.Name, d.name)
+			object, err := d.listed(name)
+			if err != nil {
+				continue // which cannot be: the name was read from it
+			}
+			l.prompts[name] = shelved{s, d.name}
+			l.all.Prompts = append(l.all.Prompts, offer.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.name})})
+		}
+	}
+}
+
+func (s *shelf) offer(uri string, object json.RawMessage) offer.Offer {
+	return offer.Offer{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
+}
+
+// like reports whether clients see the same.
+func (l *library) like(other library) bool {
+	return offer.Equal(l.all.Resources, other.all.Resources) && offer.Equal(l.all.Templates, other.all.Templates) && offer.Equal(l.all.Prompts, other.all.Prompts)
+}
+
+func (s *shelf) has(uri string) bool {
+	return slices.ContainsFunc(s.resources, func(r resource) bool { return r.uri == uri })
+}
+
+// fits reports whether a URI is one that a template of the server stands for.
+func (s *shelf) fits(uri string) bool {
+	return slices.ContainsFunc(s.shapes, func(t shape) bool { return t.fits(uri) })
+}
+
+func (t shape) fits(uri string) bool {
+	plain, _, _ := strings.Cut(t.Raw(), "{")
+	return strings.HasPrefix(uri, plain) && t.Match(uri) != nil
+}
+
+// held reports whether a URI is one that only what is in quarantine stands for.
+func (s *shelf) held(uri string) bool {
+	held := false
+	for _, t := range s.shapes {
+		if t.fits(uri) {
+			if !t.held {
+				return false
+			}
+			held = true
+		}
+	}
+	return held
+}
+
+// of finds the one server that a URI is of: who lists it, or has a template that it fits. One that nobody speaks of is that of the only server
+// with resources: results name some that are listed nowhere.
+func (l *library) of(uri string) (*shelf, bool) {
+	if s, listed := l.owner[uri]; listed {
+		return s, s != nil
+	}
+	var fit, all []*shelf
+	for _, s := range l.shelves {
+		if s.read == "" {
+			continue
+		}
+		all = append(all, s)
+		if s.fits(uri) {
+			fit = append(fit, s)
+		}
+	}
+	if len(fit) == 0 {
+		fit = all
+	}
+	if len(fit) != 1 || fit[0].held(uri) {
+		return nil, false
+	}
+	return fit[0], true
+}
+
+// Offers lists the resources, templates and prompts of all servers that nobody has to accept first.
+func (g *Gateway) Offers() offer.All { return g.seen.Load().library.all }
+
+// Resource returns what reads a resource; false where no server has it, or several do.
+func (g *Gateway) Resource(uri string) (offer.Offer, bool) {
+	s, ok := g.seen.Load().library.of(uri)
+	if !ok || !plainName(uri) {
+		return offer.Offer{}, false
+	}
+	return s.offer(uri, nil), true
+}
+
+// Prompt returns what reads a prompt by the name that clients know.
+func (g *Gateway) Prompt(name string, arguments map[string]string) (offer.Offer, bool) {
+	p, ok := g.seen.Load().library.prompts[name]
+	if !ok {
+		return offer.Offer{}, false
+	}
+	return offer.Offer{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
+}
+
+// Completion returns what completes an argument of a prompt or a template; false where nobody does.
+func (g *Gateway) Completion(p *sdk.CompleteParams) (offer.Offer, bool) {
+	l := &g.seen.Load().library
+	if p.Ref == nil {
+		return offer.Offer{}, false
+	}
+	in := completionInput{Argument: argumentInput{p.Argument.Name, p.Argument.Value}}
+	if p.Context != nil {
+		in.Context = p.Context.Arguments
+	}
+	var s *shelf
+	switch p.Ref.Type {
+	case refPrompt:
+		found, ok := l.prompts[p.Ref.Name]
+		if !ok {
+			return offer.Offer{}, false
+		}
+		s, in.Prompt = found.shelf, found.name
+	case refResource:
+		var ok bool
+		if s, ok = l.shape(p.Ref.URI); !ok {
+			return offer.Offer{}, false
+		}
+		in.Resource = p.Ref.URI
+	}
+	if s == nil || s.complete == "" {
+		return offer.Offer{}, false
+	}
+	return offer.Offer{Tool: s.complete, Input: encoded(in)}, true
+}
+
+// shape finds the server that has a template, or the resource of a URI.
+func (l *library) shape(uri string) (*shelf, bool) {
+	for _, t := range l.all.Templates {
+		if t.Name == uri {
+			i := slices.IndexFunc(l.shelves, func(s *shelf) bool { return s.read == t.Tool })
+			return l.shelves[i], true
+		}
+	}
+	return l.of(uri)
+}
+
+// What a client can ask the completion of.
+const (
+	refPrompt   = "ref/prompt"
+	refResource = "ref/resource"
+)
+
+func encoded(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("gateway: " + err.Error()) // of texts
+	}
+	return raw
+}

@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// wish is what is wanted of a server: a call of a tool, what a resource holds, a prompt, or what completes an argument.
+type wish struct {
+	name string // which one it is; a tool's name, or what no tool is named
+	send func(ctx context.Context, cs *sdk.ClientSession, r round) error
+}
+
+// round is one request of a wish: a server may want something of its client first, and is asked again with that.
+type round struct {
+	meta  sdk.Meta
+	said  sdk.InputResponseMap
+	state string
+}
+
+func callOf(name string, args json.RawMessage) wish {
+	return wish{name, func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+		_, err := cs.CallTool(ctx, &sdk.CallToolParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state})
+		return err
+	}}
+}
+
+func readOf(uri string) wish {
+	return wish{"resources/read", func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+		_, err := cs.ReadResource(ctx, &sdk.ReadResourceParams{Meta: r.meta, URI: uri, InputResponses: r.said, RequestState: r.state})
+		return err
+	}}
+}
+
+func promptOf(name string, args map[string]string) wish {
+	return wish{keyPrompt + name, func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+		_, err := cs.GetPrompt(ctx, &sdk.GetPromptParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state})
+		return err
+	}}
+}
+
+func completionOf(p sdk.CompleteParams) wish {
+	return wish{"completion/complete", func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+		p := p
+		p.Meta = r.meta
+		_, err := cs.Complete(ctx, &p)
+		return err
+	}}
+}
+
+// forgetful keeps the SDK from keeping what a server said: the next one who asks may be told something else.
+func forgetful(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		said, err := next(ctx, method, r)
+		switch said := said.(type) {
+		case *sdk.ListToolsResult:
+			said.TTLMs = 0
+		case *sdk.ListPromptsResult:
+			said.TTLMs = 0
+		case *sdk.ListResourcesResult:
+			said.TTLMs = 0
+		case *sdk.ListResourceTemplatesResult:
+			said.TTLMs = 0
+		case *sdk.ReadResourceResult:
+			said.TTLMs = 0
+		}
+		return said, err
+	}
+}

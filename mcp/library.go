@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp/internal/offer"
+	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Offer is a resource, a template of resources or a prompt of another server: as it is listed, and by which call of a tool of the
+// runtime it is read. What that call returns is the result as the other server wrote it.
+type Offer = offer.Offer
+
+// Offers are those of all servers. A list that is nil means that no server has such things.
+type Offers = offer.All
+
+// Library is a Mirror whose servers have resources and prompts, too. Each is there for those sessions alone that the policy would let
+// read it. It is safe for concurrent use.
+type Library interface {
+	Mirror
+	// Offers lists what there is, under the names that clients know.
+	Offers() Offers
+	// Resource returns what reads a resource, listed or not; false where no server has it.
+	Resource(uri string) (Offer, bool)
+	// Prompt returns what reads a prompt with some arguments.
+	Prompt(name string, arguments map[string]string) (Offer, bool)
+	// Completion returns what completes an argument of a prompt or a resource; false where nobody does.
+	Completion(p *sdk.CompleteParams) (Offer, bool)
+}
+
+// OffersChanged tells clients that the resources and prompts of the Library are others by now.
+func (s *Server) OffersChanged() {
+	s.standForResources()
+	s.standForPrompts()
+}
+
+func (s *Server) borrowed() Offers {
+	if s.library == nil {
+		return Offers{}
+	}
+	return s.library.Offers()
+}
+
+// inside reports whether a tool is none for clients: they read what it stands for.
+func (s *Server) inside(t tool.Tool) bool {
+	if s.opts.Mirror == nil {
+		return false
+	}
+	object, mirrored := s.opts.Mirror.Listed(t)
+	return mirrored && object == nil
+}
+
+// visible are the offers that a session could have read, and that no other thing has the name of.
+func (s *Server) visible(ctx context.Context, in *agent.Session, offers []Offer, taken []listed) (list []listed) {
+	for _, o := range offers {
+		if slices.ContainsFunc(taken, func(l listed) bool { return l.name == o.Name }) {
+			continue
+		}
+		if s.foreseen(ctx, in, o) != perm.Deny {
+			list = append(list, listed{name: o.Name, object: o.Object})
+		}
+	}
+	return list
+}
+
+// foreseen is what a read would meet now.
+func (s *Server) foreseen(ctx context.Context, in *agent.Session, o Offer) perm.Effect {
+	e, err := in.Foresee(ctx, o.Tool, o.Input)
+	if err != nil {
+		s.opts.Log.Warn("something that another server has is not shown", "tool", o.Tool, "error", err)
+	}
+	return e
+}
+
+// lent finds a resource of another server that the session may see.
+func (s *Server) lent(ctx context.Context, in *agent.Session, uri string) (Offer, bool) {
+	if s.library == nil {
+		return Offer{}, false
+	}
+	o, ok := s.library.Resource(uri)
+	return o, ok && s.foreseen(ctx, in, o) != perm.Deny
+}
+
+func (s *Server) lentPrompt(ctx context.Context, in *agent.Session, name string, arguments map[string]string) (Offer, bool) {
+	if s.library == nil {
+		return Offer{}, false
+	}
+	o, ok := s.library.Prompt(name, arguments)
+	return o, ok && s.foreseen(ctx, in, o) != perm.Deny
+}
+
+// lend answers by what another server says.
+func (s *Server) lend(ctx context.Context, req *sdk.CallToolRequest, by Offer) (*object, error) {
+	st, err := s.seatOf(ctx, req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := st.in.Tool(by.Tool)
+	if !ok {
+		return nil, sdk.ResourceNotFoundError(by.Name)
+	}
+	req.Params.Name, req.Params.Arguments = by.Tool, by.Input
+	c := &call{s: s, st: st, req: req, tool: t, revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	o, err := c.begin(ctx)
+	if err != nil || o.asks() {
+		return o, err
+	}
+	return done(o)
+}
+
+// read answers resources/read by what another server says. For how long that holds is its own word; for whom is not.
+func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by Offer) (*object, error) {
+	o, err := s.lend(ctx, req, by)
+	if err != nil || o.asks() {
+		return o, err
+	}
+	if _, said := o.members["ttlMs"]; !said {
+		o.set("ttlMs", 0)
+	}
+	o.set("cacheScope", "private")
+	return o, nil
+}
+
+// completeElsewhere answers completion/complete by what another server says. Nobody is asked for each letter: where the policy would
+// have somebody asked, there are no values.
+func (s *Server) completeElsewhere(ctx context.Context, st *seat, req *sdk.CompleteRequest) (*object, error) {
+	if s.library == nil {
+		return nil, errReference
+	}
+	by, ok := s.library.Completion(req.Params)
+	if !ok {
+		return nil, errReference
+	}
+	switch s.foreseen(ctx, st.in, by) {
+	case perm.Allow:
+	case perm.Ask:
+		o := newObject(req.ProtocolVersion())
+		o.set("completion", map[string]any{"values": json.RawMessage("[]")})
+		return o, nil
+	default:
+		return nil, errReference
+	}
+	return s.lend(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{Meta: req.Params.Meta}}, by)
+}
