@@ -22,6 +22,7 @@ type callConfig struct {
 	given    string
 	named    bool
 	progress func(tool.Progress)
+	begun    func(call string, keep func(context.Context) error)
 }
 
 func configured(opts []CallOption) (c callConfig) {
@@ -35,6 +36,14 @@ func configured(opts []CallOption) (c callConfig) {
 // call's own goroutine and should return at once. A call that is answered from the journal reports nothing.
 func WithProgress(listen func(tool.Progress)) CallOption {
 	return func(c *callConfig) { c.progress = listen }
+}
+
+// WithBegun listens to the moment at which the code of the call is about to run, and is told the call's id. It is called on the
+// call's own goroutine and should return at once. Keep makes it durable that the call has begun, which else comes to the journal
+// with the first change, or with the end: from then on the journal knows the call, whatever becomes of this process. It can be
+// called at any time, and fails once the code has ended.
+func WithBegun(listen func(call string, keep func(context.Context) error)) CallOption {
+	return func(c *callConfig) { c.begun = listen }
 }
 
 // WithCallID names a call by an id that the host gives, such as the one a model

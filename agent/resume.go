@@ -167,7 +167,8 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 
 // Resume lets a pending call go on: approved, it runs; refused, expired or no
 // longer what was asked, it ends denied; without an answer it is still pending.
-// It runs once, whatever else is resumed. Of the options only WithProgress counts.
+// It runs once, whatever else is resumed. Of the options only WithProgress and
+// WithBegun count.
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
@@ -192,7 +193,8 @@ func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (too
 	} else if in != tx {
 		return in.Resume(ctx, call, opts...)
 	}
-	out := tx.line.Resume(ctx, c, tx.s.standing.turn(), configured(opts).progress)
+	how := configured(opts)
+	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.standing.turn(), Progress: how.progress, Begun: how.begun})
 	tx.noticeHeld(out)
 	return out, out.Err()
 }

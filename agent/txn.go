@@ -66,7 +66,7 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress}, c.given, c.named)
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, Begun: c.begun}, c.given, c.named)
 }
 
 // refused is the outcome of a call that no line ever saw.

@@ -109,18 +109,22 @@ func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outc
 		return c.result(out), nil
 	}
 	c.st.wait(waiting{txn: q.txn.ID, call: out.Call, tool: q.call.Tool.Name, input: string(q.call.Asked.Input), alone: alone})
-	caps := c.req.ClientCapabilities()
-	elicits := c.s.opts.OnAsk == AskClient && caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
-	switch {
+	switch elicits := c.elicits(); {
+	case c.mayTask && (c.alwaysTask() || !elicits):
+		return c.created(q), nil
 	case elicits && c.revision >= stateless:
 		return c.inputRequired(q, alone, out)
 	case elicits && c.asked < mostAsked:
 		c.asked++
 		return c.elicit(ctx, tx, alone, q, out)
-	case c.revision >= stateless && caps != nil && caps.Extensions[tasksExtension] != nil:
-		return c.task(q), nil
 	}
 	return c.result(out), nil
+}
+
+// elicits reports whether the person at the client is asked.
+func (c *call) elicits() bool {
+	can := c.caps
+	return c.s.opts.OnAsk == AskClient && can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
 // inputRequired asks in the result: the client repeats the call with the answer.
@@ -153,7 +157,7 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *questio
 	} else if !answered {
 		return c.result(out), nil
 	}
-	out, _ = tx.Resume(ctx, out.Call, c.report.option())
+	out, _ = tx.Resume(ctx, out.Call, c.listeners()...)
 	return c.finish(ctx, tx, alone, out)
 }
 
@@ -186,7 +190,7 @@ func (c *call) redeem(ctx context.Context) (*object, error) {
 	if _, err := c.take(ctx, q, said); err != nil {
 		return c.refused(err), nil
 	}
-	out, _ := tx.Resume(ctx, held.Call, c.report.option())
+	out, _ := tx.Resume(ctx, held.Call, c.listeners()...)
 	if out.Status == tool.StatusPending && said != nil && said.Action == "cancel" {
 		return c.result(out), nil // whoever was asked does not want to be asked again
 	}
@@ -218,8 +222,8 @@ func (c *call) take(ctx context.Context, q *question, said *sdk.ElicitResult) (a
 // person is who answers at the client, whose name is what it says of itself.
 func (c *call) person() string {
 	name := "an MCP client"
-	if info := c.req.ClientInfo(); info != nil && info.Name != "" {
-		name = canon.Printable(strings.Join(strings.Fields(info.Name), " "), 64)
+	if c.client != nil && c.client.Name != "" {
+		name = canon.Printable(strings.Join(strings.Fields(c.client.Name), " "), 64)
 	}
 	return "person at " + name
 }

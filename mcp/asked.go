@@ -11,15 +11,14 @@ import (
 
 // mayBeAsked reports whether the client is one that can be asked.
 func (c *call) mayBeAsked() bool {
-	caps := c.req.ClientCapabilities()
-	return caps != nil && (caps.Elicitation != nil || caps.Sampling != nil || caps.RootsV2 != nil)
+	return c.caps != nil && (c.caps.Elicitation != nil || c.caps.Sampling != nil || c.caps.RootsV2 != nil)
 }
 
 // atOnce asks a client of an older revision, whose request goes on meanwhile.
 type atOnce struct{ c *call }
 
 // Can is what the client says that it can.
-func (a atOnce) Can() *sdk.ClientCapabilities { return a.c.req.ClientCapabilities() }
+func (a atOnce) Can() *sdk.ClientCapabilities { return a.c.caps }
 
 // Ask asks one after the other.
 func (a atOnce) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {

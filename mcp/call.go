@@ -28,12 +28,16 @@ const (
 type call struct {
 	s        *Server
 	st       *seat
-	req      *sdk.CallToolRequest
+	req      *sdk.CallToolRequest // nil for one that goes on without a request
+	caps     *sdk.ClientCapabilities
+	client   *sdk.Implementation
 	tool     tool.Tool
 	input    json.RawMessage
 	revision string
-	txn      string // named by the request, or the session's current one
-	named    string // by the caller
+	txn      string     // named by the request, or the session's current one
+	named    string     // by the caller
+	mayTask  bool       // the request may be answered with a task
+	begun    *beginning // of one that may become one; nil: nobody wants to know
 	slot     *raw.Slot
 	report   *reporter
 	voice    *voice
@@ -42,11 +46,21 @@ type call struct {
 
 // callTool answers tools/call.
 func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*object, error) {
+	return s.callFor(ctx, req, true)
+}
+
+func (s *Server) newCall(st *seat, req *sdk.CallToolRequest) *call {
+	return &call{s: s, st: st, req: req, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+}
+
+// callFor answers a request by a call, or, where the request is one that may be, and the client knows tasks, with a task.
+func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task bool) (*object, error) {
 	st, err := s.seatOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
-	c := &call{s: s, st: st, req: req, revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	c := s.newCall(st, req)
+	c.mayTask = task && c.knowsTasks()
 	if t, ok := s.transactionTool(req.Params.Name); ok {
 		leave, err := st.enter(ctx)
 		if err != nil {
@@ -57,6 +71,12 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*objec
 	}
 	if c.tool, err = s.called(st.in, req.Params.Name); err != nil {
 		return nil, err
+	}
+	if task && c.alwaysTask() && !c.mayTask {
+		if c.hidden(ctx) {
+			return nil, unknownTool(req.Params.Name)
+		}
+		return nil, lacksTasks()
 	}
 	return c.begin(ctx)
 }
@@ -71,13 +91,16 @@ func (c *call) begin(ctx context.Context) (*object, error) {
 	if held, ok := c.goesOnWith(); ok {
 		return c.goOn(ctx, held)
 	}
+	if r, ok := c.again(); ok {
+		return r, nil
+	}
 	leave, err := st.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.voice = &voice{}
 	c.voice.turnTo(ctx, req)
-	if c.mayBeAsked() && c.revision >= stateless {
+	if c.mayTask || c.mayBeAsked() && c.revision >= stateless {
 		return c.converse(ctx, leave)
 	}
 	defer leave()
@@ -137,7 +160,7 @@ func (c *call) answer(ctx context.Context) (*object, error) {
 	if w, ok := c.st.waitsFor(c.tool, c.input, c.txn); ok && c.named == "" {
 		return c.resume(ctx, w)
 	}
-	opts := []agent.CallOption{c.report.option()}
+	opts := c.listeners()
 	if c.named != "" {
 		opts = append(opts, agent.WithCallID(c.named))
 	}
@@ -181,6 +204,15 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*o
 	return c.told(ctx, out)
 }
 
+// listeners hear of the call while it runs.
+func (c *call) listeners() []agent.CallOption {
+	opts := []agent.CallOption{c.report.option()}
+	if c.begun != nil {
+		opts = append(opts, agent.WithBegun(c.begun.hear))
+	}
+	return opts
+}
+
 // closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
 func (c *call) closed(err error) error {
 	if errors.Is(err, agent.ErrEnded) || errors.Is(err, journal.ErrNotFound) || errors.Is(err, journal.ErrNotOwner) {
@@ -197,7 +229,7 @@ func (c *call) resume(ctx context.Context, w waiting) (*object, error) {
 		c.st.ended(w.txn)
 		return c.refused(fmt.Errorf("the transaction of the call that waited is not open any more: %w", err)), nil
 	}
-	out, _ := tx.Resume(ctx, w.call, c.report.option())
+	out, _ := tx.Resume(ctx, w.call, c.listeners()...)
 	return c.finish(ctx, tx, w.alone, out)
 }
 
@@ -218,12 +250,20 @@ func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.O
 // told is the result of a call that has ended.
 func (c *call) told(ctx context.Context, out tool.Outcome) (*object, error) {
 	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid) && c.hidden(ctx) {
-		return nil, unknownTool(c.req.Params.Name)
+		return nil, unknownTool(c.nameAsked())
 	}
 	if err := c.refusal(out); err != nil {
 		return nil, err
 	}
 	return c.result(out), nil
+}
+
+// nameAsked is the name of the tool that the client asked for.
+func (c *call) nameAsked() string {
+	if c.req == nil {
+		return c.tool.Name()
+	}
+	return c.req.Params.Name
 }
 
 // end ends a transaction that holds one call alone. What it did not commit is taken back.

@@ -32,10 +32,10 @@ func ClientOf(ctx context.Context) (Client, bool) {
 
 // Can returns what the client says that it can.
 func (cl Client) Can() *sdk.ClientCapabilities {
-	if cl.c == nil || cl.c.req.ClientCapabilities() == nil {
+	if cl.c == nil || cl.c.caps == nil {
 		return &sdk.ClientCapabilities{}
 	}
-	return cl.c.req.ClientCapabilities()
+	return cl.c.caps
 }
 
 // mostRepeated is how often a client is asked the same that did not answer it.

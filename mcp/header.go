@@ -34,6 +34,9 @@ type repeated struct {
 // wrong with it otherwise is told by whoever answers it.
 func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Error {
 	name := r.Header.Get("Mcp-Name")
+	if strings.HasPrefix(r.Header.Get("Mcp-Method"), "tasks/") {
+		return taskNamed(name, body)
+	}
 	if r.Header.Get("Mcp-Method") != "tools/call" || r.Header.Get("MCP-Protocol-Version") < stateless {
 		return nil
 	}
@@ -71,6 +74,19 @@ func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Err
 		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: err.Error()}
 	}
 	return nil
+}
+
+// taskNamed compares the header that names the task of a request with the request. One without says nothing wrong.
+func taskNamed(name string, body []byte) *jsonrpc.Error {
+	var m struct {
+		Params struct {
+			TaskID string `json:"taskId"`
+		} `json:"params"`
+	}
+	if name == "" || json.Unmarshal(body, &m) == nil && m.Params.TaskID == name {
+		return nil
+	}
+	return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "header Mcp-Name is not the taskId of the request"}
 }
 
 func (r repeated) fit(header http.Header, args canon.Value, path string) error {

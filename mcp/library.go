@@ -9,7 +9,6 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/internal/offer"
-	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -107,7 +106,8 @@ func (s *Server) lend(ctx context.Context, req *sdk.CallToolRequest, by Offer) (
 		return nil, sdk.ResourceNotFoundError(by.Name)
 	}
 	req.Params.Name, req.Params.Arguments = by.Tool, by.Input
-	c := &call{s: s, st: st, req: req, tool: t, revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	c := s.newCall(st, req)
+	c.tool = t
 	o, err := c.begin(ctx)
 	if err != nil || o.asks() {
 		return o, err

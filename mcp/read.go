@@ -210,7 +210,7 @@ func unknownPrompt(name string) error {
 
 // answerBy is what a call of a tool comes to, for a request that is answered by one. Where it does not end well that is an error.
 func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*object, error) {
-	o, err := s.callTool(ctx, req)
+	o, err := s.callFor(ctx, req, false)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*objec
 
 // done is the result of a call that answers a request which is none of a tool.
 func done(o *object) (*object, error) {
-	if _, is := o.members["isError"]; is || string(o.members["resultType"]) == `"task"` {
+	if _, is := o.members["isError"]; is {
 		data, err := json.Marshal(o.Meta)
 		if err != nil {
 			return nil, err

@@ -12,14 +12,16 @@ type running struct {
 	st    *seat
 	stop  context.CancelCauseFunc
 	ended chan struct{}
-	talk  *talk // of a call that may ask its client
-	task  *task // of one that was approved elsewhere
+	talk  *talk
+	call  string // of a task; under the mutex of the runs
 }
 
 // runs are those of one server.
 type runs struct {
 	mu  sync.Mutex // never held across a wait
 	all map[string]*running
+
+	tasks map[string]*talk // by call
 }
 
 var errGone = errors.New("the client has gone")
@@ -45,7 +47,32 @@ func (r *runs) begin(ctx context.Context, one *running, run func(ctx context.Con
 func (r *runs) remove(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	one := r.all[id]
 	delete(r.all, id)
+	if t := one.talk; t != nil && t.call != "" {
+		delete(r.tasks, t.call)
+	}
+}
+
+// name makes a call that runs known as a task.
+func (r *runs) name(call string, t *talk) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tasks == nil {
+		r.tasks = map[string]*talk{}
+	}
+	t.call, r.tasks[call] = call, t
+}
+
+// task finds a task that runs.
+func (r *runs) task(call string, st *seat) (*talk, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.tasks[call]
+	if !ok || t.st.in.ID() != st.in.ID() {
+		return nil, false
+	}
+	return t, true
 }
 
 func (r *runs) find(id string, st *seat) (*running, bool) {

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -28,9 +31,11 @@ type seat struct {
 	current current
 	waits   []waiting
 	dealt   map[string]bool // calls whose answer is being taken right now
-	here    int             // requests over HTTP
-	bodies  room            // of its large requests over HTTP
-	joined  []connection    // that stay, of the older revisions, the one used last at the end
+	rests   *lru.Cache[string, *raw.Slot]
+	tasks   int          // calls that run as tasks
+	here    int          // requests over HTTP
+	bodies  room         // of its large requests over HTTP
+	joined  []connection // that stay, of the older revisions, the one used last at the end
 }
 
 // waiting is a call of the session that waits for approval.
@@ -41,6 +46,10 @@ type waiting struct {
 
 func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) {
 	st := &seat{in: in, slots: make(chan struct{}, s.opts.Calls), open: map[string]bool{}, dealt: map[string]bool{}}
+	var err error
+	if st.rests, err = lru.New[string, *raw.Slot](restsKept); err != nil {
+		return nil, err
+	}
 	j := s.rt.Journal()
 	for e, err := range j.Entries(ctx, journal.Query{Session: in.ID(), Kinds: []kind.Kind{kind.Asked}, Newest: true, Limit: s.opts.Txns}) {
 		if err != nil {
@@ -56,7 +65,6 @@ func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) 
 			st.wait(waiting{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1 && !isCurrent(t)})
 		}
 	}
-	var err error
 	if st.current, err = currentOf(ctx, j, in.ID()); st.current.txn != "" && !st.current.gone {
 		st.open[st.current.txn] = true
 	}
@@ -69,6 +77,20 @@ func (st *seat) keeps() bool {
 	defer st.mu.Unlock()
 	return len(st.open) > 0 || st.current.txn != ""
 }
+
+// What tasks left of another server's words, and the journal does not keep, is kept for a while: of so many, of so many bytes.
+const (
+	restsKept = 64
+	restMost  = 64 << 10
+)
+
+func (st *seat) keep(call string, slot *raw.Slot) {
+	if left := slot.Left(); slot.Refusal() != nil || len(left) > 0 && len(left) <= restMost {
+		st.rests.Add(call, slot)
+	}
+}
+
+func (st *seat) left(call string) (*raw.Slot, bool) { return st.rests.Get(call) }
 
 // enter waits until one more call of the session may run.
 func (st *seat) enter(ctx context.Context) (leave func(), err error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,8 +37,47 @@ type Options struct {
 	Calls    int // of one session at once, others wait; default 64
 	Txns     int // that one session may have open; default 64
 
+	// Tasks are tools whose calls are tasks of the Tasks extension from the start; a client that does not know tasks cannot call
+	// them. Calls of other tools are, too, where they last and their client knows tasks.
+	Tasks       []string
+	TaskAfter   time.Duration // how long a call may last before it goes on as a task; default 5 seconds
+	TaskTime    time.Duration // how long it may run as one, within the time that its tool has; default 1 hour
+	TasksAtOnce int           // that one session may have running, others are waited for; default 16
+
 	Mirror Mirror       // of tools that stand for those of other servers; nil: there are none
 	Log    *slog.Logger // default: nothing is logged
+}
+
+func (o Options) withDefaults() (Options, error) {
+	for _, n := range []struct {
+		of       *int
+		standard int
+	}{{&o.Sessions, 4096}, {&o.Calls, 64}, {&o.Txns, 64}, {&o.TasksAtOnce, 16}} {
+		if *n.of < 0 {
+			return o, errors.New("mcp: a limit is negative; 0 is the default")
+		}
+		if *n.of == 0 {
+			*n.of = n.standard
+		}
+	}
+	for _, d := range []struct {
+		of       *time.Duration
+		standard time.Duration
+	}{{&o.TaskAfter, 5 * time.Second}, {&o.TaskTime, time.Hour}} {
+		if *d.of < 0 {
+			return o, errors.New("mcp: a time is negative; 0 is the default")
+		}
+		if *d.of == 0 {
+			*d.of = d.standard
+		}
+	}
+	if o.Name == "" {
+		o.Name = "remit"
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
 }
 
 // Mirror knows which tools of the runtime stand for tools of other servers, and how those look. It is safe for
@@ -70,25 +110,11 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if rt == nil {
 		return nil, errors.New("mcp: the runtime is nil")
 	}
-	for _, n := range []struct {
-		of       *int
-		standard int
-	}{{&opts.Sessions, 4096}, {&opts.Calls, 64}, {&opts.Txns, 64}} {
-		if *n.of < 0 {
-			return nil, errors.New("mcp: a limit is negative; 0 is the default")
-		}
-		if *n.of == 0 {
-			*n.of = n.standard
-		}
-	}
-	if opts.Name == "" {
-		opts.Name = "remit"
-	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
 	}
 	s := &Server{rt: rt, opts: opts}
-	var err error
 	if s.sealer, err = newSealer(opts.Key); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/ask"
 )
 
-// talk is a call that goes on while its client is asked. A client of the newest revision is asked in a result, and answers
-// by the next request; what the call's server wants to have back then stays here.
+// talk is a call that goes on while its client is asked, or while its client does something else. A client of the newest revision
+// is asked in a result, and answers by the next request; what the call's server wants to have back then stays here. Once it is a
+// task, see errand.go, no request attends it any more.
 type talk struct {
 	*running
 	c     *call
@@ -23,30 +24,43 @@ type talk struct {
 	early sdk.InputResponseMap // answers that came with the first request; its one reader is whoever attends
 	r     *object              // with err what it ended with
 	err   error
+	apart chan struct{} // closed when it is a task
 
 	turn chan struct{} // one question at a time
 	mu   sync.Mutex    // never held across a wait
 	open *asking       // that the client was told of
 	n    int           // which one it is
+	errand
 }
 
 // asking is one question.
 type asking struct {
 	what  sdk.InputRequestMap
 	reply chan sdk.InputResponseMap // one answer
+	said  sdk.InputResponseMap      // of a task: what is answered of it so far
 }
 
-// converse runs the call, of which the request sees the end or the first question.
-func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
-	t := &talk{c: c, asks: make(chan *asking), turn: make(chan struct{}, 1)}
-	t.early = maps.Clone(c.req.Params.InputResponses)
+func newTalk(c *call) *talk {
+	t := &talk{c: c, asks: make(chan *asking), turn: make(chan struct{}, 1), apart: make(chan struct{})}
 	t.running = &running{id: rand.Text(), st: c.st, talk: t}
+	t.news = make(chan struct{})
+	return t
+}
+
+// converse runs the call, of which the request sees the end, the first question, or that it is a task.
+func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
+	t := newTalk(c)
+	t.early = maps.Clone(c.req.Params.InputResponses)
 	c.report = &reporter{told: -1}
 	c.report.turnTo(ctx, c.req)
+	if c.mayTask {
+		c.begun = &beginning{yes: make(chan struct{})}
+	}
 	gone := c.s.seats.stay(c.st)
 	c.s.runs.begin(ctx, t.running, func(ctx context.Context) {
 		defer gone()
 		defer leave()
+		defer t.over()
 		t.r, t.err = c.heard(ask.With(ctx, t))
 	})
 	return t.attend(ctx)
@@ -54,20 +68,35 @@ func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
 
 // attend waits for what the request is answered with.
 func (t *talk) attend(ctx context.Context) (*object, error) {
+	asks, late, runs := t.asks, (<-chan time.Time)(nil), (<-chan struct{})(nil)
+	switch {
+	case t.alwaysTask():
+		asks, runs = nil, t.c.begun.yes // it asks when it is a task
+	case t.c.mayTask:
+		late = time.After(t.c.s.opts.TaskAfter)
+	}
 	for {
 		select {
 		case <-t.ended:
-		case q := <-t.asks:
+			return t.answer(ctx)
+		case q := <-asks:
 			if said, ok := t.brought(q); ok {
 				q.reply <- said
 				continue
 			}
 			return t.tell(q)
+		case <-late:
+			late, runs = nil, t.c.begun.yes
+		case <-runs:
+			if r := t.goApart(ctx); r != nil {
+				return r, nil
+			}
+			late, runs = time.After(lookAgain), nil
 		case <-ctx.Done(): // the client wants the call no more
 			t.stop(context.Cause(ctx))
 			<-t.ended
+			return t.r, t.err
 		}
-		return t.r, t.err
 	}
 }
 
@@ -114,7 +143,7 @@ func (t *talk) claim() claim {
 }
 
 // Can is what the client says that it can.
-func (t *talk) Can() *sdk.ClientCapabilities { return t.c.req.ClientCapabilities() }
+func (t *talk) Can() *sdk.ClientCapabilities { return t.c.caps }
 
 // Ask asks the client, which answers by the next request.
 func (t *talk) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
@@ -127,6 +156,8 @@ func (t *talk) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResp
 	q := &asking{what: what, reply: make(chan sdk.InputResponseMap, 1)}
 	select {
 	case t.asks <- q:
+	case <-t.apart:
+		t.put(q)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -9,24 +10,36 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/remit-dev/remit/mcp/internal/ask"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
-// A call that waits for approval elsewhere is a task of the Tasks extension, for clients that know it. The task is the call:
-// its id is the call's, and how it stands is read from the journal each time, so it outlives the process.
+// A call that lasts, or that waits for approval, is a task of the Tasks extension, for clients that know it. The task is the call:
+// its id is the call's, and how it stands is read from the journal, so it outlives the process. What only the process that runs it
+// knows is what it asks its client, and that it runs.
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // pollMillis is how often a client should ask how a task stands.
 const pollMillis = 2000
 
+// The states of a task.
+const (
+	taskWorking   = "working"
+	taskAsks      = "input_required"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
 // taskParams are those of tasks/get, tasks/update and tasks/cancel.
 type taskParams struct {
 	sdk.ParamsBase
-	TaskID         string               `json:"taskId"`
-	InputResponses sdk.InputResponseMap `json:"inputResponses,omitempty"`
+	TaskID         string                     `json:"taskId"`
+	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 }
 
 type taskRequest = sdk.ServerRequest[*taskParams]
@@ -35,7 +48,7 @@ type taskRequest = sdk.ServerRequest[*taskParams]
 func (s *Server) addTasks() error {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		err := sdk.AddReceivingCustomMethod(s.sdk, method, func(context.Context, *sdk.ServerSession, *taskParams) (*object, error) {
-			return nil, fmt.Errorf("mcp: %s is answered elsewhere", method)
+			return nil, errElsewhere
 		})
 		if err != nil {
 			return err
@@ -44,154 +57,321 @@ func (s *Server) addTasks() error {
 	return nil
 }
 
-// task is the answer to tools/call of a call that waits.
-func (c *call) task(q *question) *object {
-	r := newObject(c.revision)
-	describeTask(r, q, "working")
-	r.set("resultType", "task")
-	r.note(metaStatus, tool.StatusPending)
-	r.note(metaCall, q.call.Ref.Call)
-	r.note(metaTxn, q.txn.ID)
-	return r
-}
-
-func describeTask(r *object, q *question, status string) {
-	r.set("taskId", q.call.Ref.Call)
-	r.set("status", status)
-	r.set("createdAt", q.call.Began.UTC().Format(time.RFC3339))
-	updated := q.call.Began
-	if !q.call.Ended.IsZero() {
-		updated = q.call.Ended
-	}
-	r.set("lastUpdatedAt", updated.UTC().Format(time.RFC3339))
-	r.set("ttlMs", nil)
-	if status == "working" {
-		r.set("pollIntervalMs", pollMillis)
-		r.set("statusMessage", "waits for approval: remit approve "+q.call.Ref.Call)
-	}
-}
-
 // tasks answers the methods of the extension.
 func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*object, error) {
 	st, err := s.seatOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
-	_, err = st.in.Find(ctx, req.Params.TaskID)
-	var q *question
-	if err == nil {
-		q, err = s.question(ctx, req.Params.TaskID)
+	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	if !c.knowsTasks() {
+		return nil, lacksTasks()
 	}
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown task %q", req.Params.TaskID)}
+	if req.Params == nil {
+		return nil, unknownTask("")
 	}
-	c := &call{s: s, st: st, revision: req.ProtocolVersion(), slot: &raw.Slot{}}
-	switch method {
-	case "tasks/get":
+	id := req.Params.TaskID
+	switch q, err := s.recorded(ctx, id, st); {
+	case err != nil:
+		if !errors.Is(err, journal.ErrNotFound) {
+			s.opts.Log.Error("a task cannot be read", "call", id, "error", err)
+		}
+		return nil, unknownTask(id)
+	case method == "tasks/get":
 		return c.getTask(ctx, q)
-	case "tasks/cancel":
+	case method == "tasks/cancel":
 		c.cancelTask(ctx, q)
+	default:
+		if err := c.updateTask(ctx, q, req.Params.InputResponses); err != nil {
+			return nil, err
+		}
 	}
-	return newObject(c.revision), nil // tasks/update: none of these tasks asks its client for anything
+	return newObject(c.revision), nil
+}
+
+// unknownTask is the answer for a task that is not there, and for one of another session.
+func unknownTask(id string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown task %q", id)}
+}
+
+// recorded finds a call of a session on the journal.
+func (s *Server) recorded(ctx context.Context, id string, st *seat) (*question, error) {
+	if _, err := st.in.Find(ctx, id); err != nil {
+		return nil, err
+	}
+	t, c, err := revert.LoadCall(ctx, s.rt.Journal(), id)
+	if err != nil {
+		return nil, err
+	}
+	return &question{t, c}, nil
+}
+
+// created is the answer to tools/call of a call that is a task.
+func (c *call) created(q *question) *object {
+	r := newObject(c.revision)
+	status, until := taskWorking, time.Time{}
+	if q.waits() {
+		until = q.call.Asked.Expires
+	} else if t, ok := c.s.runs.task(q.call.Ref.Call, c.st); ok {
+		until = t.end
+	}
+	describeTask(r, q.call, status, until)
+	r.set("resultType", "task")
+	if q.waits() {
+		r.set("statusMessage", waitsFor(q.call.Ref.Call))
+		r.note(metaStatus, tool.StatusPending)
+	}
+	r.note(metaCall, q.call.Ref.Call)
+	r.note(metaTxn, q.txn.ID)
+	return r
+}
+
+func waitsFor(call string) string { return "waits for approval: remit approve " + call }
+
+// describeTask says what a task is. Until is when it will have ended by itself; zero: it has.
+func describeTask(r *object, c *revert.Call, status string, until time.Time) {
+	r.set("taskId", c.Ref.Call)
+	r.set("status", status)
+	r.set("createdAt", c.Began.UTC().Format(time.RFC3339Nano))
+	updated := c.Began
+	if !c.Ended.IsZero() {
+		updated = c.Ended
+	}
+	r.set("lastUpdatedAt", updated.UTC().Format(time.RFC3339Nano))
+	r.set("ttlMs", nil)
+	if status == taskWorking || status == taskAsks {
+		if !until.IsZero() {
+			r.set("ttlMs", max(until.Sub(c.Began).Milliseconds(), 1))
+		}
+		r.set("pollIntervalMs", pollMillis)
+	}
+}
+
+// describe says how a task stands that runs here.
+func (c *call) describe(t *talk) *object {
+	r := newObject(c.revision)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	asked := t.asked()
+	status := taskWorking
+	if len(asked) > 0 {
+		status = taskAsks
+	}
+	describeTask(r, t.is.call, status, t.end)
+	r.set("lastUpdatedAt", t.at.UTC().Format(time.RFC3339Nano))
+	if len(asked) > 0 {
+		r.set("inputRequests", asked)
+	}
+	return r
 }
 
 // getTask says how a task stands, and lets a call go on that was answered meanwhile.
 func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
-	r := newObject(c.revision)
-	out, err := c.st.in.Outcome(ctx, q.call.Ref.Call)
+	if t, ok := c.running(q); ok {
+		return c.describe(t), nil
+	}
+	id := q.call.Ref.Call
+	if q.waits() && (q.call.Answered != nil || time.Now().After(q.call.Asked.Expires)) {
+		if t := c.letGoOn(ctx, q); t != nil {
+			t.settle(ctx)
+			if t, ok := c.running(q); ok {
+				return c.describe(t), nil
+			}
+		}
+	}
+	// What has ended here since q was read has ended on the journal.
+	q, err := c.s.recorded(ctx, id, c.st)
 	if err != nil {
 		return nil, err
 	}
-	if q.waits() && (q.call.Answered != nil || time.Now().After(q.call.Asked.Expires)) {
-		if out, err = c.letGoOn(ctx, q); err != nil {
-			return nil, err
-		}
-		if q, err = c.s.question(ctx, q.call.Ref.Call); err != nil {
-			return nil, err
-		}
+	out, err := c.st.in.Outcome(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case q.waits() || q.call.Phase == revert.PhaseStarted:
-		describeTask(r, q, "working")
-	case q.call.Phase == revert.PhasePending, out.Status == tool.StatusCancelled: // its transaction was taken back, or it was stopped
-		describeTask(r, q, "cancelled")
+	return c.standing(ctx, q, out)
+}
+
+// running finds the task, where it runs here.
+func (c *call) running(q *question) (*talk, bool) {
+	t, ok := c.s.runs.task(q.call.Ref.Call, c.st)
+	if !ok {
+		return nil, false
+	}
+	select {
+	case <-t.ended:
+		return nil, false
 	default:
-		describeTask(r, q, "completed")
-		if t, ok := c.st.in.Tool(q.call.Tool.Name); ok {
-			c.tool = t
+		return t, true
+	}
+}
+
+// standing says how a task stands by the journal.
+func (c *call) standing(ctx context.Context, q *question, out tool.Outcome) (*object, error) {
+	r := newObject(c.revision)
+	switch {
+	case q.waits() && c.elicits():
+		describeTask(r, q.call, taskAsks, q.call.Asked.Expires)
+		r.set("inputRequests", sdk.InputRequestMap{q.key(): q.form(out)})
+		r.set("statusMessage", waitsFor(q.call.Ref.Call))
+	case q.waits():
+		describeTask(r, q.call, taskWorking, q.call.Asked.Expires)
+		r.set("statusMessage", waitsFor(q.call.Ref.Call))
+	case q.call.Phase == revert.PhaseStarted && c.lives(ctx, q):
+		describeTask(r, q.call, taskWorking, time.Time{})
+	case q.call.Phase == revert.PhasePending: // its transaction was taken back
+		describeTask(r, q.call, taskCancelled, time.Time{})
+	case out.Status == tool.StatusCancelled:
+		describeTask(r, q.call, taskCancelled, time.Time{})
+		if out.Error != nil && out.Error.Why != "" {
+			r.set("statusMessage", out.Error.Why)
 		}
-		r.set("result", c.result(out))
+	default:
+		return r, c.over(ctx, r, q, out)
 	}
 	return r, nil
 }
 
-// letGoOn runs a call that was answered, and waits for it as long as the client would before it asks again. Of two that ask at
-// once one finds it running.
-func (c *call) letGoOn(ctx context.Context, q *question) (tool.Outcome, error) {
-	id := q.call.Ref.Call
-	one, ok := c.s.runs.find(id, c.st)
-	if !ok {
-		done, dealt := c.st.deal(id)
-		if !dealt {
-			return c.st.in.Outcome(ctx, id)
-		}
-		one = &running{id: id, st: c.st, task: &task{}}
-		gone := c.s.seats.stay(c.st)
-		c.s.runs.begin(ctx, one, func(ctx context.Context) {
-			defer gone()
-			defer done()
-			apart := *c
-			one.task.out, one.task.err = apart.goesOnApart(ctx, q)
-			one.task.slot = apart.slot
-		})
+// over is a task whose call has ended.
+func (c *call) over(ctx context.Context, r *object, q *question, out tool.Outcome) error {
+	if t, ok := c.st.in.Tool(q.call.Tool.Name); ok {
+		c.tool = t
 	}
+	if slot, ok := c.st.left(q.call.Ref.Call); ok {
+		c.slot = slot
+	}
+	result, err := c.told(ctx, out)
+	var refusal *jsonrpc.Error
+	switch {
+	case err == nil:
+		describeTask(r, q.call, taskCompleted, time.Time{})
+		if out.Status == tool.StatusDone && out.TakenBack != "" {
+			undone(result, out)
+		}
+		r.set("result", result)
+	case errors.As(err, &refusal):
+		describeTask(r, q.call, taskFailed, time.Time{})
+		r.set("error", refusal)
+		r.set("statusMessage", refusal.Message)
+	default:
+		return err
+	}
+	return nil
+}
+
+// undone says of a result that what it tells of is not there any more: whoever reads it late would build on it.
+func undone(result *object, out tool.Outcome) {
+	text := "The call was done, and has been taken back since."
+	if out.TakenBack != "all" {
+		text = "The call was done, and has been taken back since, but not all of it."
+	}
+	result.set("content", []sdk.Content{&sdk.TextContent{Text: text}})
+	delete(result.members, "structuredContent")
+	result.set("isError", true)
+	result.note(metaOutcome, details(out))
+}
+
+// lives reports whether the process that began a call may still be at it.
+func (c *call) lives(ctx context.Context, q *question) bool {
+	alive, err := c.s.rt.Journal().Alive(ctx, q.txn.Owner)
+	return err != nil || alive
+}
+
+// letGoOn runs a call that was answered. Of two that ask at once one finds it running; nil: it cannot run now.
+func (c *call) letGoOn(ctx context.Context, q *question) *talk {
+	id := q.call.Ref.Call
+	done, dealt := c.st.deal(id)
+	if !dealt {
+		t, _ := c.s.runs.task(id, c.st)
+		return t
+	}
+	apart := *c
+	apart.voice = &voice{}
+	t := newTalk(&apart)
+	if !t.become(q) {
+		done()
+		return nil
+	}
+	ctx = context.WithValue(ctx, clientKey{}, &apart)
+	gone := c.s.seats.stay(c.st)
+	c.s.runs.begin(ctx, t.running, func(ctx context.Context) {
+		defer gone()
+		defer done()
+		defer t.over()
+		if err := apart.goesOnApart(ask.With(ctx, t), q); err != nil {
+			c.s.opts.Log.Warn("a call that was answered did not go on", "call", id, "error", err)
+		}
+	})
+	return t
+}
+
+// settle waits for the end of a call, or for what it asks, as long as its client would before it looks again.
+func (t *talk) settle(ctx context.Context) {
 	poll := time.NewTimer(pollMillis * time.Millisecond)
 	defer poll.Stop()
+	news, asks := t.changed()
+	if asks {
+		return
+	}
 	select {
-	case <-one.ended:
-		c.slot = one.task.slot
-		return one.task.out, one.task.err
+	case <-t.ended:
+	case <-news:
 	case <-poll.C:
 	case <-ctx.Done():
 	}
-	return c.st.in.Outcome(context.WithoutCancel(ctx), id)
-}
-
-// task is what a call that was answered came to.
-type task struct {
-	out  tool.Outcome
-	err  error
-	slot *raw.Slot
 }
 
 // goesOnApart is the rest of a call that was answered.
-func (c *call) goesOnApart(ctx context.Context, q *question) (tool.Outcome, error) {
+func (c *call) goesOnApart(ctx context.Context, q *question) error {
 	id := q.call.Ref.Call
 	tx, err := c.st.in.Open(ctx, q.txn.ID)
 	if err != nil {
-		return tool.Outcome{}, err
+		return err
 	}
 	w, _ := c.st.waitingCall(id)
 	ctx, c.slot = raw.With(ctx)
 	out, _ := tx.Resume(ctx, id)
 	if out.Status == tool.StatusPending {
-		return out, nil
+		return nil
 	}
 	c.st.goesOn(id)
 	if w.alone {
-		if err := c.end(ctx, tx, out.Status); err != nil {
-			return tool.Outcome{}, err
-		}
+		return c.end(ctx, tx, out.Status)
 	}
-	return out, nil
+	return nil
 }
 
-var errCancelled = errors.New("the client cancelled the task")
+// key is what a client knows the question by: another question has another one.
+func (q *question) key() string {
+	digest := q.call.Asked.Digest
+	return keyApproval + "-" + digest[max(0, len(digest)-16):]
+}
+
+// updateTask takes what the client answers. What nobody asked counts for nothing.
+func (c *call) updateTask(ctx context.Context, q *question, said map[string]json.RawMessage) error {
+	if t, ok := c.running(q); ok {
+		return t.say(said)
+	}
+	if !q.waits() || !c.elicits() || said[q.key()] == nil {
+		return nil
+	}
+	var answer sdk.ElicitResult
+	if json.Unmarshal(said[q.key()], &answer) != nil || answer.Action == "" {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("inputResponses %q is no answer to what was asked", q.key())}
+	}
+	answered, err := c.take(ctx, q, &answer)
+	if err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer does not count: " + err.Error()}
+	}
+	if answered {
+		c.letGoOn(ctx, q)
+	}
+	return nil
+}
 
 // cancelTask stops a call that runs, and takes the transaction of one that waits by itself back, with nothing in it.
 func (c *call) cancelTask(ctx context.Context, q *question) {
-	if one, ok := c.s.runs.find(q.call.Ref.Call, c.st); ok {
-		one.stop(errCancelled)
+	if t, ok := c.running(q); ok {
+		t.stop(errCancelled)
 		return
 	}
 	if w, _ := c.st.waitingCall(q.call.Ref.Call); !w.alone || !q.waits() {

@@ -33,7 +33,8 @@ type admitted struct {
 	pass    *pass    // through the filters; nil: there are none
 	refusal *refusal // of the batch that the call is in
 
-	progress func(Progress)     // of this call alone; nil: nobody listens
+	progress func(Progress) // of this call alone; nil: nobody listens
+	begun    begun
 	script   *perm.ScriptFacts  // what the call's script would run; nil: it has none
 	program  []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
 	preview  string             // the same for whoever is asked
@@ -59,7 +60,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if why := t.NotConfigured(); why != "" {
 		return admitted{}, l.invalid(ctx, req, t, unconfigured(t, why))
 	}
-	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress}
+	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress, begun: req.Begun}
 	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}

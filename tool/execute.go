@@ -39,6 +39,7 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	whole := ctx // somebody who is asked about a program's changes may take longer than the program
 	ctx, cancel := l.p.Host.WithTimeout(ctx, limit, ErrTimeout)
 	defer cancel()
+	i.begins()
 	result, over, err := l.enter(ctx, i)
 	e := executed{intended: i, result: result}
 	if closed := l.close(ctx, i.live); closed != nil {

@@ -185,15 +185,19 @@ type Request struct {
 	Turn  int // which request of its session it belongs to, from 0
 	// Progress listens to what the call reports, like agent.OnProgress for all calls; nil: nobody.
 	Progress func(Progress)
+	// Begun is told when the call's code is about to run. Keep makes it durable that it does, whatever the class of the call, and
+	// fails once the code has ended. Nil: nobody is told.
+	Begun func(call string, keep func(context.Context) error)
 
 	resumed *revert.Call // a pending call that goes on
 	refusal *refusal     // of the batch that it is in
 }
 
 // Resume lets a pending call go on: what was journaled is admitted again, and the
-// answer counts if everything that was shown is still the same. Progress may be nil.
-func (l *Line) Resume(ctx context.Context, c *revert.Call, turn int, progress func(Progress)) Outcome {
-	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: turn, Progress: progress, resumed: c}
+// answer counts if everything that was shown is still the same. Of how its turn and its
+// listeners count.
+func (l *Line) Resume(ctx context.Context, c *revert.Call, how Request) Outcome {
+	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, Begun: how.Begun, resumed: c}
 	if c.Asked != nil {
 		r.Input = c.Asked.Input
 	}

@@ -1,6 +1,9 @@
 package tool
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // Progress is how far a call is, as its tool says.
 type Progress struct {
@@ -29,6 +32,25 @@ func (l *Line) progress(p permitted) func(done, total float64, message string) {
 			tell(listen, report)
 		}
 	}
+}
+
+// begun is who is told that a call's code is about to run.
+type begun = func(call string, keep func(context.Context) error)
+
+// begins tells that the code is about to run. A listener that panics is no reason for a call to fail.
+func (i intended) begins() {
+	if i.begun == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	i.begun(i.id, func(ctx context.Context) error {
+		op, err := i.live.Enter(ctx)
+		if err != nil {
+			return err
+		}
+		defer op.Leave()
+		return i.live.Keep(ctx)
+	})
 }
 
 func tell(listen func(Progress), p Progress) {

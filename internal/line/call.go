@@ -494,6 +494,12 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	return nil
 }
 
+// Keep makes the start of the call durable, which else goes with its first change or its end.
+func (c *Call) Keep(ctx context.Context) error {
+	//mutant:barrier
+	return c.write(ctx, revert.Write{Durable: true})
+}
+
 // write appends to the call's records, behind its start.
 func (c *Call) write(ctx context.Context, w revert.Write) error {
 	if err := c.order(ctx); err != nil {

@@ -39,7 +39,7 @@ func startServer(ctx context.Context, dir string) (where []string, stop func() e
 }
 
 func (f *fixtures) serve(ctx context.Context) (where []string, stop func() error, err error) {
-	if f.srv, err = mcp.New(f.rt, mcp.Options{Name: "remit-conformance", Version: "1"}); err != nil {
+	if f.srv, err = mcp.New(f.rt, mcp.Options{Name: "remit-conformance", Version: "1", Tasks: alwaysTasks(), TaskAfter: taskAfter}); err != nil {
 		return nil, nil, err
 	}
 	if err := f.offer(); err != nil {

@@ -1,0 +1,95 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/tool"
+)
+
+// watchedJournal notes which kinds were there at the newest barrier.
+type watchedJournal struct {
+	journal.Journal
+	mu            sync.Mutex
+	some, durable []kind.Kind
+}
+
+func (j *watchedJournal) Append(ctx context.Context, b journal.Batch) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range b.Entries {
+		j.some = append(j.some, e.Header.Kind)
+	}
+	if b.Durable {
+		j.durable = append([]kind.Kind{}, j.some...)
+	}
+	return j.Journal.Append(ctx, b)
+}
+
+func (j *watchedJournal) lasting() []kind.Kind {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.durable
+}
+
+// TestBegun: a call that only reads is not on the journal while it runs, and is, for good, once somebody kept that it began.
+func TestBegun(t *testing.T) {
+	j := &watchedJournal{Journal: journal.Memory()}
+	var keep func(context.Context) error
+	var call string
+	plain, err := tool.Create("plain", "", func(context.Context, string) (string, error) { return "read", nil }, tool.Pure())
+	require.NoError(t, err)
+	spec := plain.Spec()
+	spec.Name = "reads"
+	spec.Execute = func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
+		if call != tc.Call().ID {
+			t.Errorf("told of call %q", call)
+		}
+		_, _, err := revert.LoadCall(ctx, j, call)
+		if err == nil {
+			t.Error("it is on the journal before anybody wanted that")
+		}
+		if err := keep(ctx); err != nil {
+			return tool.Result{}, err
+		}
+		_, c, err := revert.LoadCall(ctx, j, call)
+		if err == nil && c.Phase != revert.PhaseStarted {
+			t.Errorf("it is %s", c.Phase)
+		}
+		return tool.Text("read"), err
+	}
+	reads, err := tool.FromSpec(spec)
+	require.NoError(t, err)
+	var atBarrier []kind.Kind
+	listen := agent.WithBegun(func(id string, k func(context.Context) error) {
+		call = id
+		keep = func(ctx context.Context) error {
+			err := k(ctx)
+			atBarrier = j.lasting()
+			return err
+		}
+	})
+	rt, err := agent.New(agent.Tools(plain, reads), agent.Journal(j))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rt.Close()) }()
+	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	out, err := s.Call(t.Context(), "reads", json.RawMessage(`"x"`), listen)
+	require.NoError(t, err)
+	require.Equal(t, call, out.Call)
+	require.Contains(t, atBarrier, kind.Started, "it is there for good")
+	require.Error(t, keep(t.Context()), "the code has ended")
+
+	_, err = s.Call(t.Context(), "plain", json.RawMessage(`"x"`), agent.WithBegun(func(string, func(context.Context) error) { panic("listener") }))
+	require.NoError(t, err, "a listener that panics is no reason to fail")
+}
