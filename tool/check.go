@@ -23,7 +23,9 @@ func (l *Line) verify(ctx context.Context, s settled) Outcome {
 	ctx = context.WithoutCancel(ctx)
 	// What is judged is what was encoded, not what the tool holds; what is shown is
 	// what was journaled.
-	s.result = cloneResult(s.output)
+	if s.tool.t.output != nil || s.tool.t.spec.Verify != nil || l.judgesResults() { // else nobody looks at it
+		s.result = cloneResult(s.output)
+	}
 	verdict, looked, broken := l.look(ctx, s)
 	out := l.outcome(s.permitted, StatusDone)
 	out.Changes = viewChanges(s.live.Changes())

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,9 @@ func (r Result) checkRaises() error {
 // raise gives the session what a result raises, before the result is on the journal: whoever finds it there finds that too. A result that
 // cannot raise what it says is delivered to nobody.
 func (l *Line) raise(ctx context.Context, d delivered) delivered {
+	if !mayRaise(d.output) && !mayRaise(d.given) {
+		return d
+	}
 	raw, given := cloneResult(d.output), cloneResult(d.given)
 	labels, requires := merged(raw.Labels, given.Labels), merged(raw.Requires, given.Requires)
 	if len(labels)+len(requires) == 0 {
@@ -99,6 +103,11 @@ func (l *Line) raise(ctx context.Context, d delivered) delivered {
 		d.given, d.by, d.broken = nil, nil, "what the result raises of the session could not be: "+err.Error()
 	}
 	return d
+}
+
+// mayRaise reports whether a result may hold labels or requirements. In canonical form a member has one spelling.
+func mayRaise(output []byte) bool {
+	return bytes.Contains(output, []byte(`"labels":`)) || bytes.Contains(output, []byte(`"requires":`))
 }
 
 func (l *Line) raisable(labels []string) error {

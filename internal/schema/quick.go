@@ -24,6 +24,7 @@ type quick struct {
 	pattern  jsonschema.Regexp
 	value    bounds
 	members  map[string]*quick
+	open     bool // members are anything
 	required []string
 	size     bounds
 	element  *quick
@@ -146,7 +147,8 @@ func (q *quick) setInside(s *jsonschema.Schema, depth int) bool {
 			return false
 		}
 	}
-	// Members that are not declared are not accepted here, whatever additionalProperties says of them.
+	// Beside declared members, others are left to the walk, which looks whether one of those was meant.
+	q.open = len(s.Properties) == 0 && len(s.Required) == 0 && (s.AdditionalProperties == nil || s.AdditionalProperties == true)
 	q.members = make(map[string]*quick, len(s.Properties))
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if q.members[name] = makeQuick(s.Properties[name], depth-1); q.members[name] == nil {
@@ -211,8 +213,12 @@ func (q *quick) object(v canon.Value, left *int) bool {
 		}
 	}
 	for name, member := range v.Members() {
-		declared := q.members[name]
-		if declared == nil || !declared.judge(member, left) {
+		declared, known := q.members[name]
+		switch {
+		case known && declared.judge(member, left):
+		case !known && q.open && *left > 0:
+			*left--
+		default:
 			return false
 		}
 	}
