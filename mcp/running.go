@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 )
 
@@ -40,8 +41,17 @@ func (r *runs) begin(ctx context.Context, one *running, run func(ctx context.Con
 		defer r.remove(one.id)
 		defer close(one.ended)
 		defer stop(nil)
+		deepen()
 		run(going)
 	}()
+}
+
+// deepen has the stack of a new goroutine grow once, to what a call takes, instead of by and by with all that is on it by then.
+//
+//go:noinline
+func deepen() byte {
+	var room [24 << 10]byte
+	return room[rand.IntN(len(room))]
 }
 
 func (r *runs) remove(id string) {
