@@ -29,7 +29,7 @@ var (
 )
 
 // whole reads the body, which is bounded in size and time, before anybody acts on it. Done gives its room back.
-func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (done func(), ok bool) {
+func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (body []byte, done func(), ok bool) {
 	body, done, err := d.body(w, r, st)
 	switch {
 	case err == nil:
@@ -37,10 +37,9 @@ func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (done fun
 		if wrong := d.s.headersFit(r, st, body); wrong != nil {
 			done()
 			mismatched(w, body, wrong)
-			return nil, false
+			return nil, nil, false
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		return done, true
+		return body, done, true
 	case errors.Is(err, errLarge):
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 	case errors.Is(err, errFull):
@@ -51,7 +50,7 @@ func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (done fun
 		w.Header().Set("Connection", "close")
 		http.Error(w, errLate.Error(), http.StatusRequestTimeout)
 	}
-	return nil, false
+	return nil, nil, false
 }
 
 func (d *door) body(w http.ResponseWriter, r *http.Request, st *seat) (body []byte, done func(), err error) {

@@ -59,7 +59,12 @@ func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task boo
 	if err != nil {
 		return nil, err
 	}
-	c := s.newCall(st, req)
+	return s.newCall(st, req).serve(ctx, task)
+}
+
+// serve finds the tool, and answers with what comes of the call.
+func (c *call) serve(ctx context.Context, task bool) (r *object, err error) {
+	s, st, req := c.s, c.st, c.req
 	c.mayTask = task && c.knowsTasks()
 	if t, ok := s.transactionTool(req.Params.Name); ok {
 		leave, err := st.enter(ctx)

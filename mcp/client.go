@@ -171,7 +171,7 @@ func (v *voice) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.send = nil
-	if req != nil {
+	if req != nil && req.Session != nil {
 		v.send = func(p *sdk.LoggingMessageParams) { _ = req.Session.Log(ctx, p) } // a client that is gone is not told
 	}
 }

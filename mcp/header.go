@@ -47,6 +47,9 @@ func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Err
 	schema, _ := inputSchema(t)
 	if s.opts.Mirror != nil {
 		if object, ok := s.opts.Mirror.Listed(t); ok {
+			if !bytes.Contains(object, []byte(headerKeyword)) {
+				return nil
+			}
 			var listed struct {
 				InputSchema json.RawMessage `json:"inputSchema"`
 			}

@@ -136,11 +136,15 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answered(r) {
 		defer d.s.traffic.enter()()
 	}
-	done, ok := d.whole(w, r, st)
+	body, done, ok := d.whole(w, r, st)
 	if !ok {
 		return
 	}
 	defer done()
+	if d.s.direct(w, r, st, body) {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), provenKey{}, st)))
 }
 
@@ -229,7 +233,7 @@ func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo,
 	if !ok {
 		return nil, auth.ErrInvalidToken
 	}
-	return &auth.TokenInfo{UserID: st.in.ID(), Extra: map[string]any{tokenSeat: st}}, nil
+	return st.info(), nil
 }
 
 // eras sends a request to the handler of the revisions that it can be of.

@@ -95,6 +95,7 @@ type Server struct {
 	rt     *agent.Runtime
 	opts   Options
 	sdk    *sdk.Server
+	about  *sdk.Implementation // which server this is
 	own    []transactionTool
 	sealer sealer
 	seats  *seats
@@ -114,7 +115,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{rt: rt, opts: opts}
+	s := &Server{rt: rt, opts: opts, about: &sdk.Implementation{Name: opts.Name, Version: opts.Version}}
 	if s.sealer, err = newSealer(opts.Key); err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	}
 	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}, Logging: &sdk.LoggingCapabilities{}}
 	caps.AddExtension(tasksExtension, nil)
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: opts.Name, Version: opts.Version}, &sdk.ServerOptions{
+	s.sdk = sdk.NewServer(s.about, &sdk.ServerOptions{
 		Instructions: opts.Instructions, Capabilities: caps,
 		Logger: slog.New(slog.DiscardHandler), // it logs each connection, and some of what clients send
 		// What these decide is decided in receive, which knows who asks; that they are there is what the SDK goes by.
