@@ -124,7 +124,7 @@ func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outc
 // elicits reports whether the person at the client is asked.
 func (c *call) elicits() bool {
 	can := c.caps
-	return c.s.opts.OnAsk == AskClient && can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
+	return c.s.opts.OnAsk == AskClient && can != nil && elicits(can.Elicitation, false)
 }
 
 // inputRequired asks in the result: the client repeats the call with the answer.

@@ -81,10 +81,10 @@ func (cl Client) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputRe
 func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
 	can, needs := cl.Can(), map[string]any{}
 	for key, q := range what {
-		switch q.(type) {
+		switch q := q.(type) {
 		case *sdk.ElicitParams:
-			if can.Elicitation == nil {
-				needs["elicitation"] = struct{}{}
+			if !elicits(can.Elicitation, q.Mode == "url") {
+				needs["elicitation"] = lacking(q.Mode == "url")
 			}
 		case *sdk.CreateMessageWithToolsParams:
 			if can.Sampling == nil {
@@ -113,6 +113,21 @@ func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
 		raw.Refuse(ctx, lacks)
 	}
 	return lacks
+}
+
+// elicits reports whether a client can ask a person: by a page, or by a form, which is what one can that says no more.
+func elicits(can *sdk.ElicitationCapabilities, page bool) bool {
+	if can == nil || page {
+		return can != nil && can.URL != nil
+	}
+	return can.Form != nil || can.URL == nil
+}
+
+func lacking(page bool) map[string]any {
+	if page {
+		return map[string]any{"url": struct{}{}}
+	}
+	return map[string]any{}
 }
 
 // formsOf compiles what is to be filled in.

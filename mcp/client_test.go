@@ -150,6 +150,46 @@ func TestClientLacks(t *testing.T) {
 	})
 }
 
+// TestClientLacksPages: a page is asked to be opened of a client that says it can, and a form of none that can only pages.
+func TestClientLacksPages(t *testing.T) {
+	page := &sdk.ElicitParams{Mode: "url", URL: "https://pages.example/", ElicitationID: "1", Message: "see"}
+	for name, tt := range map[string]struct {
+		can  *sdk.ElicitationCapabilities
+		what *sdk.ElicitParams
+		want string
+	}{
+		"a page of who can forms": {&sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}, page, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
+		"a page of who says less": {&sdk.ElicitationCapabilities{}, page, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
+		"a form of who can pages": {&sdk.ElicitationCapabilities{URL: &sdk.URLElicitationCapabilities{}}, nameForm(), `{"requiredCapabilities":{"elicitation":{}}}`},
+		"a page":                  {&sdk.ElicitationCapabilities{URL: &sdk.URLElicitationCapabilities{}}, page, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+				_, err := client.Ask(ctx, sdk.InputRequestMap{"who": tt.what})
+				return "done", err
+			})
+			cs := h.client(modern, &sdk.ClientOptions{
+				Capabilities: &sdk.ClientCapabilities{Elicitation: tt.can},
+				ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					if r.Params.URL != tt.what.URL {
+						return nil, errors.New("another page")
+					}
+					return &sdk.ElicitResult{Action: "accept"}, nil
+				},
+			})
+			r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "inquire", Arguments: tool.Args{}})
+			if tt.want == "" {
+				require.NoError(t, err)
+				require.False(t, r.IsError)
+				return
+			}
+			var fault *jsonrpc.Error
+			require.ErrorAs(t, err, &fault)
+			require.JSONEq(t, tt.want, string(fault.Data))
+		})
+	}
+}
+
 // TestClientLog: what a tool logs reaches a client that wants it.
 func TestClientLog(t *testing.T) {
 	h := newInquirer(t, func(_ context.Context, client mcp.Client) (string, error) {

@@ -16,17 +16,18 @@ const (
 	Connect Action = "connect" // talk to a network service
 	Use     Action = "use"     // use a secret without seeing it
 	Call    Action = "call"    // call a tool as such
+	Inquire Action = "ask"     // have the client of a call ask a person or its model
 )
 
 // actions lists every action, in the order in which documents name them.
 func actions() []Action {
-	return []Action{Read, List, Write, Delete, Execute, Connect, Use, Call}
+	return []Action{Read, List, Write, Delete, Execute, Connect, Use, Call, Inquire}
 }
 
 // Valid reports whether a is one of the actions of this package.
 func (a Action) Valid() bool {
 	switch a {
-	case Read, List, Write, Delete, Execute, Connect, Use, Call:
+	case Read, List, Write, Delete, Execute, Connect, Use, Call, Inquire:
 		return true
 	default:
 		return false
@@ -35,7 +36,7 @@ func (a Action) Valid() bool {
 
 // Observes reports whether a only looks: it changes nothing that an undo would
 // have to take back.
-func (a Action) Observes() bool { return a == Read || a == List }
+func (a Action) Observes() bool { return a == Read || a == List || a == Inquire }
 
 // UnmarshalText accepts the names of the actions and nothing else.
 func (a *Action) UnmarshalText(text []byte) error {

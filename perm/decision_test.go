@@ -70,9 +70,9 @@ func TestActions(t *testing.T) {
 		var back perm.Action
 		require.NoError(t, back.UnmarshalText([]byte(a)))
 		require.Equal(t, a, back)
-		require.Equal(t, a == perm.Read || a == perm.List, a.Observes())
+		require.Equal(t, a == perm.Read || a == perm.List || a == perm.Inquire, a.Observes())
 	}
-	require.Equal(t, "unknown action; valid are [read list write delete execute connect use call]", new(perm.Action).UnmarshalText([]byte("look")).Error())
+	require.Equal(t, "unknown action; valid are [read list write delete execute connect use call ask]", new(perm.Action).UnmarshalText([]byte("look")).Error())
 	require.False(t, perm.Action("").Valid())
 }
 

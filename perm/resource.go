@@ -21,7 +21,7 @@ const (
 	KindDB     Kind = "db"     // db://database[/table][?statement=insert]
 	KindSecret Kind = "secret" // secret://name
 	KindTool   Kind = "tool"   // tool://name
-	KindMCP    Kind = "mcp"    // mcp://server[/tool]; what a server has to be read: mcp://server/resource/uri, mcp://server/prompt/name
+	KindMCP    Kind = "mcp"    // mcp://server[/tool]; what a server has to be read: mcp://server/resource/uri, mcp://server/prompt/name; what it asks for: mcp://server/sampling/text
 )
 
 // ErrOutside says that a path leaves its root: it is absolute, or climbs above

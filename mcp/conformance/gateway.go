@@ -116,7 +116,9 @@ func build(ctx context.Context, dir string) error {
 
 // startBefore starts the gateway before one server.
 func startBefore(ctx context.Context, dir string, server map[string]any) (where []string, stop func() error, err error) {
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"up": server}})
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"up": server}, "remit": map[string]any{
+		"servers": map[string]any{"up": map[string]any{"asks": []string{"elicitation", "sampling"}}},
+	}})
 	if err != nil {
 		return nil, nil, err
 	}

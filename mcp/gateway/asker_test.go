@@ -42,6 +42,9 @@ func asker(revision string) *sdk.Server {
 			{Role: "user", Content: []sdk.Content{&sdk.TextContent{Text: "who? " + word}}},
 		}})
 	})
+	add("page", func(ctx context.Context, r *sdk.CallToolRequest, word string) (*sdk.CallToolResult, error) {
+		return want(ctx, r, word, &sdk.ElicitParams{Mode: "url", URL: word, ElicitationID: "e1", Message: "see this"})
+	})
 	add("folders", func(ctx context.Context, r *sdk.CallToolRequest, word string) (*sdk.CallToolResult, error) {
 		return want(ctx, r, word, &sdk.ListRootsParams{})
 	})

@@ -45,7 +45,7 @@ type question struct {
 func (u *upstream) can() *sdk.ClientCapabilities {
 	c := &sdk.ClientCapabilities{}
 	if u.may(Elicitation) {
-		c.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
+		c.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
 	}
 	if u.may(Sampling) {
 		c.Sampling = &sdk.SamplingCapabilities{Tools: &sdk.SamplingToolsCapabilities{}}
@@ -56,15 +56,28 @@ func (u *upstream) can() *sdk.ClientCapabilities {
 	return c
 }
 
-func (u *upstream) may(a Ask) bool { return u.cfg.Asks == nil || slices.Contains(u.cfg.Asks, a) }
+// may reports whether the configuration lets a server ask. Where it says nothing, a person may be asked, who is told by whom and
+// can say no; a model, which others pay for and which is not told, may not.
+func (u *upstream) may(a Ask) bool {
+	if u.cfg.Asks == nil {
+		return a == Elicitation
+	}
+	return slices.Contains(u.cfg.Asks, a)
+}
 
 // of is can for one call, as it goes over the wire.
 func (u *upstream) of(f *flight) map[string]any {
 	c := map[string]any{}
-	if f.can(u, Elicitation) {
-		c["elicitation"] = map[string]any{"form": map[string]any{}}
+	modes := map[string]any{}
+	for _, mode := range []string{modeForm, modeURL} {
+		if f.elicits(u, mode) {
+			modes[mode] = map[string]any{}
+		}
 	}
-	if f.can(u, Sampling) {
+	if len(modes) > 0 {
+		c["elicitation"] = modes
+	}
+	if f.samples(u) {
 		with := map[string]any{}
 		if f.client.Can().Sampling.Tools != nil {
 			with["tools"] = map[string]any{}
@@ -77,15 +90,24 @@ func (u *upstream) of(f *flight) map[string]any {
 	return c
 }
 
-func (f *flight) can(u *upstream, a Ask) bool {
-	if f.client == nil || f.client.Can() == nil || !u.may(a) {
+func (f *flight) caps() *sdk.ClientCapabilities {
+	if f.client == nil || f.client.Can() == nil {
+		return &sdk.ClientCapabilities{}
+	}
+	return f.client.Can()
+}
+
+func (f *flight) samples(u *upstream) bool { return u.may(Sampling) && f.caps().Sampling != nil }
+
+func (f *flight) elicits(u *upstream, mode string) bool {
+	c := f.caps().Elicitation
+	if c == nil || !u.may(Elicitation) {
 		return false
 	}
-	c := f.client.Can()
-	if a == Sampling {
-		return c.Sampling != nil
+	if mode == modeURL {
+		return c.URL != nil
 	}
-	return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+	return c.Form != nil || c.URL == nil
 }
 
 // roots are the folders that a server is told of, which are those that its configuration grants it, whatever the client has.
@@ -145,7 +167,10 @@ func asked[R output](ctx context.Context, u *upstream, s *session, p input) (sdk
 	defer context.AfterFunc(ctx, func() { cancel(errors.New("the server wants no answer any more")) })()
 	all, err := u.ask(asking, f, sdk.InputRequestMap{onlyOne: p})
 	var said *jsonrpc.Error
+	var denied *deniedError
 	switch {
+	case errors.As(err, &denied): // why is none of the server's business
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the client may not be asked for " + denied.what}
 	case errors.As(err, &said):
 		return nil, said
 	case err != nil:
@@ -158,6 +183,8 @@ func asked[R output](ctx context.Context, u *upstream, s *session, p input) (sdk
 	}
 	return answer, nil
 }
+
+var errMany = fmt.Errorf("the server asked more than %d times in one call", mostAsked)
 
 // nobodys says why nobody is asked. From here on the tools that may have asked are called one at a time.
 func (u *upstream) nobodys(s *session) error {
@@ -196,22 +223,18 @@ func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap)
 			}
 			out[key] = &sdk.ListRootsResult{Roots: u.roots()}
 		case *sdk.ElicitParams:
-			if !f.can(u, Elicitation) {
-				return nil, cannot(string(Elicitation))
+			q, err := u.elicitation(ctx, f, p)
+			if err != nil {
+				return nil, err
 			}
-			if p.Mode == "url" {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `the client does not support elicitation of mode "url"`}
-			}
-			forward[key] = u.signed(p)
+			forward[key] = q
 			f.said = append(f.said, question{Method: methodElicit})
 		case *sdk.CreateMessageWithToolsParams:
-			if !f.can(u, Sampling) {
-				return nil, cannot(string(Sampling))
+			q, err := u.sampling(ctx, f, p)
+			if err != nil {
+				return nil, err
 			}
-			if len(p.Tools) > 0 && f.client.Can().Sampling.Tools == nil {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support tools in sampling"}
-			}
-			forward[key] = alone(p)
+			forward[key] = q
 			f.said = append(f.said, question{Method: methodSample})
 		default:
 			return nil, cannot("that")
@@ -221,7 +244,7 @@ func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap)
 	case len(forward) == 0:
 		return out, nil
 	case len(f.said) > mostAsked:
-		return nil, fmt.Errorf("the server asked more than %d times in one call", mostAsked)
+		return nil, errMany
 	}
 	if err := f.note(ctx, f.said); err != nil {
 		return nil, fmt.Errorf("what is asked cannot be recorded: %w", err)
@@ -266,9 +289,9 @@ func answered(q sdk.InputRequest, a sdk.InputResponse) (sdk.InputResponse, strin
 }
 
 // signed is a question with the name of who asks: the client sees one server, and a person has to know which it is.
-func (u *upstream) signed(p *sdk.ElicitParams) *sdk.ElicitParams {
+func (u *upstream) signed(p *sdk.ElicitParams, mode string) *sdk.ElicitParams {
 	signed := *p
-	signed.Message = fmt.Sprintf("Server %s asks: %s", u.cfg.Name, p.Message)
+	signed.Mode, signed.Message = mode, fmt.Sprintf("Server %s asks: %s", u.cfg.Name, p.Message)
 	return &signed
 }
 

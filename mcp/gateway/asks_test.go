@@ -40,9 +40,9 @@ func (h *house) far(revision string) string {
 	return fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)
 }
 
-const askerTools = `{"s": {"roots": ["workspace"], "tools": {"echo": {"effectClass": "pure"}, "person": {"effectClass": "pure"}, "model": {"effectClass": "pure"},
+const askerTools = `{"s": {"roots": ["workspace"], "asks": ["elicitation", "sampling"], "tools": {"echo": {"effectClass": "pure"}, "person": {"effectClass": "pure"}, "model": {"effectClass": "pure"},
 	"folders": {"effectClass": "pure"}, "late": {"effectClass": "pivot"}, "told": {"effectClass": "pure"}, "begun": {"effectClass": "pure"},
-	"held": {"effectClass": "pure"}}}}`
+	"held": {"effectClass": "pure"}, "page": {"effectClass": "pure"}}}}`
 
 // serve is a server of MCP over the house's runtime.
 func (h *house) serve() *mcp.Server {
@@ -260,7 +260,7 @@ func TestQuestionsAreOfTheirCalls(t *testing.T) {
 func TestWhatServersMayAsk(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
 		h := newHouse(t)
-		h.open(map[string]string{"s": h.near(upstream)}, strings.Replace(askerTools, `"roots": ["workspace"]`, `"asks": ["sampling"]`, 1))
+		h.open(map[string]string{"s": h.near(upstream)}, strings.Replace(askerTools, `"roots": ["workspace"], "asks": ["elicitation", "sampling"]`, `"asks": ["sampling"]`, 1))
 		cs := h.client(h.serve(), legacy, "Ann", func(text string) { require.Contains(t, text, "none") })
 		for _, tool := range []string{"person", "folders"} {
 			got, err := ask(t.Context(), cs, tool, "w")

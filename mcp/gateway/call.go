@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/ask"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/mcp/internal/trace"
+	"github.com/remit-dev/remit/perm"
 )
 
 // answer is what a server said to a call.
@@ -56,7 +57,7 @@ func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts)
 	defer u.room.Release(n)
 	defer s.reporting(about)()
 	asking, cancel := context.WithCancelCause(ctx)
-	f := &flight{tool: w.name, client: about.client, note: about.note, ctx: asking, turn: make(chan struct{}, 1)}
+	f := &flight{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, turn: make(chan struct{}, 1)}
 	s.flights.begin(f)
 	defer f.asking.Wait()
 	defer cancel(errEnded)
@@ -135,7 +136,7 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	object, refusal := c.caught()
 	switch { // if it answered, it did, though the SDK may not know all of the answer
 	case refusal != nil:
-		return answer{}, &refusedError{u.cfg.Name, refusal}
+		return answer{}, u.required(ctx, f, refusal)
 	case object != nil:
 		return read(object)
 	case err == nil:
@@ -187,8 +188,9 @@ type callFacts struct {
 	id     string
 	meta   map[string]any
 	report func(done, total float64, message string)
-	client ask.Client                                // nil: there is nobody to ask
-	note   func(ctx context.Context, what any) error // of the call
+	client ask.Client                                             // nil: there is nobody to ask
+	note   func(ctx context.Context, what any) error              // of the call
+	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
 }
 
 // read takes an answer apart.

@@ -41,7 +41,7 @@ type Server struct {
 	NoResources, NoPrompts bool  // they are not served
 
 	Roots []string // names of the runtime's roots that it is told of; none: it is told that there is nothing to ask for
-	Asks  []Ask    // that reach the client of a call; nil: all
+	Asks  []Ask    // that reach the client of a call, if the policy permits; nil: Elicitation alone
 }
 
 // Sandbox says that a server by command runs in the sandbox.

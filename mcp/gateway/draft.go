@@ -50,7 +50,8 @@ func (d definition) draft(boxed bool) json.RawMessage {
 	return raw
 }
 
-// Write adds entries to the text of a configuration. Its comments and order stay as they are.
+// Write adds entries to the text of a configuration, and to their servers what those may ask the client of a call, where nothing
+// says that. Its comments and order stay as they are.
 func Write(text []byte, drafts []Draft) ([]byte, error) {
 	v, err := hujson.Parse(text)
 	if err != nil {
@@ -73,6 +74,10 @@ func Write(text []byte, drafts []Draft) ([]byte, error) {
 		at := "/remit/servers/" + escape(d.Server)
 		for _, path := range []string{"/remit", "/remit/servers", at, at + "/tools"} {
 			need(path)
+		}
+		if asks := at + "/asks"; !made[asks] && v.Find(asks) == nil { // what holds where nothing is said, for somebody to see
+			patch = append(patch, step{"add", asks, json.RawMessage(`["` + Elicitation + `"]`)})
+			made[asks] = true
 		}
 		patch = append(patch, step{"add", at + "/tools/" + escape(d.Tool), d.Entry})
 	}

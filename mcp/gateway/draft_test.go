@@ -33,4 +33,12 @@ func TestDrafts(t *testing.T) {
 	require.Len(t, c.Servers[0].Tools, 15)
 	require.True(t, c.Servers[0].Tools["get"].Draft)
 	require.False(t, c.Servers[0].Tools["die"].Draft)
+	require.Equal(t, []gateway.Ask{gateway.Elicitation}, c.Servers[0].Asks, "what holds where nobody says anything is said")
+
+	own := []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"asks": ["sampling"]}}}}`)
+	text, err = gateway.Write(own, drafts)
+	require.NoError(t, err)
+	c, err = gateway.Read("gateway.json", text, os.LookupEnv)
+	require.NoError(t, err)
+	require.Equal(t, []gateway.Ask{gateway.Sampling}, c.Servers[0].Asks, "what somebody said stays")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/perm"
 )
 
 // flight is a call that was sent to a server and has no answer. Whoever made it may have given it up: the server can be at
@@ -21,9 +22,10 @@ import (
 type flight struct {
 	id     string // nobody can guess it
 	tool   string
-	client ask.Client                                // nil: there is nobody to ask
-	note   func(ctx context.Context, what any) error // on the journal
-	ctx    context.Context                           //nolint:containedctx // what the server asks comes by another way, and is of this call
+	client ask.Client                                             // nil: there is nobody to ask
+	note   func(ctx context.Context, what any) error              // on the journal
+	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
+	ctx    context.Context                                        //nolint:containedctx // what the server asks comes by another way, and is of this call
 
 	turn   chan struct{} // one question at a time
 	asking sync.WaitGroup

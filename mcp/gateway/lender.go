@@ -143,6 +143,7 @@ func (r lender) tool(identity, withheld string) (tool.Tool, error) {
 		}
 		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/**"))
 	}
+	spec.Needs = append(spec.Needs, r.u.needs()...)
 	if r.u.box != nil {
 		spec = r.u.box.spec(spec)
 	}

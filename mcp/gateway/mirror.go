@@ -193,7 +193,7 @@ func (m mirrored) spec(loose bool) (tool.Spec, error) {
 	e := m.entry
 	s := tool.Spec{
 		Name: toolName(m.u.cfg.Name, m.def.name), Description: m.def.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
-		Input: m.def.inputSchema(loose), Needs: []perm.ResourceAccess{perm.Access(perm.Call, self.String())},
+		Input: m.def.inputSchema(loose), Needs: append(m.u.needs(), perm.Access(perm.Call, self.String())),
 		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: mcpName(m.u.cfg.Name, m.def.name), Version: m.def.digest},
 		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent},
@@ -326,7 +326,7 @@ func (m mirrored) changed(s *session) string {
 }
 
 func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
-	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), note: func(ctx context.Context, what any) error {
+	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), permit: permitted(tc), note: func(ctx context.Context, what any) error {
 		return tc.Note(ctx, noteAsked, what)
 	}}
 }

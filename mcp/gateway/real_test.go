@@ -247,7 +247,7 @@ func TestRealServersAreAsTheyWere(t *testing.T) {
 func TestRealServersAsk(t *testing.T) {
 	node, modules := realServers(t)
 	h := newHouse(t)
-	h.open(map[string]string{"s": h.node(node, modules, "everything", nil, nil)}, `{"s": {"roots": ["workspace"], "tools": {
+	h.open(map[string]string{"s": h.node(node, modules, "everything", nil, nil)}, `{"s": {"roots": ["workspace"], "asks": ["elicitation", "sampling"], "tools": {
 		"trigger-elicitation-request": {"effectClass": "pivot"}, "trigger-sampling-request": {"effectClass": "pivot"}, "get-roots-list": {"effectClass": "pivot"}}}}`)
 	for _, revision := range []string{modern, legacy} {
 		var heard []string

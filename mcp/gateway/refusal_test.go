@@ -20,11 +20,10 @@ import (
 
 // refusals are errors of the protocol that a server answers a call with.
 var refusals = map[string]string{
-	"arguments":    `{"code":-32602,"message":"no such thing: <a> & \"b\""}`,
-	"internal":     `{"code":-32603,"message":"it broke","data":null}`,
-	"own":          `{"code":4711,"message":"own words","data":{"z":[1.50,{"<k>":null}],"a":"ü"}}`,
-	"text":         `{"code":-32000,"message":"","data":"said"}`,
-	"see this URL": `{"code":-32042,"message":"look","data":{"elicitations":[{"mode":"url","elicitationId":"1","url":"https://x.example/","message":"go"}]}}`,
+	"arguments": `{"code":-32602,"message":"no such thing: <a> & \"b\""}`,
+	"internal":  `{"code":-32603,"message":"it broke","data":null}`,
+	"own":       `{"code":4711,"message":"own words","data":{"z":[1.50,{"<k>":null}],"a":"ü"}}`,
+	"text":      `{"code":-32000,"message":"","data":"said"}`,
 }
 
 // TestErrorsOfTheProtocol: an error of the protocol comes to the client as the server wrote it, and the outcome is on the journal all

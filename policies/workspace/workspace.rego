@@ -36,16 +36,16 @@ allow contains "a program may run in the sandbox, and each path that it changes 
 }
 
 ask contains "the tool is not confined, so that it can be taken back is only its author's word" if {
-	not input.access.action in {"read", "list"}
+	not input.access.action in {"read", "list", "ask"}
 	input.call.effect_class == "reversible"
 	input.tool.confinement == "trusted"
 }
 
-ask contains "there is no way back from this call" if input.call.effect_class == "pivot"
+ask contains "there is no way back from this call" if runs("pivot")
 
-ask contains "this call can be made good but leaves traces" if input.call.effect_class == "compensable"
+ask contains "this call can be made good but leaves traces" if runs("compensable")
 
-ask contains "this call has effects outside that wait for the commit" if input.call.effect_class == "deferrable"
+ask contains "this call has effects outside that wait for the commit" if runs("deferrable")
 
 deny contains undeclared if not input.call.declared
 
@@ -115,4 +115,19 @@ allow contains "what another server has to be read may be read" if {
 server_call if {
 	input.access.action == "call"
 	input.access.resource.kind == "mcp"
+}
+
+# What a server asks of the client of a call was not decided with that call: the
+# question has no effect of its own, whatever the call has. Who wrote the
+# server's configuration said what it may ask for.
+allow contains "what another server asks the client of its call may be asked, as its configuration lets it" if asks_client
+
+asks_client if {
+	input.access.action == "ask"
+	input.access.resource.kind == "mcp"
+}
+
+runs(class) if {
+	input.call.effect_class == class
+	not asks_client
 }

@@ -188,3 +188,17 @@ test_what_other_servers_have if {
 		not runs(server_read(class, true))
 	}
 }
+
+asked_of_the_client(class, confinement) := object.union(
+	tool(class, true, confinement),
+	{"access": {"action": "ask", "resource": {"kind": "mcp", "server": "s", "tool": "sampling/text"}}},
+)
+
+# Whoever said what a call may do did not say what its server may ask meanwhile.
+test_what_other_servers_ask if {
+	every class in ["pure", "reversible", "compensable", "deferrable", "pivot"] {
+		runs(asked_of_the_client(class, "trusted"))
+		runs(asked_of_the_client(class, "sandbox"))
+	}
+	refused(object.union(tool("pure", true, "trusted"), {"access": {"action": "ask", "resource": {"kind": "tool", "tool": "t"}}}))
+}

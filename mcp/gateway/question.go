@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+)
+
+// What a server asks the client of a call is an access of that call, which the policy is asked for when it is asked: a person can be
+// led somewhere, and a model is paid by others and can be had to tell what it knows.
+
+// The ways in which a person is asked.
+const (
+	modeForm = "form"
+	modeURL  = "url" // by a page of the server's choice, which the client does not see
+)
+
+// notAsked is the answer of what nobody was asked, as the policy has it.
+const notAsked = "denied"
+
+// needs are what the tools of a server need so that it may ask. What is asked then is decided when it is.
+func (u *upstream) needs() (all []perm.ResourceAccess) {
+	for _, a := range []Ask{Elicitation, Sampling} {
+		if u.may(a) {
+			all = append(all, perm.Access(perm.Inquire, "mcp://"+u.cfg.Name+"/"+string(a)+"/*"))
+		}
+	}
+	return all
+}
+
+// permitted asks the policy whether a client may be asked, once for each way of asking.
+func permitted(tc ctxperm.ToolContext) func(ctx context.Context, a perm.ResourceAccess) error {
+	return func(ctx context.Context, a perm.ResourceAccess) error {
+		p, err := ctxperm.Authorize(ctx, tc, a)
+		if err == nil {
+			p.End()
+		}
+		return err
+	}
+}
+
+// deniedError says that nobody is asked: to the call why, and to the server only that. It is no denial of the call, at which the
+// server is: what that came to the server says, or nobody knows.
+type deniedError struct {
+	what string
+	why  error
+}
+
+func (e *deniedError) Error() string { return fmt.Sprintf("nobody is asked for %s: %v", e.what, e.why) }
+
+// elicitation is what a person is asked, if the client can ask it and may.
+func (u *upstream) elicitation(ctx context.Context, f *flight, p *sdk.ElicitParams) (*sdk.ElicitParams, error) {
+	mode := p.Mode
+	if mode == "" && p.URL == "" {
+		mode = modeForm
+	}
+	switch {
+	case !u.may(Elicitation) || f.caps().Elicitation == nil:
+		return nil, cannot(string(Elicitation))
+	case mode != modeForm && mode != modeURL:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("elicitation has the mode %q or %q", modeForm, modeURL)}
+	case !f.elicits(u, mode):
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the client does not support elicitation of mode %q", mode)}
+	case mode == modeURL:
+		if err := checkPage(p); err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		}
+	case p.URL != "" || p.ElicitationID != "":
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an elicitation by a form names no URL"}
+	}
+	if err := u.decide(ctx, f, methodElicit, Elicitation, mode); err != nil {
+		return nil, err
+	}
+	return u.signed(p, mode), nil
+}
+
+// sampling is what a model is asked, if the client can ask it and may.
+func (u *upstream) sampling(ctx context.Context, f *flight, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsParams, error) {
+	how := "text"
+	if len(p.Tools) > 0 {
+		how = "tools"
+	}
+	switch {
+	case !f.samples(u):
+		return nil, cannot(string(Sampling))
+	case how == "tools" && f.caps().Sampling.Tools == nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support tools in sampling"}
+	}
+	if err := u.decide(ctx, f, methodSample, Sampling, how); err != nil {
+		return nil, err
+	}
+	return alone(p), nil
+}
+
+// decide asks the policy; that it refused is on the journal too.
+func (u *upstream) decide(ctx context.Context, f *flight, method string, a Ask, how string) error {
+	if len(f.said) >= mostAsked { // each is on the journal
+		return errMany
+	}
+	r, err := perm.KindMCP.Resource(u.cfg.Name, string(a), how)
+	switch {
+	case err != nil:
+	case f.permit == nil:
+		err = errors.New("nobody decides here what a server may ask")
+	default:
+		err = f.permit(ctx, perm.Access(perm.Inquire, r.String()))
+	}
+	if err == nil {
+		return nil
+	}
+	u.g.log.Warn("what a server asks its client is asked of nobody", "server", u.cfg.Name, "what", string(a)+"/"+how, "why", err)
+	f.said = append(f.said, question{Method: method, Answer: notAsked})
+	return errors.Join(&deniedError{what: string(a), why: err}, f.note(ctx, f.said))
+}
+
+// maxPage is how long the URL of a page may be.
+const maxPage = 8 << 10
+
+// checkPage refuses what a person could not tell where it leads, or what would do something else than lead there. What runs on this
+// machine may do without encryption.
+func checkPage(p *sdk.ElicitParams) error {
+	link, err := url.Parse(p.URL)
+	switch {
+	case p.ElicitationID == "" || p.RequestedSchema != nil:
+		return errors.New("an elicitation by a URL has an elicitationId, and no form")
+	case len(p.URL) > maxPage:
+		return fmt.Errorf("the URL of an elicitation has at most %d bytes", maxPage)
+	case err != nil || link.Host == "" || link.Opaque != "" || !visible(p.URL):
+		return errors.New("the URL of an elicitation is none")
+	case link.User != nil:
+		return errors.New("the URL of an elicitation names a user, which hides the host that it leads to")
+	case link.Scheme != "https" && (link.Scheme != "http" || !loopback(link.Hostname())):
+		return errors.New("the URL of an elicitation is one of https")
+	}
+	return nil
+}
+
+// visible reports whether a text is of characters that a reader can tell from one another.
+func visible(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// required is the error of a call that a person has to open a page for first: its pages are questions like any other.
+func (u *upstream) required(ctx context.Context, f *flight, e *jsonrpc.Error) error {
+	if e.Code != sdk.CodeURLElicitationRequired {
+		return &refusedError{u.cfg.Name, e}
+	}
+	var data struct {
+		Elicitations []*sdk.ElicitParams `json:"elicitations"`
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > mostAsked {
+		return fmt.Errorf("server %s wants a page to be opened first, and does not say which", u.cfg.Name)
+	}
+	f.turn <- struct{}{} // nobody waits for long who has it: the call has its answer
+	defer func() { <-f.turn }()
+	for i, p := range data.Elicitations {
+		err := errors.New("it is not by a URL")
+		if p != nil && p.Mode == modeURL {
+			data.Elicitations[i], err = u.elicitation(ctx, f, p)
+		}
+		if err != nil {
+			return fmt.Errorf("server %s wants a page to be opened first, which nobody is asked for: %w", u.cfg.Name, err)
+		}
+		f.said = append(f.said, question{Method: methodElicit})
+	}
+	if err := f.note(ctx, f.said); err != nil {
+		return fmt.Errorf("what is asked cannot be recorded: %w", err)
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return &refusedError{u.cfg.Name, &jsonrpc.Error{Code: e.Code, Message: canon.Printable(e.Message, 4<<10), Data: raw}}
+}
