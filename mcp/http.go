@@ -144,13 +144,14 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.s.direct(w, r, st, body) {
 		return
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	w, r, end := streams(w, r, body)
+	defer end()
 	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), provenKey{}, st)))
 }
 
 // answered reports whether a request ends by itself: a stream of what may happen does not.
 func answered(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != "subscriptions/listen"
+	return r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != methodListen
 }
 
 // enter takes a request of a session in, if there is room.
@@ -233,7 +234,9 @@ func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo,
 	if !ok {
 		return nil, auth.ErrInvalidToken
 	}
-	return st.info(), nil
+	info := st.info()
+	info.Extra[tokenLine] = ctx.Value(lineKey{})
+	return info, nil
 }
 
 // eras sends a request to the handler of the revisions that it can be of.

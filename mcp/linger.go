@@ -11,16 +11,23 @@ import (
 
 // lingering is a transport whose client may stop writing before it has its answers, as in a pipe: what it asked is answered
 // before its connection counts as ended.
-type lingering struct{ sdk.Transport }
+type lingering struct {
+	sdk.Transport
+	c sdk.Connection
+}
 
 // Connect connects.
-func (t lingering) Connect(ctx context.Context) (sdk.Connection, error) {
+func (t *lingering) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+	t.c = c
 	return &lingeringConn{Connection: c, asked: map[jsonrpc.ID]bool{}, none: make(chan struct{}, 1)}, nil
 }
+
+// tell tells the client something, beside the SDK.
+func (t *lingering) tell(ctx context.Context, m *jsonrpc.Request) error { return t.c.Write(ctx, m) }
 
 type lingeringConn struct {
 	sdk.Connection
@@ -32,7 +39,11 @@ type lingeringConn struct {
 // Read reads the next message, and the end when what was asked is answered, or after a while.
 func (c *lingeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() && r.Method != "subscriptions/listen" {
+	r, ok := m.(*jsonrpc.Request)
+	if ok && err == nil && r.Method == methodListen {
+		r.Params = withTasks(r.Params)
+	}
+	if ok && err == nil && r.IsCall() && r.Method != methodListen {
 		c.mu.Lock()
 		c.asked[r.ID] = true
 		c.mu.Unlock()

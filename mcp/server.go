@@ -139,6 +139,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddSendingMiddleware(s.send)
 	s.library, _ = opts.Mirror.(Library)
 	s.OffersChanged()
 	return s, nil
@@ -156,6 +157,13 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, err
 		case answered:
 			return r, nil
+		}
+		if listen, ok := req.(*sdk.SubscriptionsListenRequest); ok {
+			if l, err := s.listens(ctx, listen); err != nil {
+				return nil, err
+			} else if l != nil {
+				return l.attend(ctx, req, next)
+			}
 		}
 		said, err := next(ctx, method, req)
 		switch said := said.(type) {
@@ -238,7 +246,8 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 
 // RunIO is Run over a pair of streams, one message a line, such as the standard ones of a process.
 func (s *Server) RunIO(ctx context.Context, in io.ReadCloser, out io.WriteCloser, who *agent.Session) error {
-	err := s.Run(ctx, lingering{&sdk.IOTransport{Reader: in, Writer: out}}, who)
+	l := &lingering{Transport: &sdk.IOTransport{Reader: in, Writer: out}}
+	err := s.Run(context.WithValue(ctx, lineKey{}, line(l)), l, who)
 	if errors.Is(err, io.EOF) {
 		return nil // it went away
 	}

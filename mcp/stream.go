@@ -1,0 +1,138 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// line is a way to tell a client what the SDK has no words for.
+type line interface {
+	tell(ctx context.Context, m *jsonrpc.Request) error
+}
+
+type lineKey struct{}
+
+const tokenLine = "line"
+
+// lineOf is that of a request; nil: there is none.
+func lineOf(ctx context.Context, extra *sdk.RequestExtra) line {
+	if extra != nil && extra.TokenInfo != nil {
+		l, _ := extra.TokenInfo.Extra[tokenLine].(line)
+		return l
+	}
+	l, _ := ctx.Value(lineKey{}).(line)
+	return l
+}
+
+// stream is an answer over HTTP that goes on, which the SDK and whoever tells of tasks write to.
+type stream struct {
+	http.ResponseWriter
+	mu   sync.Mutex
+	over bool
+}
+
+// Unwrap is for http.ResponseController.
+func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// Write writes one event, or a part of the answer that is none.
+func (s *stream) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ResponseWriter.Write(data)
+}
+
+// FlushError has what was written sent.
+func (s *stream) FlushError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return http.NewResponseController(s.ResponseWriter).Flush()
+}
+
+// slow is how long a client may take to take an event.
+const slow = 30 * time.Second
+
+func (s *stream) tell(_ context.Context, m *jsonrpc.Request) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return errors.New("the stream has ended")
+	}
+	out := http.NewResponseController(s.ResponseWriter)
+	_ = out.SetWriteDeadline(time.Now().Add(slow))
+	if _, err := fmt.Fprintf(s.ResponseWriter, "event: message\ndata: %s\n\n", data); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return out.SetWriteDeadline(time.Time{})
+}
+
+// end is called before the answer goes back to whoever serves it.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+// streams gives a request its body, and makes the answer to one that listens one that others can write to.
+func streams(w http.ResponseWriter, r *http.Request, body []byte) (http.ResponseWriter, *http.Request, func()) {
+	if r.Method != http.MethodPost || answered(r) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return w, r, func() {}
+	}
+	body = listenWithTasks(body)
+	s := &stream{ResponseWriter: w}
+	r = r.WithContext(context.WithValue(r.Context(), lineKey{}, s))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return s, r, s.end
+}
+
+// withTasks copies the tasks that the params of a request to listen name to where the SDK keeps them. Params that cannot be read
+// stay as they are.
+func withTasks(params json.RawMessage) json.RawMessage {
+	var p struct {
+		Notifications struct {
+			TaskIDs []string `json:"taskIds"`
+		} `json:"notifications"`
+	}
+	var all, meta map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil || len(p.Notifications.TaskIDs) == 0 || json.Unmarshal(params, &all) != nil {
+		return params
+	}
+	if json.Unmarshal(all["_meta"], &meta) != nil || meta == nil {
+		return params // it says not who it is, and is refused for that
+	}
+	meta[metaListenTasks], _ = json.Marshal(p.Notifications.TaskIDs) // texts
+	all["_meta"], _ = json.Marshal(meta)                             // what was read
+	changed, _ := json.Marshal(all)
+	return changed
+}
+
+// listenWithTasks is withTasks for a whole message.
+func listenWithTasks(body []byte) []byte {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(body, &all) != nil || all["params"] == nil {
+		return body
+	}
+	all["params"] = withTasks(all["params"])
+	changed, err := json.Marshal(all)
+	if err != nil {
+		return body
+	}
+	return changed
+}
