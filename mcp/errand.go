@@ -80,7 +80,7 @@ func (c *call) again() (*object, bool) {
 	if !c.mayTask || c.named == "" {
 		return nil, false
 	}
-	t, ok := c.s.runs.task(c.st.in.CallID(c.named), c.st)
+	t, ok := c.s.runs.task(c.st.in.CallID(c.named))
 	if !ok || t.c.tool.Digest() != c.tool.Digest() || string(t.c.input) != string(c.input) {
 		return nil, false
 	}

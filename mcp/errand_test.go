@@ -59,7 +59,14 @@ func newWorkbench(t *testing.T, opts mcp.Options, more ...agent.Option) *workben
 		}
 		return heard, err
 	}
+	late := func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+		if r, err := wait(ctx, tc, in); err != nil {
+			return r, err
+		}
+		return asksClient(sdk.InputRequestMap{"roots": &sdk.ListRootsParams{}})(ctx, tc, in)
+	}
 	all := []tool.Tool{
+		b.made(t, "late", effect.Pure, late),
 		b.made(t, "then", effect.Pure, then),
 		b.made(t, "slow", effect.Pure, wait), b.made(t, "risky", effect.Pivot, wait), b.made(t, "hidden", effect.Pure, wait),
 		b.made(t, "sure", effect.Pure, wait),
@@ -298,6 +305,12 @@ func TestTaskFails(t *testing.T) {
 	require.Equal(t, -32021, is.Error.Code)
 	require.Nil(t, is.Result)
 	require.Equal(t, is, c.get(id))
+
+	id = c.task("late", label("one"))
+	<-b.entered
+	b.release <- struct{}{}
+	require.Equal(t, "failed", c.until(id, wireTask.over).Status, "long after it became a task")
+	require.Equal(t, "failed", c.get(id).Status)
 }
 
 // TestTaskApprovedByItsClient: a task that waits for approval asks the person at the client, whose answer is that of the question

@@ -112,7 +112,7 @@ func (c *call) created(q *question) *object {
 	status, until := taskWorking, time.Time{}
 	if q.waits() {
 		until = q.call.Asked.Expires
-	} else if t, ok := c.s.runs.task(q.call.Ref.Call, c.st); ok {
+	} else if t, ok := c.s.runs.task(q.call.Ref.Call); ok {
 		until = t.end
 	}
 	describeTask(r, q.call, status, until)
@@ -193,7 +193,7 @@ func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
 
 // running finds the task, where it runs here.
 func (c *call) running(q *question) (*talk, bool) {
-	t, ok := c.s.runs.task(q.call.Ref.Call, c.st)
+	t, ok := c.s.runs.task(q.call.Ref.Call)
 	if !ok {
 		return nil, false
 	}
@@ -281,7 +281,7 @@ func (c *call) letGoOn(ctx context.Context, q *question) *talk {
 	id := q.call.Ref.Call
 	done, dealt := c.st.deal(id)
 	if !dealt {
-		t, _ := c.s.runs.task(id, c.st)
+		t, _ := c.s.runs.task(id)
 		return t
 	}
 	apart := *c

@@ -46,13 +46,15 @@ func (r report) count(counts bool) (good, all, checks int) {
 	return good, all, checks
 }
 
-// clean reports whether all that counts passed, but for what stands apart, which did not.
-func (r report) clean() bool { return len(r.broken()) == 0 }
+// clean reports whether all that counts for the suite passed.
+func (r report) clean() bool {
+	return !slices.ContainsFunc(r.scenarios, func(s scenario) bool { return s.uncounted == "" && !s.good })
+}
 
-// broken are the scenarios that count and did not pass, and those that stand apart and did.
+// broken are the scenarios that did not pass, and those that stand apart and did. What does not count for the suite does here.
 func (r report) broken() (names []string) {
 	for _, s := range r.scenarios {
-		if s.uncounted == "" && s.good == r.standsApart(s.name) {
+		if s.good == r.standsApart(s.name) {
 			names = append(names, s.name)
 		}
 	}
@@ -63,19 +65,17 @@ func (r report) standsApart(name string) bool {
 	return slices.ContainsFunc(r.apart, func(e exception) bool { return e.name == name })
 }
 
-func (r report) bad() bool { return r.failed || !r.clean() }
+func (r report) bad() bool { return r.failed || len(r.broken()) > 0 }
 
 // names lists the scenarios that did not pass, those first that should have.
 func (r report) names() string {
 	var all, apart, uncounted []string
 	for _, s := range r.scenarios {
 		switch {
-		case s.uncounted != "":
-			if !s.good {
-				uncounted = append(uncounted, s.name)
-			}
 		case s.good == r.standsApart(s.name):
 			all = append(all, "**"+s.name+"**")
+		case !s.good && s.uncounted != "":
+			uncounted = append(uncounted, s.name+" (2)")
 		case !s.good:
 			apart = append(apart, s.name+" (1)")
 		}
@@ -85,19 +85,35 @@ func (r report) names() string {
 
 // reasons say why scenarios stand apart.
 func reasons(all []report) string {
-	names := map[string][]string{}
+	var counted, others []exception
 	for _, r := range all {
 		for _, e := range r.apart {
-			if !slices.Contains(names[e.why], e.name) {
-				names[e.why] = append(names[e.why], e.name)
+			i := slices.IndexFunc(r.scenarios, func(s scenario) bool { return s.name == e.name })
+			switch {
+			case i < 0: // of another revision
+			case r.scenarios[i].uncounted == "":
+				counted = append(counted, e)
+			default:
+				others = append(others, e)
 			}
+		}
+	}
+	return listed("(1) counts, and does not pass, because", counted) + listed("(2) does not count for the suite, and does not pass, because", others)
+}
+
+// listed says of each reason what it is one for.
+func listed(what string, all []exception) string {
+	names := map[string][]string{}
+	for _, e := range all {
+		if !slices.Contains(names[e.why], e.name) {
+			names[e.why] = append(names[e.why], e.name)
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\n(1) counts, and does not pass, because\n\n")
+	fmt.Fprintf(&b, "\n%s\n\n", what)
 	for _, why := range slices.Sorted(maps.Keys(names)) {
 		fmt.Fprintf(&b, "- %s: %s\n", why, strings.Join(names[why], ", "))
 	}

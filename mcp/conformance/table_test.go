@@ -42,12 +42,15 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, err, "is not there")
 }
 
-// TestBad: what counts has to pass, and what stands apart must not.
+// TestBad: all has to pass, also what does not count for the suite, but for what stands apart, which must not.
 func TestBad(t *testing.T) {
 	r, err := read(strings.NewReader(said))
 	require.NoError(t, err)
 	require.True(t, r.bad())
+	require.False(t, r.clean())
 	r.apart = []exception{{"tools_call", "no tools"}}
+	require.Equal(t, []string{"auth/basic"}, r.broken())
+	r.apart = append(r.apart, exception{"auth/basic", "no secrets"})
 	require.False(t, r.bad())
 	r.apart = append(r.apart, exception{"ping", "no ping"})
 	require.True(t, r.bad(), "it passes, and should not be on the list any more")
@@ -61,15 +64,16 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 	r.judging, r.part, r.took = judging{"1", "server", "new"}, "server", 61*time.Second
 	apart := r
-	apart.apart = []exception{{"tools_call", "no tools"}}
+	apart.apart = []exception{{"tools_call", "no tools"}, {"auth/basic", "no secrets"}, {"old", "not of this revision"}}
 	all := []report{r, apart, {part: "client", failed: true}}
 	require.Equal(t, `| what | suite | revision | count | checks | others | not passed | took |
 | --- | --- | --- | ---: | ---: | ---: | --- | ---: |
-| server | 1 | new | 1 of 2 | 3 | 1 of 2 | **tools_call**, auth/basic | 1m1s |
-| server | 1 | new | 1 of 2 | 3 | 1 of 2 | tools_call (1), auth/basic | 1m1s |
+| server | 1 | new | 1 of 2 | 3 | 1 of 2 | **tools_call**, **auth/basic** | 1m1s |
+| server | 1 | new | 1 of 2 | 3 | 1 of 2 | tools_call (1), auth/basic (2) | 1m1s |
 | client | | | DID NOT RUN | | | | |
 `, table(all))
-	require.Equal(t, "\n(1) counts, and does not pass, because\n\n- no tools: tools_call\n", reasons(all))
+	require.Equal(t, "\n(1) counts, and does not pass, because\n\n- no tools: tools_call\n"+
+		"\n(2) does not count for the suite, and does not pass, because\n\n- no secrets: auth/basic\n", reasons(all))
 	require.Empty(t, reasons([]report{r}))
 }
 
