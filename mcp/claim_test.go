@@ -13,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -176,6 +178,30 @@ func TestRequestStateAtOnce(t *testing.T) {
 	}
 	require.Equal(t, 1, good)
 	require.EqualValues(t, 1, o.sent.Load())
+}
+
+// TestRequestStateOfAnEarlierQuestion: what a client carries is for what it was shown. A call that asks about something else by now, as
+// one does whose program has run meanwhile, is not answered by it.
+func TestRequestStateOfAnEarlierQuestion(t *testing.T) {
+	o := newOffice(t, mcp.Options{})
+	in := o.session("coder")
+	cs := o.clientOf(modern, asks(), in)
+	r := o.call(cs, "send", letter)
+	call := remitMeta(r, "call")
+	_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), call)
+	require.NoError(t, err)
+	again := *c.Asked
+	again.Purpose, again.Preview, again.Digest = "apply", "all of it", "sha256:another"
+	rec := revert.NewRecorder(o.rt.Journal(), host.Real(), in.ID())
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: remitMeta(r, "txn"), Call: call, Body: &again}}, Durable: true}))
+
+	r = o.retry(cs, "send", letter, r.RequestState, yes())
+	require.True(t, r.IsError)
+	require.Contains(t, textOf(t, r), "is none that this server gave for this call")
+	_, c, err = revert.LoadCall(t.Context(), o.rt.Journal(), call)
+	require.NoError(t, err)
+	require.Nil(t, c.Answered, "nobody answered what it asks now")
+	require.Zero(t, o.sent.Load())
 }
 
 // TestKey: with the same key the answer to a question from before a restart counts; with another it does not.

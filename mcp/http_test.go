@@ -227,6 +227,8 @@ func TestHTTPDoor(t *testing.T) {
 		{"a page of somebody", with("Origin", "https://evil.example"), 403},
 		{"a page without an origin", with("Origin", "null"), 403},
 		{"a page that may", with("Origin", "https://page.example"), 200},
+		{"a page that only its browser tells of", with("Sec-Fetch-Site", "cross-site"), 403},
+		{"a page of somebody that only looks", page(url, token, "https://evil.example"), 403},
 		{"another page of this machine", with("Origin", "http://localhost:3000"), 403},
 		{"its own page", with("Origin", strings.TrimSuffix(url, "/mcp")), 200},
 		{"too large", modernCall(t, url, token, "upper", `{"input":"`+strings.Repeat("x", 65<<10)+`"}`), 413},
@@ -244,6 +246,17 @@ func TestHTTPDoor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// page is a look at the stream of the older revisions, which browsers let pages of other origins have.
+func page(url, token, origin string) *http.Request {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Origin", origin)
+	return req
 }
 
 // TestHTTPForeignConnection: a connection is used by the bearer who began it alone.
@@ -363,6 +376,7 @@ func TestHTTPSlow(t *testing.T) {
 	for _, tt := range []struct{ name, sent, want string }{
 		{"headers", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: ", ""},
 		{"body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", "408"},
+		{"body that says how large it is", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 1000000000000\r\n\r\n", "413"},
 		{"body without a token", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{", "401"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -109,9 +109,7 @@ func attempts() []attempt {
 			return v.said("file_write", v.letter("letters/another.txt"), redeem(state, "yes")), notState
 		}},
 		{sealed: true, kind: "to answer another's question", do: func(v, other *visitor) (string, string) {
-			for other.ready.state == "" {
-				other = v.c.all[v.r.IntN(len(v.c.all))]
-			}
+			other = askedOf(v, other)
 			return v.said("file_write", other.letter(other.ready.path), redeem(other.ready.state, "yes")), notState
 		}},
 		{sealed: true, kind: "to answer twice", do: func(v, _ *visitor) (string, string) {
@@ -130,7 +128,11 @@ func attempts() []attempt {
 			return v.status(req), "403"
 		}},
 		{sealed: true, kind: "another's task", do: func(v, other *visitor) (string, string) {
-			_, m := v.send(v.request("tasks/get", map[string]any{"taskId": other.ready.call}), "")
+			_, m := v.send(v.request("tasks/get", map[string]any{"taskId": askedOf(v, other).ready.asked}), "")
+			return m.text(), "-32602 unknown task"
+		}},
+		{sealed: true, kind: "to end another's task", do: func(v, other *visitor) (string, string) {
+			_, m := v.send(v.request("tasks/cancel", map[string]any{"taskId": askedOf(v, other).ready.asked}), "")
 			return m.text(), "-32602 unknown task"
 		}},
 	}
@@ -174,6 +176,14 @@ func (v *visitor) on(conn string, req *http.Request) *http.Request {
 	req.Header.Set("Mcp-Session-Id", conn)
 	req.Header.Set("MCP-Protocol-Version", revisions[1])
 	return req
+}
+
+// askedOf is a visitor with a call that waits for an answer.
+func askedOf(v, other *visitor) *visitor {
+	for other.ready.state == "" {
+		other = v.c.all[v.r.IntN(len(v.c.all))]
+	}
+	return other
 }
 
 // keptOf is a visitor with a connection.

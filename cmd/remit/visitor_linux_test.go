@@ -37,7 +37,8 @@ type visitor struct {
 // valuables are what others would like to have. They are there before anybody tries, and stay until all have.
 type valuables struct {
 	txn, call   string // open, and done in it
-	state, path string // of a letter that waits for an answer; none of a connection that is kept
+	asked       string // call of a letter that waits for an answer; none of a connection that is kept
+	state, path string // of that
 }
 
 func newVisitor(c *crowd, n int, who string) *visitor {
@@ -110,7 +111,11 @@ func (v *visitor) request(method string, params map[string]any) *http.Request {
 			meta = maps.Clone(given)
 		}
 		meta["io.modelcontextprotocol/protocolVersion"] = revisions[0]
-		meta["io.modelcontextprotocol/clientCapabilities"] = map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}
+		can := map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}
+		if strings.HasPrefix(method, "tasks/") {
+			can["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}}
+		}
+		meta["io.modelcontextprotocol/clientCapabilities"] = can
 		params = maps.Clone(params)
 		params["_meta"] = meta
 	}
@@ -309,7 +314,7 @@ func (v *visitor) settleIn() {
 	if m.Result.Type != "input_required" {
 		v.c.wrong("%s was not asked: %s", v.who, m.raw)
 	}
-	v.ready.state = m.Result.State
+	v.ready.state, v.ready.asked = m.Result.State, m.Result.Meta.Call
 }
 
 // settleUp ends what settleIn began: nobody else has.
