@@ -3,13 +3,11 @@ package rego_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -75,23 +73,33 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsOfEach: how many are asked at once takes nothing from the time that each has.
+// TestDeadlineIsOfEach: while all turns are taken nothing is decided, and waiting for one takes nothing from the time that a
+// decision has.
 func TestDeadlineIsOfEach(t *testing.T) {
-	e, err := rego.New(rego.Options{Deadline: time.Second, Modules: map[string]string{
-		"p.rego": control + `deny contains "bad" if { some a in numbers.range(1, 8000); a + input.call.args.n == 0 }`,
-	}})
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	for n := range 200 {
-		all.Go(func() {
-			r := request()
-			r.Call.Args = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n+1))
-			if _, err := e.Decide(context.Background(), r); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		e := engine(t, control)
+		release := rego.TakeTurns(e)
+		decided := make(chan error, 1)
+		go func() {
+			_, err := e.Decide(context.Background(), request())
+			decided <- err
+		}()
+		time.Sleep(time.Hour) // of the bubble: far more than there is for it
+		require.Empty(t, decided)
+		release()
+		require.NoError(t, <-decided)
+	})
+}
+
+// TestContextDoneInTheQueue: who gives up does not wait for its turn.
+func TestContextDoneInTheQueue(t *testing.T) {
+	e := engine(t, control)
+	defer rego.TakeTurns(e)()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	d, err := e.Decide(ctx, request())
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, perm.Deny, d.Effect())
 }
 
 func TestDeadlineOfOptions(t *testing.T) {

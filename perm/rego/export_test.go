@@ -2,6 +2,7 @@ package rego
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -30,6 +31,18 @@ func SetNames() []string { return setNames() }
 
 // Capabilities shows tests which built-ins are left.
 func Capabilities() *ast.Capabilities { return capabilities() }
+
+// TakeTurns takes all turns of an engine, of which there are as many as its processors can do.
+func TakeTurns(e *Engine) (release func()) {
+	for range 2 * runtime.GOMAXPROCS(0) {
+		e.turns <- struct{}{}
+	}
+	return func() {
+		for range cap(e.turns) {
+			<-e.turns
+		}
+	}
+}
 
 // DecideWhole decides with the whole document and without a memo.
 func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
