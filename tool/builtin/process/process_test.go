@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
@@ -19,7 +21,31 @@ import (
 
 func TestMain(m *testing.M) {
 	handle.Main()
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(plainDir) // nothing, where it was not built
+	os.Exit(code)
+}
+
+var plainDir string
+
+// plain is these tests without the race detector.
+var plain = sync.OnceValues(func() (program string, err error) {
+	if plainDir, err = os.MkdirTemp("", "plain"); err != nil {
+		return "", err
+	}
+	return sample.Program(plainDir)
+})
+
+// shim is what starts most programs here: these tests. Under the race detector they are slow to start, which is no matter of
+// what a program did.
+func shim(t *testing.T) string {
+	t.Helper()
+	if !sample.Racing {
+		return ""
+	}
+	program, err := plain()
+	require.NoError(t, err)
+	return program
 }
 
 // world is a workspace and a session that may do what it likes there.
