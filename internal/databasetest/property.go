@@ -2,8 +2,6 @@ package databasetest
 
 import (
 	"context"
-	"flag"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,11 +22,7 @@ type Draw func(t *rapid.T) string
 // it. Checks is how many seeds are tried unless the flag says so, and long how many with
 // REMIT_LONG set.
 func Property(t *testing.T, checks, long int, open func(t T, schema string) *World, schema, statement Draw) {
-	f, checks := flag.Lookup("rapid.checks"), sample.Size(checks, long)
-	if f.Value.String() == f.DefValue {
-		require.NoError(t, f.Value.Set(strconv.Itoa(checks)))
-		defer func() { require.NoError(t, f.Value.Set(f.DefValue)) }()
-	}
+	sample.Checks(t, checks, long)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := open(rt, schema(rt))
 		for range rapid.IntRange(0, 12).Draw(rt, "rows") {

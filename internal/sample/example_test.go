@@ -1,9 +1,12 @@
 package sample_test
 
 import (
+	"flag"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	_ "pgregory.net/rapid" // for its flags
 
 	"github.com/remit-dev/remit/internal/sample"
 )
@@ -32,4 +35,19 @@ func TestWhole(t *testing.T) {
 	require.True(t, sample.Whole())
 	require.Equal(t, 1000, sample.Size(8, 1000))
 	require.Equal(t, 1, sample.Stride(8))
+}
+
+// TestChecks: properties draw as often as is said here while a test runs, unless somebody said something else.
+func TestChecks(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value
+	said := checks.String()
+	defer func() { require.NoError(t, checks.Set(said)) }()
+	for of, want := range map[string]string{flag.Lookup("rapid.checks").DefValue: strconv.Itoa(sample.Size(8, 1000)), "7": "7"} {
+		require.NoError(t, checks.Set(of))
+		t.Run(of, func(t *testing.T) {
+			sample.Checks(t, 8, 1000)
+			require.Equal(t, want, checks.String())
+		})
+		require.Equal(t, of, checks.String())
+	}
 }
