@@ -361,7 +361,7 @@ func (s *served) now() (n counted) {
 
 // isAsBefore waits until nothing is left of those who have gone.
 func (s *served) isAsBefore() {
-	for end := time.Now().Add(15 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		now := s.now()
 		if now.goroutines <= s.before.goroutines && now.descriptors <= s.before.descriptors && now.journal <= mostOfJournal {
 			return

@@ -77,7 +77,7 @@ func wait(t *testing.T, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(t, "the operation hangs")
 		return nil
 	}

@@ -60,7 +60,7 @@ func TestSwappedParentNeverLeadsOut(t *testing.T) {
 		naive := 0
 		r := open(t, a.root)
 		reads, writes := 0, 0
-		for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end) || naive == 0 && a.swaps.Load() < 5_000_000; {
+		for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end) || naive*reads*writes == 0 && a.swaps.Load() < 5_000_000; {
 			content := readThrough(r)
 			require.NotEqual(t, "secret", content)
 			if content != "" {
