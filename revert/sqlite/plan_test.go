@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +15,17 @@ import (
 // TestPlan: whoever looks for entries of some kinds, of a session, a transaction or a call is led to them by an index, in the
 // order of the journal, and reads no others on the way: it may be asked before every call.
 func TestPlan(t *testing.T) {
-	j := open(t, t.TempDir())
+	t.Run("a file of today", func(t *testing.T) { plans(t, t.TempDir()) })
+	t.Run("a file whose index has all kinds", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, open(t, dir).Close())
+		foreign(t, filepath.Join(dir, "journal.db"), "DROP INDEX entries_kind", "CREATE INDEX entries_kind ON entries (kind)")
+		plans(t, dir)
+	})
+}
+
+func plans(t *testing.T, dir string) {
+	j := open(t, dir)
 	defer func() { require.NoError(t, j.Close()) }()
 	one, two := []kind.Kind{kind.Revoked}, []kind.Kind{kind.Revoked, kind.Remembered, kind.Revoked}
 	for _, tt := range []struct {
@@ -38,6 +49,27 @@ func TestPlan(t *testing.T) {
 				require.NotContains(t, plan, "SCAN", plan)
 				require.NotContains(t, plan, "TEMP B-TREE", plan)
 			})
+		}
+	}
+}
+
+// TestPlanOfWhatIsOften: what no index has is found by reading in order, once for all of its kinds.
+func TestPlanOfWhatIsOften(t *testing.T) {
+	j := open(t, t.TempDir())
+	defer func() { require.NoError(t, j.Close()) }()
+	for _, tt := range []struct {
+		kinds  []kind.Kind
+		search int
+	}{
+		{[]kind.Kind{kind.Begun}, 0},
+		{[]kind.Kind{kind.Committed, kind.Aborted, kind.Begun, kind.Revoked, kind.Started, kind.Done}, 2},
+	} {
+		for _, newest := range []bool{false, true} {
+			plan, err := j.Plan(journal.Query{Kinds: tt.kinds, Newest: newest})
+			require.NoError(t, err)
+			require.Equal(t, tt.search, strings.Count(plan, "INDEX entries_kind"), plan)
+			require.Equal(t, 1, strings.Count(plan, "SEARCH entries USING INTEGER PRIMARY KEY"), plan)
+			require.NotContains(t, plan, "TEMP B-TREE", plan)
 		}
 	}
 }

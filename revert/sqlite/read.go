@@ -143,19 +143,15 @@ func (s *span) shorten(page []row, newest, atEnd bool) {
 // whoever looks for what is rare reads nothing else.
 func selectEntries(q journal.Query, s span, limit int, erased string) (query string, args []any) {
 	var b strings.Builder
-	kinds, each := q.Kinds, q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 1
-	if each {
-		kinds = slices.Compact(slices.Sorted(slices.Values(q.Kinds)))
+	parts := [][]kind.Kind{q.Kinds}
+	if q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 0 {
+		parts = apart(q.Kinds)
 	}
-	for i := 0; i == 0 || each && i < len(kinds); i++ {
+	for i, kinds := range parts {
 		if i > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		of := kinds
-		if each {
-			of = kinds[i : i+1]
-		}
-		args = append(args, selectSome(&b, q, s, of, erased)...)
+		args = append(args, selectSome(&b, q, s, kinds, erased)...)
 	}
 	b.WriteString(" ORDER BY pos")
 	if q.Newest {
@@ -165,6 +161,27 @@ func selectEntries(q journal.Query, s span, limit int, erased string) (query str
 	return b.String(), append(args, limit)
 }
 
+// often are the kinds that no index has; see seldom.
+func often(k kind.Kind) bool {
+	return k == kind.Begun || k == kind.Started || k == kind.Done || k == kind.Committed
+}
+
+// apart has each kind alone that an index leads to, and the others together.
+func apart(kinds []kind.Kind) (parts [][]kind.Kind) {
+	var rest []kind.Kind
+	for _, k := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
+		if often(k) {
+			rest = append(rest, k)
+		} else {
+			parts = append(parts, []kind.Kind{k})
+		}
+	}
+	if len(rest) > 0 {
+		parts = append(parts, rest)
+	}
+	return parts
+}
+
 // selectSome writes the part of a query that goes through one index.
 func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind, erased string) []any {
 	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf, " + erased + " FROM entries WHERE pos > ? AND pos <= ?")
@@ -172,15 +189,18 @@ func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind, 
 	hide := ""
 	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
 		if c.value != "" {
-			fmt.Fprintf(b, " AND %s%s = ? AND %s%s <> ''", hide, c.column, hide, c.column)
+			b.WriteString(" AND " + hide + c.column + " = ? AND " + hide + c.column + " <> ''")
 			args = append(args, c.value)
 			hide = "+"
 		}
 	}
 	if len(kinds) > 0 {
-		fmt.Fprintf(b, " AND %skind IN (?%s)", hide, strings.Repeat(", ?", len(kinds)-1))
+		b.WriteString(" AND " + hide + "kind IN (?" + strings.Repeat(", ?", len(kinds)-1) + ")")
 		for _, kind := range kinds {
 			args = append(args, string(kind))
+		}
+		if hide == "" && !slices.ContainsFunc(kinds, often) {
+			b.WriteString(" AND " + seldom) // as the index says it, or SQLite does not see that it fits
 		}
 	}
 	if len(q.About) > 0 {

@@ -14,6 +14,11 @@ const (
 	formatVersion = 3          // raised by any change that an older remit would misread
 )
 
+// seldom is said of kinds that are looked for among all entries. The others are those that a call which only reads leaves: an index
+// of them would cost it a page for each, and whoever wants those wants most of the journal. It is no list, for which SQLite would build
+// a table at every insert. A file of an earlier remit has all kinds in its index, which is right too.
+const seldom = "kind <> 'begun' AND kind <> 'started' AND kind <> 'done' AND kind <> 'committed'"
+
 // schema is written once, with the format's number. Nothing is ever deleted from
 // entries, and a new row's pos is the next number. Kind, session, txn and call
 // repeat the head for queries; erased is the digest of a body that was destroyed
@@ -34,7 +39,7 @@ CREATE TABLE entries (
 	tree    BLOB NOT NULL,
 	erased  TEXT
 ) STRICT;
-CREATE INDEX entries_kind ON entries (kind);
+CREATE INDEX entries_kind ON entries (kind) WHERE ` + seldom + `;
 CREATE INDEX entries_session ON entries (session) WHERE session <> '';
 CREATE INDEX entries_txn ON entries (txn) WHERE txn <> '';
 CREATE INDEX entries_call ON entries (call) WHERE call <> '';

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -14,6 +15,7 @@ import (
 // The statements of the writer, in the order of its stmts.
 const (
 	stmtInsert = iota
+	stmtInsertFour
 	stmtInsertFenced
 	stmtLast
 	stmtHash
@@ -37,9 +39,10 @@ const (
 )
 
 func statements() [stmtCount]string {
-	const insert = "INSERT INTO entries (pos, kind, session, txn, call, head, salt, body, leaf, tree) "
+	const insert, values = "INSERT INTO entries (pos, kind, session, txn, call, head, salt, body, leaf, tree) ", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	return [stmtCount]string{
-		stmtInsert: insert + "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		stmtInsert:     insert + "VALUES " + values,
+		stmtInsertFour: insert + "VALUES " + values + strings.Repeat(", "+values, 3),
 		stmtInsertFenced: insert + `SELECT ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?10
 			WHERE ?1 = 1 + (` + lastPos + `)
 			AND (?11 = '' OR EXISTS (SELECT 1 FROM txns WHERE txn = ?11 AND owner = ?12 AND ended = 0))`,
@@ -236,13 +239,24 @@ func (w *writer) writeBlobs(b journal.Batch) error {
 	return nil
 }
 
+// writeEntries stores four at a time, which is all of a call that only read, and then the rest.
 func (w *writer) writeEntries(b journal.Batch) error {
-	for _, e := range b.Entries {
-		row, tree := w.row(e)
-		if _, err := w.run(stmtInsert, row...); err != nil {
+	for left := b.Entries; len(left) > 0; {
+		stmt, n := stmtInsert, 1
+		if len(left) >= 4 {
+			stmt, n = stmtInsertFour, 4
+		}
+		before := w.tree
+		var rows []any
+		for _, e := range left[:n] {
+			row, tree := w.row(e)
+			rows, w.tree = append(rows, row...), tree
+		}
+		if _, err := w.run(stmt, rows...); err != nil {
+			w.tree = before
 			return err
 		}
-		w.tree = tree
+		left = left[n:]
 	}
 	return nil
 }
