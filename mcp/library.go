@@ -32,6 +32,9 @@ type Library interface {
 	Prompt(name string, arguments map[string]string) (Offer, bool)
 	// Completion returns what completes an argument of a prompt or a resource; false where nobody does.
 	Completion(p *sdk.CompleteParams) (Offer, bool)
+	// Subscribe has ResourceChanged be called when a resource changes, until end is called. An error that is a *jsonrpc.Error of
+	// jsonrpc.CodeMethodNotFound says that its server tells nobody.
+	Subscribe(ctx context.Context, uri string) (end func(), err error)
 }
 
 // OffersChanged tells clients that the resources and prompts of the Library are others by now.

@@ -104,6 +104,7 @@ type Server struct {
 	offers  offers
 	traffic traffic
 	runs    runs
+	ties    ties
 }
 
 // New makes a server of a runtime's tools. It opens nothing and starts nothing.
@@ -151,6 +152,13 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
 			defer s.uses(ctx, req.GetExtra(), ss)()
 		}
+		if listen, ok := req.(*sdk.SubscriptionsListenRequest); ok && s.serves(method) {
+			end, err := s.watches(ctx, listen)
+			if err != nil {
+				return nil, err
+			}
+			defer end()
+		}
 		r, answered, err := s.answer(ctx, method, req)
 		switch {
 		case err != nil:
@@ -193,11 +201,12 @@ func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r 
 	case *sdk.ReadResourceRequest:
 		r, err = s.readResource(ctx, req)
 	case *sdk.SubscribeRequest:
-		return nil, false, s.maySubscribe(ctx, req.Extra, req.Params.URI)
-	case *sdk.SubscriptionsListenRequest:
-		if wanted := req.Params.Notifications; wanted != nil {
-			return nil, false, s.maySubscribe(ctx, req.Extra, wanted.ResourceSubscriptions...)
-		}
+		return nil, false, s.subscribes(ctx, req)
+	case *sdk.UnsubscribeRequest:
+		s.unsubscribes(req)
+		return nil, false, nil
+	case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
+		s.ties.with(req.Session, func(t *tie) { t.level = req.Params.Level })
 		return nil, false, nil
 	case *sdk.ListPromptsRequest:
 		r, err = s.listPrompts(ctx, req)

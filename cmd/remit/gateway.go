@@ -67,7 +67,7 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 	m := &mirrored{}
 	o := gateway.Options{
 		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), Strict: p.upstreams.strict, Lazy: p.upstreams.lazy, Loose: true, Log: log,
-		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed, Offered: m.offered,
+		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed, Offered: m.offered, Updated: m.updated,
 	}
 	for _, r := range roots {
 		name, dir, err := rootOf(r)
@@ -132,6 +132,13 @@ func (m *mirrored) changed([]tool.Tool) {
 func (m *mirrored) offered() {
 	if m.srv != nil {
 		m.srv.OffersChanged()
+	}
+}
+
+// updated tells those who subscribed to a resource.
+func (m *mirrored) updated(uri string) {
+	if m.srv != nil {
+		_ = m.srv.ResourceChanged(context.Background(), uri) // a client that is gone is not told
 	}
 }
 

@@ -24,16 +24,6 @@ const (
 	prefix         = "up__" // of the names that clients of the gateway know
 )
 
-// notMirrored are scenarios about what the gateway does not hand on.
-func notMirrored() []exception {
-	return because(map[string][]string{
-		"log messages, which the protocol gives up, are not handed on": {"tools-call-with-logging"},
-		"roots are what the gateway's configuration grants a server, and not what the client has": {
-			"input-required-result-basic-list-roots", "input-required-result-multiple-input-requests",
-		},
-	})
-}
-
 // noTasks are scenarios about tools that the SDK's own server does not have.
 func noTasks() []exception {
 	return because(map[string][]string{
@@ -144,9 +134,10 @@ func build(ctx context.Context, dir string) error {
 
 // startBefore starts the gateway before one server.
 func startBefore(ctx context.Context, dir string, server map[string]any) (where []string, stop func() error, err error) {
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"up": server}, "remit": map[string]any{
-		"servers": map[string]any{"up": map[string]any{"asks": []string{"elicitation", "sampling"}}},
-	}})
+	config, err := json.Marshal(map[string]any{
+		"mcpServers": map[string]any{"up": server},
+		"remit":      map[string]any{"servers": map[string]any{"up": map[string]any{"asks": []string{"elicitation", "sampling", "roots"}}}},
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Ask string
 const (
 	Elicitation Ask = "elicitation" // what a person fills in
 	Sampling    Ask = "sampling"    // what the client's model says
+	Roots       Ask = "roots"       // its folders; only where the configuration says so
 )
 
 // Bounds on what a server asks.
@@ -50,7 +52,7 @@ func (u *upstream) can() *sdk.ClientCapabilities {
 	if u.may(Sampling) {
 		c.Sampling = &sdk.SamplingCapabilities{Tools: &sdk.SamplingToolsCapabilities{}}
 	}
-	if len(u.cfg.Roots) > 0 {
+	if len(u.cfg.Roots) > 0 || u.may(Roots) {
 		c.RootsV2 = &sdk.RootCapabilities{}
 	}
 	return c
@@ -84,7 +86,7 @@ func (u *upstream) of(f *flight) map[string]any {
 		}
 		c["sampling"] = with
 	}
-	if len(u.cfg.Roots) > 0 {
+	if len(u.cfg.Roots) > 0 || f.hasRoots(u) {
 		c["roots"] = map[string]any{}
 	}
 	return c
@@ -98,6 +100,10 @@ func (f *flight) caps() *sdk.ClientCapabilities {
 }
 
 func (f *flight) samples(u *upstream) bool { return u.may(Sampling) && f.caps().Sampling != nil }
+
+func (f *flight) hasRoots(u *upstream) bool {
+	return u.may(Roots) && len(u.cfg.Roots) == 0 && f.caps().RootsV2 != nil
+}
 
 func (f *flight) elicits(u *upstream, mode string) bool {
 	c := f.caps().Elicitation
@@ -129,7 +135,10 @@ func (u *upstream) receive(s *session) sdk.Middleware {
 			case *sdk.CreateMessageWithToolsRequest:
 				return asked[*sdk.CreateMessageWithToolsResult](ctx, u, s, r.Params)
 			case *sdk.ListRootsRequest:
-				if len(u.cfg.Roots) == 0 {
+				switch {
+				case u.may(Roots):
+					return asked[*sdk.ListRootsResult](ctx, u, s, cmp.Or(r.Params, &sdk.ListRootsParams{}))
+				case len(u.cfg.Roots) == 0:
 					return nil, cannot("roots")
 				}
 			}
@@ -218,10 +227,18 @@ func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap)
 	for _, key := range slices.Sorted(maps.Keys(what)) {
 		switch p := what[key].(type) {
 		case *sdk.ListRootsParams:
-			if len(u.cfg.Roots) == 0 {
+			switch {
+			case len(u.cfg.Roots) > 0:
+				out[key] = &sdk.ListRootsResult{Roots: u.roots()}
+			case f.hasRoots(u):
+				if err := u.decide(ctx, f, methodRoots, Roots, "list"); err != nil {
+					return nil, err
+				}
+				forward[key] = p
+				f.said = append(f.said, question{Method: methodRoots})
+			default:
 				return nil, cannot("roots")
 			}
-			out[key] = &sdk.ListRootsResult{Roots: u.roots()}
 		case *sdk.ElicitParams:
 			q, err := u.elicitation(ctx, f, p)
 			if err != nil {
@@ -282,6 +299,10 @@ func answered(q sdk.InputRequest, a sdk.InputResponse) (sdk.InputResponse, strin
 		}
 	case *sdk.CreateMessageWithToolsParams:
 		if r, ok := a.(*sdk.CreateMessageWithToolsResult); ok {
+			return r, "given"
+		}
+	case *sdk.ListRootsParams:
+		if r, ok := a.(*sdk.ListRootsResult); ok {
 			return r, "given"
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
@@ -70,13 +71,15 @@ func (h *house) client(srv *mcp.Server, revision, name string, hear func(text st
 	return h.connect(srv, revision, o)
 }
 
-func (h *house) connect(srv *mcp.Server, revision string, o *sdk.ClientOptions) *sdk.ClientSession {
+func (h *house) connect(srv *mcp.Server, revision string, o *sdk.ClientOptions, roots ...*sdk.Root) *sdk.ClientSession {
 	h.t.Helper()
 	here, there := sdk.NewInMemoryTransports()
 	done := make(chan error, 1)
 	s := h.session()
 	go func() { done <- srv.Run(context.WithoutCancel(h.t.Context()), there, s) }()
-	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, o).Connect(h.t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, o)
+	client.AddRoots(roots...)
+	cs, err := client.Connect(h.t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: revision})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() {
 		_ = cs.Close()
@@ -270,6 +273,31 @@ func TestWhatServersMayAsk(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "w: m Ann", got)
 	}
+}
+
+// TestServersAskForFolders: where the configuration lets a server ask for the client's own folders, it is told of those, and of none where
+// the client has none to tell of.
+func TestServersAskForFolders(t *testing.T) {
+	for _, upstream := range []string{modern, legacy} {
+		for place, entry := range map[string]func(*house, string) string{"near": (*house).near, "far": (*house).far} {
+			for _, revision := range []string{modern, legacy} {
+				t.Run(upstream+"/"+place+"/"+revision, func(t *testing.T) {
+					h := newHouse(t)
+					h.open(map[string]string{"s": entry(h, upstream)}, strings.Replace(askerTools, `"roots": ["workspace"]`, `"asks": ["roots"]`, 1))
+					srv := h.serve()
+					can := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}}}
+					got, err := ask(t.Context(), h.connect(srv, revision, can, &sdk.Root{Name: "home", URI: "file:///h"}), "folders", "w")
+					require.NoError(t, err)
+					require.Equal(t, "w: home=file:///h", got)
+					require.Equal(t, []string{`[{"method":"roots/list"}]`, `[{"answer":"given","method":"roots/list"}]`}, h.notes("asked"))
+					got, err = ask(t.Context(), h.client(srv, revision, "", nil), "folders", "w")
+					require.True(t, err != nil || strings.Contains(got, "refused -32601"), "%s", got)
+				})
+			}
+		}
+	}
+	_, err := gateway.Read("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"roots": ["workspace"], "asks": ["roots"]}}}}`), os.LookupEnv)
+	require.ErrorContains(t, err, "leave one of the two out")
 }
 
 // TestAskedTooLate: what a server asks for a call that was given up is asked of nobody, though another call is under way alone.

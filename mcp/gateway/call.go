@@ -57,8 +57,10 @@ func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts)
 	defer u.room.Release(n)
 	defer s.reporting(about)()
 	asking, cancel := context.WithCancelCause(ctx)
-	f := &flight{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, turn: make(chan struct{}, 1)}
+	s.speak(ctx, about.log.Level)
+	f := &flight{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, turn: make(chan struct{}, 1), heard: hearing(about.log)}
 	s.flights.begin(f)
+	defer f.heard.end(ctx)
 	defer f.asking.Wait()
 	defer cancel(errEnded)
 	var r round
@@ -128,6 +130,9 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	trace.Into(ctx, r.meta)
 	if s.within() {
 		r.meta[sdk.MetaKeyClientCapabilities] = u.of(f)
+		if about.log.Level != "" {
+			r.meta[sdk.MetaKeyLogLevel] = about.log.Level
+		}
 	}
 	if len(r.meta) == 0 {
 		r.meta = nil
@@ -189,6 +194,7 @@ type callFacts struct {
 	meta   map[string]any
 	report func(done, total float64, message string)
 	client ask.Client                                             // nil: there is nobody to ask
+	log    ask.Log                                                // of that client
 	note   func(ctx context.Context, what any) error              // of the call
 	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
 }

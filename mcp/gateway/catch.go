@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,7 +58,7 @@ func (c *catch) caught() (json.RawMessage, *jsonrpc.Error) {
 // Bounds on what a server sends.
 const (
 	maxMessage = 32 << 20 // bytes of one message
-	maxIdle    = 10_000   // messages in a row that answer nothing
+	maxIdle    = 10_000   // messages in a row that answer nothing, within a minute
 )
 
 var errFlood = errors.New("the server sent too many messages that answer nothing, and was cut off")
@@ -95,7 +96,8 @@ type tapped struct {
 
 	flights *flights
 
-	idle int // only the one reader counts
+	idle  int // only the one reader counts
+	since time.Time
 
 	mu      sync.Mutex // never held across a wait
 	waiting map[any]*catch
@@ -122,13 +124,17 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	resp, ok := m.(*jsonrpc.Response)
 	if !ok {
-		if r, is := m.(*jsonrpc.Request); is && asks(r.Method) {
+		r, is := m.(*jsonrpc.Request)
+		if is {
+			t.flights.hearRequest(r)
+		}
+		if is && asks(r.Method) {
 			if err := markRequest(r, t.flights.only()); err != nil {
 				return nil, err
 			}
 		}
-		if t.idle++; t.idle > maxIdle {
-			return nil, errFlood
+		if err := t.idles(time.Now()); err != nil {
+			return nil, err
 		}
 		return m, nil
 	}
@@ -147,6 +153,17 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		t.flights.landed(c.of)
 	}
 	return m, nil
+}
+
+// idles counts a message that answers nothing.
+func (t *tapped) idles(now time.Time) error {
+	if now.Sub(t.since) > time.Minute {
+		t.since, t.idle = now, 0
+	}
+	if t.idle++; t.idle > maxIdle {
+		return errFlood
+	}
+	return nil
 }
 
 // giveUp forgets who waited. The answer to a call is of note whenever it comes, as long as there are not too many.
@@ -268,6 +285,7 @@ func (b *body) event(event []byte) []byte {
 		}
 	}
 	id := ""
+	var of *flight
 	switch {
 	case b.catch == nil:
 		id = b.flights.only()
@@ -276,7 +294,10 @@ func (b *body) event(event []byte) []byte {
 		return event
 	default:
 		b.message(data)
-		id = b.catch.of.id
+		of, id = b.catch.of, b.catch.of.id
+	}
+	if b.flights != nil && bytes.Contains(data, []byte(methodLog)) {
+		b.flights.hearMessage(of, data)
 	}
 	marked, err := markMessage(data, id)
 	if err != nil || bytes.Equal(marked, data) {

@@ -82,8 +82,11 @@ func (r *reader) known(s *Server, n *jsonfile.Node) {
 		s.Asks = []Ask{}
 		for _, e := range may.Elements() {
 			a := Ask(e.Text())
-			if a != Elicitation && a != Sampling {
-				e.Refuse("a server asks for %q or %q", Elicitation, Sampling)
+			if a != Elicitation && a != Sampling && a != Roots {
+				e.Refuse("a server asks for %q, %q or %q", Elicitation, Sampling, Roots)
+			}
+			if a == Roots && len(s.Roots) > 0 {
+				e.Refuse(`the folders that the server is told of are those of "roots"; leave one of the two out`)
 			}
 			s.Asks = append(s.Asks, a)
 		}

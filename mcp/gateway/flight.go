@@ -27,6 +27,9 @@ type flight struct {
 	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
 	ctx    context.Context                                        //nolint:containedctx // what the server asks comes by another way, and is of this call
 
+	n     int    // which one of its session it is
+	heard *heard // what its server logs of it
+
 	turn   chan struct{} // one question at a time
 	asking sync.WaitGroup
 	gone   bool // given up
@@ -37,6 +40,7 @@ type flight struct {
 type flights struct {
 	mu   sync.Mutex // never held across a wait
 	all  map[string]*flight
+	n    int
 	lost bool // there were more that were given up than anybody wants to remember
 }
 
@@ -50,7 +54,8 @@ func (f *flights) begin(one *flight) {
 	if f.all == nil {
 		f.all = map[string]*flight{}
 	}
-	one.id = rand.Text()
+	f.n++
+	one.id, one.n = rand.Text(), f.n
 	f.all[one.id] = one
 	if len(f.all) > mostLost {
 		f.lost = true
@@ -119,11 +124,14 @@ func (f *flights) tools() (names []string, lost bool) {
 const markFlight = "remit.dev/flight"
 
 // asks reports whether a message is something that a server asks its client about a call.
-func asks(method string) bool { return method == methodElicit || method == methodSample }
+func asks(method string) bool {
+	return method == methodElicit || method == methodSample || method == methodRoots
+}
 
 const (
 	methodElicit = "elicitation/create"
 	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
 )
 
 // mark notes the call in the parameters of what is asked for it.

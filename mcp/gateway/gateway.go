@@ -59,6 +59,8 @@ type Options struct {
 	Changed func([]tool.Tool)
 	// Offered is told, on any goroutine, when resources or prompts are others than before; it calls mcp.Server.OffersChanged.
 	Offered func()
+	// Updated is told when a resource that was subscribed to is another by now; it calls mcp.Server.ResourceChanged.
+	Updated func(uri string)
 }
 
 // Gateway mirrors the tools of servers. It is safe for concurrent use.
@@ -72,6 +74,7 @@ type Gateway struct {
 
 	turn chan struct{} // one at a time makes the mirror
 	seen atomic.Pointer[mirror]
+	news news
 	stop context.CancelFunc
 	done sync.WaitGroup
 	shut atomic.Bool
@@ -106,7 +109,7 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	for _, s := range c.Servers {
-		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}}
+		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, watches: watches{turn: make(chan struct{}, 1)}}
 		for _, root := range s.Roots {
 			if o.Roots[root] == "" && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)
@@ -195,11 +198,12 @@ func (g *Gateway) watch(ctx context.Context) {
 	}
 }
 
-// missing reports whether a server has never answered, and it is time to try again.
+// missing reports whether a server has never answered, or has gone while somebody is told of its resources, and it is time to try again.
 func (u *upstream) missing() bool {
+	wanted := u.current() == nil && len(u.watches.uris()) > 0
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return !u.has.known && !u.rest.After(u.g.now())
+	return (!u.has.known || wanted) && !u.rest.After(u.g.now())
 }
 
 // Close ends the servers. Calls in flight end as if their servers had gone.

@@ -132,6 +132,9 @@ func librarianTools(server *sdk.Server, text sdk.ResourceHandler) {
 		return nil
 	})
 	add("wait", func(_ context.Context, _ *sdk.CallToolRequest, word string) error {
+		if err := os.WriteFile(word+".begun", []byte("x"), 0o600); err != nil {
+			return err
+		}
 		return exists(word)
 	})
 }

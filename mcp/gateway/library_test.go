@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -31,10 +32,12 @@ func between(t *testing.T, known string, test func(t *testing.T, h *house, conne
 				t.Run(upstream+"/"+place+"/"+revision, func(t *testing.T) {
 					h := newHouse(t)
 					listening := make(chan struct{}, 64)
+					var srv *mcp.Server
 					h.open(map[string]string{"s": entry(h, upstream)}, known, func(o *gateway.Options) {
 						o.Offered = func() { listening <- struct{}{} }
+						o.Updated = func(uri string) { _ = srv.ResourceChanged(t.Context(), uri) }
 					})
-					srv := h.serve()
+					srv = h.serve()
 					done := make(chan struct{})
 					t.Cleanup(func() { close(done) })
 					go func() {

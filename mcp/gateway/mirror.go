@@ -326,7 +326,7 @@ func (m mirrored) changed(s *session) string {
 }
 
 func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
-	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), permit: permitted(tc), note: func(ctx context.Context, what any) error {
+	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), log: ask.LogOf(ctx), permit: permitted(tc), note: func(ctx context.Context, what any) error {
 		return tc.Note(ctx, noteAsked, what)
 	}}
 }

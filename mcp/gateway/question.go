@@ -31,7 +31,7 @@ const notAsked = "denied"
 
 // needs are what the tools of a server need so that it may ask. What is asked then is decided when it is.
 func (u *upstream) needs() (all []perm.ResourceAccess) {
-	for _, a := range []Ask{Elicitation, Sampling} {
+	for _, a := range []Ask{Elicitation, Sampling, Roots} {
 		if u.may(a) {
 			all = append(all, perm.Access(perm.Inquire, "mcp://"+u.cfg.Name+"/"+string(a)+"/*"))
 		}

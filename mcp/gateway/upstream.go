@@ -27,6 +27,8 @@ type upstream struct {
 	box  *box                // of a server in the sandbox; nil: it runs in none
 	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
 
+	watches watches
+
 	mu       sync.Mutex // never held across a wait
 	live     *session
 	failures int
@@ -48,6 +50,9 @@ type session struct {
 	ending  atomic.Bool // nobody begins anything with it any more
 	close   func()
 	digest  map[string]string // of what is pinned, by key
+
+	tuning chan struct{}    // one at a time says what is to be logged
+	level  sdk.LoggingLevel // that the server was asked for; empty: none
 
 	apart   bool // what it asks comes beside the answers to calls, and says not for which one
 	flights flights
@@ -141,7 +146,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &session{said: newComplaints(), gone: make(chan struct{}), progress: map[string]func(float64, float64, string){}}
+	s := &session{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]func(float64, float64, string){}}
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
 		return nil, err
@@ -189,6 +194,9 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	if late {
 		defer func() { go u.follow() }()
 	}
+	if len(u.watches.uris()) > 0 {
+		go u.rewatch(s)
+	}
 	return s, u.g.rebuild()
 }
 
@@ -208,6 +216,7 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
 		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed() },
+		ResourceUpdatedHandler:     func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { u.updated(r.Params.URI) },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			s.tell(r.Params)
 		},

@@ -1,5 +1,5 @@
 // Package ask lets the call of another server's tool ask the client that made it: for what a person fills in, or for what its
-// model says.
+// model says; and tell its log.
 package ask
 
 import (
@@ -26,4 +26,22 @@ func With(ctx context.Context, c Client) context.Context { return context.WithVa
 func Of(ctx context.Context) Client {
 	c, _ := ctx.Value(key{}).(Client)
 	return c
+}
+
+// Log is where what a server says for the log of its client goes. The zero Log wants nothing.
+type Log struct {
+	Session string           // whose client it is
+	Level   sdk.LoggingLevel // that is wanted, and all above it; empty: nothing is
+	Say     func(*sdk.LoggingMessageParams)
+}
+
+type logKey struct{}
+
+// WithLog returns a context whose call has a log at its client.
+func WithLog(ctx context.Context, l Log) context.Context { return context.WithValue(ctx, logKey{}, l) }
+
+// LogOf returns the log of the call of a context.
+func LogOf(ctx context.Context) Log {
+	l, _ := ctx.Value(logKey{}).(Log)
+	return l
 }

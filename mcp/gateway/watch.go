@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// watches are the resources of one server that somebody is told of, each once however many those are.
+type watches struct {
+	turn chan struct{} // one at a time tells the server
+
+	mu  sync.Mutex // never held across a wait
+	all map[string]int
+}
+
+// add counts one more who is told of a resource, or one less, and returns how many those are then.
+func (w *watches) add(uri string, by int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[string]int{}
+	}
+	w.all[uri] += by
+	n := w.all[uri]
+	if n <= 0 {
+		delete(w.all, uri)
+	}
+	return n
+}
+
+func (w *watches) uris() (all []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uri := range sorted(w.all) {
+		all = append(all, uri)
+	}
+	return all
+}
+
+func (w *watches) has(uri string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[uri] > 0
+}
+
+// Subscribe has Options.Updated be told when a resource changes, until end is called. The server of the resource is asked once for all.
+func (g *Gateway) Subscribe(ctx context.Context, uri string) (end func(), err error) {
+	o, ok := g.Resource(uri)
+	if !ok {
+		return nil, sdk.ResourceNotFoundError(uri)
+	}
+	s, _ := g.seen.Load().library.of(o.Name)
+	if s == nil {
+		return nil, sdk.ResourceNotFoundError(uri)
+	}
+	return s.u.watch(ctx, uri)
+}
+
+func (u *upstream) watch(ctx context.Context, uri string) (end func(), err error) {
+	s, err := u.session(ctx)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	if r := s.cs.InitializeResult(); r == nil || r.Capabilities == nil || r.Capabilities.Resources == nil || !r.Capabilities.Resources.Subscribe {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "server " + u.cfg.Name + " tells nobody of changes"}
+	}
+	select {
+	case u.watches.turn <- struct{}{}:
+		defer func() { <-u.watches.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if u.watches.add(uri, 1) == 1 {
+		if err := u.subscribe(ctx, s, uri); err != nil {
+			u.watches.add(uri, -1)
+			return nil, err
+		}
+	}
+	return sync.OnceFunc(func() { go u.unwatch(uri) }), nil
+}
+
+// subscribe asks the server, which has a while to answer.
+func (u *upstream) subscribe(ctx context.Context, s *session, uri string) error {
+	ctx, cancel := context.WithTimeout(ctx, u.g.opts.Start)
+	defer cancel()
+	ctx, c := catching(ctx)
+	err := s.cs.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
+	if _, said := c.caught(); said != nil {
+		return said
+	}
+	return err
+}
+
+func (u *upstream) unwatch(uri string) {
+	u.watches.turn <- struct{}{}
+	defer func() { <-u.watches.turn }()
+	if u.watches.add(uri, -1) > 0 {
+		return
+	}
+	s := u.current()
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = s.cs.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // who tells of it all the same is not listened to
+}
+
+// rewatch asks a server that was started again for what somebody is told of, and tells them: nobody knows what changed meanwhile.
+func (u *upstream) rewatch(s *session) {
+	u.watches.turn <- struct{}{}
+	defer func() { <-u.watches.turn }()
+	for _, uri := range u.watches.uris() {
+		if err := u.subscribe(context.Background(), s, uri); err != nil {
+			u.g.log.Warn("nobody is told any more when a resource changes", "server", u.cfg.Name, "uri", uri, "error", err)
+			continue
+		}
+		u.g.news.tell(uri, u.g.opts.Updated)
+	}
+}
+
+// updated takes a server's word that a resource of its own changed which somebody is told of.
+func (u *upstream) updated(uri string) {
+	if u.watches.has(uri) {
+		u.g.news.tell(uri, u.g.opts.Updated)
+	}
+}
+
+// news are resources that changed, on their way to clients: one that is slow holds up no server, and is told once of what changed often.
+type news struct {
+	mu      sync.Mutex // never held across a wait
+	some    map[string]bool
+	telling bool
+}
+
+func (n *news) tell(uri string, to func(uri string)) {
+	if to == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.some == nil {
+		n.some = map[string]bool{}
+	}
+	n.some[uri] = true
+	if !n.telling {
+		n.telling = true
+		go n.all(to)
+	}
+}
+
+func (n *news) all(to func(uri string)) {
+	for {
+		n.mu.Lock()
+		some := n.some
+		n.some = nil
+		n.telling = len(some) > 0
+		n.mu.Unlock()
+		if len(some) == 0 {
+			return
+		}
+		for uri := range sorted(some) {
+			to(uri)
+		}
+	}
+}

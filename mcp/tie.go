@@ -1,0 +1,147 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tie is what a connection of an older revision has said that holds until it ends.
+type tie struct {
+	level   sdk.LoggingLevel // of what it wants to be logged; empty: nothing
+	watched map[string]func()
+}
+
+// ties are those of one server, by connection.
+type ties struct {
+	mu  sync.Mutex // never held across a wait
+	all map[*sdk.ServerSession]*tie
+}
+
+// mostWatched is how many resources of other servers one connection may be told of.
+const mostWatched = 1000
+
+// with changes what holds for a connection.
+func (t *ties) with(c *sdk.ServerSession, change func(*tie)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one, there := t.all[c]
+	if !there {
+		if t.all == nil {
+			t.all = map[*sdk.ServerSession]*tie{}
+		}
+		one = &tie{watched: map[string]func(){}}
+		t.all[c] = one
+		go func() {
+			_ = c.Wait()
+			t.cut(c)
+		}()
+	}
+	change(one)
+}
+
+// cut forgets a connection.
+func (t *ties) cut(c *sdk.ServerSession) {
+	t.mu.Lock()
+	one := t.all[c]
+	delete(t.all, c)
+	t.mu.Unlock()
+	if one == nil {
+		return
+	}
+	for _, end := range one.watched {
+		end()
+	}
+}
+
+// level is what the client of a request wants to be logged.
+func (s *Server) level(req *sdk.CallToolRequest) sdk.LoggingLevel {
+	if req.ProtocolVersion() >= stateless {
+		text, _ := req.Params.Meta[sdk.MetaKeyLogLevel].(string)
+		return sdk.LoggingLevel(text)
+	}
+	s.ties.mu.Lock()
+	defer s.ties.mu.Unlock()
+	if one := s.ties.all[req.Session]; one != nil {
+		return one.level
+	}
+	return ""
+}
+
+// watch has the server that a resource is of tell when it changes. What is the runtime's own is told by ResourceChanged alone.
+func (s *Server) watch(ctx context.Context, uri string) (end func(), err error) {
+	if _, _, own := s.resource(uri); own || s.library == nil {
+		return func() {}, nil
+	}
+	return s.library.Subscribe(ctx, uri)
+}
+
+// subscribes has a connection of an older revision be told of a resource.
+func (s *Server) subscribes(ctx context.Context, req *sdk.SubscribeRequest) error {
+	if err := s.maySubscribe(ctx, req.Extra, req.Params.URI); err != nil {
+		return err
+	}
+	full := false
+	s.ties.with(req.Session, func(t *tie) { full = len(t.watched) >= mostWatched })
+	if full {
+		return fmt.Errorf("mcp: a connection is told of at most %d resources", mostWatched)
+	}
+	end, err := s.watch(ctx, req.Params.URI)
+	if err != nil {
+		return err
+	}
+	var before func()
+	s.ties.with(req.Session, func(t *tie) { before, t.watched[req.Params.URI] = t.watched[req.Params.URI], end })
+	if before != nil {
+		before()
+	}
+	return nil
+}
+
+func (s *Server) unsubscribes(req *sdk.UnsubscribeRequest) {
+	var end func()
+	s.ties.with(req.Session, func(t *tie) {
+		end = t.watched[req.Params.URI]
+		delete(t.watched, req.Params.URI)
+	})
+	if end != nil {
+		end()
+	}
+}
+
+// watches has a client of the newest revision be told of resources while its request goes on. A server that tells of no changes has none.
+func (s *Server) watches(ctx context.Context, req *sdk.SubscriptionsListenRequest) (end func(), err error) {
+	var ends []func()
+	end = func() {
+		for _, one := range ends {
+			one()
+		}
+	}
+	if req.Params.Notifications == nil {
+		return end, nil
+	}
+	uris := req.Params.Notifications.ResourceSubscriptions
+	if len(uris) > mostWatched {
+		return end, fmt.Errorf("mcp: a request is told of at most %d resources", mostWatched)
+	}
+	if err := s.maySubscribe(ctx, req.Extra, uris...); err != nil {
+		return end, err
+	}
+	for _, uri := range uris {
+		one, err := s.watch(ctx, uri)
+		var said *jsonrpc.Error
+		if errors.As(err, &said) && said.Code == jsonrpc.CodeMethodNotFound {
+			continue
+		}
+		if err != nil {
+			end()
+			return func() {}, err
+		}
+		ends = append(ends, one)
+	}
+	return end, nil
+}
