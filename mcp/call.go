@@ -105,7 +105,7 @@ func (c *call) begin(ctx context.Context) (*object, error) {
 	}
 	c.voice = &voice{}
 	c.voice.turnTo(ctx, req)
-	ctx = ask.WithLog(ctx, ask.Log{Session: st.in.ID(), Level: c.s.level(req), Say: c.voice.say})
+	ctx = ask.WithLog(ctx, ask.Log{Session: st.in.ID(), Level: c.level(), Say: c.voice.say})
 	if c.mayTask || c.mayBeAsked() && c.revision >= stateless {
 		return c.converse(ctx, leave)
 	}

@@ -58,15 +58,16 @@ func (t *ties) cut(c *sdk.ServerSession) {
 	}
 }
 
-// level is what the client of a request wants to be logged.
-func (s *Server) level(req *sdk.CallToolRequest) sdk.LoggingLevel {
-	if req.ProtocolVersion() >= stateless {
-		text, _ := req.Params.Meta[sdk.MetaKeyLogLevel].(string)
+// level is what the client of a call wants to be logged.
+func (c *call) level() sdk.LoggingLevel {
+	if c.revision >= stateless {
+		text, _ := c.req.Params.Meta[sdk.MetaKeyLogLevel].(string)
 		return sdk.LoggingLevel(text)
 	}
-	s.ties.mu.Lock()
-	defer s.ties.mu.Unlock()
-	if one := s.ties.all[req.Session]; one != nil {
+	t := &c.s.ties
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.all[c.req.Session]; one != nil {
 		return one.level
 	}
 	return ""

@@ -283,7 +283,7 @@ func TestServersAskForFolders(t *testing.T) {
 			for _, revision := range []string{modern, legacy} {
 				t.Run(upstream+"/"+place+"/"+revision, func(t *testing.T) {
 					h := newHouse(t)
-					h.open(map[string]string{"s": entry(h, upstream)}, strings.Replace(askerTools, `"roots": ["workspace"]`, `"asks": ["roots"]`, 1))
+					h.open(map[string]string{"s": entry(h, upstream)}, strings.Replace(askerTools, `"roots": ["workspace"], "asks": ["elicitation", "sampling"]`, `"asks": ["roots"]`, 1))
 					srv := h.serve()
 					can := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}}}
 					got, err := ask(t.Context(), h.connect(srv, revision, can, &sdk.Root{Name: "home", URI: "file:///h"}), "folders", "w")
