@@ -65,7 +65,7 @@ func TestReadRefuses(t *testing.T) {
 		known(`{"web": {"sandbox": {"roots": ["workspace"]}}}`):                  "only a server with a command can run in the sandbox",
 		known(`{"s": {"sandbox": {"roots": ["No Root"], "readable": ["x"]}}}`):   "want an absolute path",
 		known(`{"s": {"roots": ["No Root"]}}`):                                   "the name of a root",
-		known(`{"s": {"asks": ["all"]}}`):                                        `a server asks for "elicitation" or "sampling"`,
+		known(`{"s": {"asks": ["all"]}}`):                                        `a server asks for "elicitation", "sampling" or "roots"`,
 		entry(`{"effectclass": "pure"}`):                                         `did you mean "effectClass"?`,
 		entry(`{"effectClass": "mild"}`):                                         "unknown effect class",
 		entry(`{"effectClass": "reversible"}`):                                   "says how it is taken back",
