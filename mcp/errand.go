@@ -72,9 +72,6 @@ func lacksTasks() error {
 // alwaysTask reports whether each call of the tool is a task.
 func (c *call) alwaysTask() bool { return slices.Contains(c.s.opts.Tasks, c.tool.Name()) }
 
-// alwaysTask reports whether the call is to be a task, and can be.
-func (t *talk) alwaysTask() bool { return t.c.mayTask && t.c.alwaysTask() }
-
 // again is the answer to a call that the client names and that is a task already.
 func (c *call) again() (*object, bool) {
 	if !c.mayTask || c.named == "" {
@@ -151,8 +148,8 @@ func (t *talk) changed() (news <-chan struct{}, asks bool) {
 }
 
 // answer is that of a call that ended while its request attended it. Of a tool whose calls are tasks it is one all the same.
-func (t *talk) answer(ctx context.Context) (*object, error) {
-	if !t.alwaysTask() {
+func (t *talk) answer(ctx context.Context, may bool) (*object, error) {
+	if !may || !t.c.alwaysTask() {
 		return t.r, t.err
 	}
 	id := t.c.begun.call

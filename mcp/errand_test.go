@@ -295,6 +295,30 @@ func TestTaskAfterQuestions(t *testing.T) {
 	require.Equal(t, "a=1 ", is.Result.Content[0].Text)
 }
 
+// TestTaskForTheRequestThatKnowsThem: what a client knows it says with each request; one that goes on with a call and says nothing of
+// tasks waits for the end.
+func TestTaskForTheRequestThatKnowsThem(t *testing.T) {
+	b := newWorkbench(t, mcp.Options{})
+	c := b.as("coder", knowsBoth)
+	asked := c.call("then", label("one"))
+	for asked.ResultType == "task" { // it lasted, before it asked
+		c.cancel(asked.TaskID)
+		asked = c.call("then", label("one"))
+	}
+	require.Equal(t, "input_required", asked.ResultType)
+	c.caps = `{"elicitation":{}}`
+	answer := make(chan reply, 1)
+	go func() {
+		r, _ := c.ask(t.Context(), "tools/call", map[string]any{
+			"name": "then", "arguments": label("one"), "requestState": asked.State, "inputResponses": map[string]any{"a": accept("1")},
+		})
+		answer <- r
+	}()
+	<-b.entered
+	b.release <- struct{}{}
+	require.Equal(t, "complete", (<-answer).Result.ResultType)
+}
+
 // TestTaskFails: what ends with an error of the protocol is a task that failed with it, and stays so.
 func TestTaskFails(t *testing.T) {
 	b := newWorkbench(t, mcp.Options{Tasks: []string{"roots"}})

@@ -63,22 +63,23 @@ func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
 		defer t.over()
 		t.r, t.err = c.heard(ask.With(ctx, t))
 	})
-	return t.attend(ctx)
+	return t.attend(ctx, c)
 }
 
-// attend waits for what the request is answered with.
-func (t *talk) attend(ctx context.Context) (*object, error) {
+// attend waits for what the request of a call is answered with: the one that began it, or the one that goes on with it.
+func (t *talk) attend(ctx context.Context, by *call) (*object, error) {
 	asks, late, runs := t.asks, (<-chan time.Time)(nil), (<-chan struct{})(nil)
+	may := by.mayTask && t.c.begun != nil
 	switch {
-	case t.alwaysTask():
+	case may && t.c.alwaysTask():
 		asks, runs = nil, t.c.begun.yes // it asks when it is a task
-	case t.c.mayTask:
+	case may:
 		late = time.After(t.c.s.opts.TaskAfter)
 	}
 	for {
 		select {
 		case <-t.ended:
-			return t.answer(ctx)
+			return t.answer(ctx, may)
 		case q := <-asks:
 			if said, ok := t.brought(q); ok {
 				q.reply <- said
@@ -195,7 +196,7 @@ func (c *call) goOn(ctx context.Context, held claim) (*object, error) {
 	t.c.report.turnTo(ctx, c.req)
 	t.c.voice.turnTo(ctx, c.req)
 	q.reply <- c.req.Params.InputResponses
-	return t.attend(ctx)
+	return t.attend(ctx, c)
 }
 
 // take takes the question that is open, if it is the one that an answer is for.
