@@ -315,6 +315,10 @@ func TestTaskForTheRequestThatKnowsThem(t *testing.T) {
 		answer <- r
 	}()
 	<-b.entered
+	for range 100 {
+		c.must("tools/list", nil)
+	}
+	require.Empty(t, answer, "the client waits")
 	b.release <- struct{}{}
 	require.Equal(t, "complete", (<-answer).Result.ResultType)
 }

@@ -174,5 +174,5 @@ func TestTaskNotificationsPipe(t *testing.T) {
 	require.Equal(t, "did one", over.Params.Result.Content[0].Text)
 	require.NoError(t, write.Close())
 	require.NoError(t, read.Close())
-	<-ended
+	<-ended //nolint:errcheck // it says that the client left
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -70,16 +71,15 @@ func (w wireTask) over() bool {
 }
 
 func (c plainClient) request(ctx context.Context, method string, params map[string]any) (*http.Request, error) {
-	all := map[string]any{"_meta": map[string]any{
+	meta := map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    modern,
 		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "plain", "version": "1"},
 		"io.modelcontextprotocol/clientCapabilities": json.RawMessage(c.caps),
-	}}
+	}
+	all := map[string]any{"_meta": meta}
 	for name, value := range params {
 		if more, ok := value.(map[string]any); ok && name == "_meta" {
-			for key, v := range more {
-				all["_meta"].(map[string]any)[key] = v
-			}
+			maps.Copy(meta, more)
 			continue
 		}
 		all[name] = value
