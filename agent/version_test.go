@@ -128,6 +128,24 @@ func TestOtherToolsInTheirPlace(t *testing.T) {
 	require.Equal(t, []string{"undo 1 old"}, said, "by the tool that made it")
 }
 
+// TestAWithheldToolTakesNobodysPlace: one that nobody could call does not stand for the one that made a call, and is not kept.
+func TestAWithheldToolTakesNobodysPlace(t *testing.T) {
+	ctx := context.Background()
+	var said []string
+	rt := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lamp(t, &said, "1", "a", "old")))
+	tx := begin(t, newSession(t, rt))
+	_, err := tx.Invoke(ctx, "lamp", "x")
+	require.NoError(t, err)
+	other, err := lamp(t, &said, "1", "a", "new").With(func(s *tool.Spec) { s.Withheld = "nobody has looked at it" })
+	require.NoError(t, err)
+	require.NoError(t, rt.SetTools(other))
+	require.NoError(t, rt.SetTools())
+	said = nil
+	_, err = tx.Revert(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"undo 1 old"}, said)
+}
+
 // TestARunningCallKeepsItsTool: tools are put in the place of others while a call runs.
 func TestARunningCallKeepsItsTool(t *testing.T) {
 	ctx := context.Background()

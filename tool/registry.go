@@ -129,6 +129,9 @@ func (r Registry) After(old Registry) Registry {
 	}
 	for _, t := range old.All() {
 		s := t.look()
+		if s.Withheld != "" {
+			continue // nobody could call it
+		}
 		r.retired[retiredKey{s.Name, s.Version, s.UndoVersion}] = t
 	}
 	return r

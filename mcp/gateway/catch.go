@@ -215,6 +215,7 @@ type body struct {
 	flights *flights
 	events  bool
 	seen    []byte // of the message that is being read
+	looked  int    // how much of it holds no end
 	ready   []byte // events that are to be handed on
 	err     error  // behind them
 }
@@ -228,11 +229,11 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.seen = append(b.seen, p[:n]...)
-	if b.catch != nil {
-		b.message(b.seen)
-	}
 	if len(b.seen) > maxMessage {
 		return 0, errLong
+	}
+	if b.catch != nil && err != nil { // once, at its end: it may come in many parts
+		b.message(b.seen)
 	}
 	return n, err
 }
@@ -257,15 +258,18 @@ func (b *body) readEvents(p []byte) (int, error) {
 // stream takes each event that is complete.
 func (b *body) stream() {
 	for {
-		end, width := bytes.Index(b.seen, []byte("\n\n")), 2
-		if crlf := bytes.Index(b.seen, []byte("\r\n\r\n")); crlf >= 0 && (end < 0 || crlf < end) {
+		fresh := b.seen[b.looked:]
+		end, width := bytes.Index(fresh, []byte("\n\n")), 2
+		if crlf := bytes.Index(fresh, []byte("\r\n\r\n")); crlf >= 0 && (end < 0 || crlf < end) {
 			end, width = crlf, 4
 		}
 		if end < 0 {
+			b.looked = max(0, len(b.seen)-3) // an end may be half there
 			return
 		}
+		end += b.looked
 		b.ready = append(b.ready, b.event(b.seen[:end+width])...)
-		b.seen = b.seen[end+width:]
+		b.seen, b.looked = b.seen[end+width:], 0
 	}
 }
 

@@ -161,7 +161,7 @@ func (s *session) pages(ctx context.Context, k kind, each func(one json.RawMessa
 			return err
 		}
 		for _, one := range page {
-			if size += len(one); size > maxListed && k != tools {
+			if size += len(one); size > maxListed {
 				return fmt.Errorf("its list is longer than %d MiB", maxListed>>20)
 			}
 			if err := each(one); err != nil {

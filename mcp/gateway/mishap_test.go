@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,7 @@ func TestServersThatAreNone(t *testing.T) {
 		"no schema":    {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x"}]}}`}, "none"},
 		"endless":      {[]string{"tools/list ENDLESS"}, "invalid character"},
 		"long":         {[]string{"tools/list " + `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","description":"` + strings.Repeat("x", 1<<20) + `","inputSchema":{"type":"object"}}]}}`}, "none"},
+		"heavy":        {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[` + strings.Repeat(`{"name":"`+strings.Repeat("x", 1<<20)+`"},`, 17) + `{}]}}`}, "longer than 16 MiB"},
 		"flood":        {[]string{"tools/list FLOOD"}, "too many messages"},
 		"twice":        {[]string{strings.Replace(oneTool, `"tools":[`, `"tools":[{"name":"x","inputSchema":{}},`, 1)}, `two tools named "x"`},
 		"pages":        {[]string{strings.Replace(strings.Replace(oneTool, `"result":{`, `"result":{"nextCursor":"a",`, 1), `"tools":[{"name":"x","inputSchema":{"type":"object"}}]`, `"tools":[]`, 1)}, "more than 100 pages"},
@@ -139,6 +141,29 @@ func TestAnswersThatAreNone(t *testing.T) {
 			require.Contains(t, out.Error.Why, tt.why)
 		})
 	}
+}
+
+// TestFuss: a server that changes what it declares again and again is listened to less and less.
+func TestFuss(t *testing.T) {
+	var lists []string
+	for i := range 6 {
+		lists = append(lists, strings.Replace(oneTool, `"name":"x"`, fmt.Sprintf(`"name":"x%d"`, i), 1)+` THEN {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	}
+	h := newHouse(t)
+	last := make(chan struct{}, 1)
+	begun := time.Now()
+	h.open(map[string]string{"s": h.scripted(lists...)}, "", func(o *gateway.Options) {
+		o.Changed = func(tools []tool.Tool) {
+			if slices.ContainsFunc(tools, func(t tool.Tool) bool { return strings.HasSuffix(t.Name(), "x5") }) {
+				select {
+				case last <- struct{}{}:
+				default: // it was heard already
+				}
+			}
+		}
+	})
+	<-last
+	require.GreaterOrEqual(t, time.Since(begun), 1500*time.Millisecond, "100, 200, 400 and 800 ms: it is never early")
 }
 
 // TestRest: a server that cannot be started is not started in a circle, and a call to it has no effect.

@@ -35,6 +35,7 @@ type upstream struct {
 	rest     time.Time // nobody tries before
 	why      error     // the last failure
 	has      declared
+	fuss     fuss
 	again    bool // the list changed while it was read
 	reading  bool
 	alone    map[string]bool   // tools that nothing else may run beside, because they ask their client
@@ -326,6 +327,10 @@ func (u *upstream) follow() {
 			u.mu.Unlock()
 			return
 		}
+		wait := u.fuss.wait(u.g.now(), u.g.opts.MostRest)
+		u.mu.Unlock()
+		s.stays(wait)
+		u.mu.Lock()
 		u.again = false
 		u.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), u.g.opts.Start)
@@ -338,6 +343,37 @@ func (u *upstream) follow() {
 			u.g.log.Warn("what a server declares changed and cannot be read; it is let go", "server", u.cfg.Name, "error", err)
 			s.close()
 		}
+	}
+}
+
+// fuss is made by a server that says again and again that what it declares has changed: each time it is let be for longer, until it
+// has been quiet for a while. What it declares meanwhile nobody has accepted.
+type fuss struct {
+	last time.Time
+	rest time.Duration
+}
+
+const shortest = 100 * time.Millisecond
+
+// wait is how long to wait before what the server declares is read once more.
+func (f *fuss) wait(now time.Time, most time.Duration) time.Duration {
+	if f.rest = min(max(2*f.rest, shortest), most); now.Sub(f.last) > most {
+		f.rest = 0
+	}
+	f.last = now.Add(f.rest)
+	return f.rest
+}
+
+// stays waits, for no longer than the connection stands.
+func (s *session) stays(wait time.Duration) {
+	if wait <= 0 {
+		return
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.gone:
 	}
 }
 
