@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -47,6 +48,7 @@ type Resident struct {
 
 	turn  chan struct{} // held by one call
 	dirty bool          // the copies hold what is not to be; whoever has the turn knows
+	spent bool          // a call left it while it was busy; whoever has the turn knows
 	close sync.Once
 }
 
@@ -211,13 +213,13 @@ func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, e
 	select {
 	case r.turn <- struct{}{}:
 	case <-r.gone:
-		return nil, errGone
+		return nil, ErrGone
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if len(r.copies) == 0 && len(r.names) > 0 { // it was closed, and the copies are somebody else's
+	if r.spent || len(r.copies) == 0 && len(r.names) > 0 { // closed: the copies are somebody else's
 		<-r.turn
-		return nil, errGone
+		return nil, ErrGone
 	}
 	t := &Turn{handle: handle{driver: r.driver, call: call, copies: r.copies}, resident: r}
 	defer func() {
@@ -244,12 +246,13 @@ func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, e
 	return t, call.Join(t, true)
 }
 
-var errGone = errors.New("the program has gone")
+// ErrGone means that a Resident has no turns any more: its program has gone, or nobody knows what it is at.
+var ErrGone = errors.New("the program has gone")
 
 func (r *Resident) orGone(err error) error {
 	select {
 	case <-r.gone:
-		return errGone
+		return ErrGone
 	default:
 		return err
 	}
@@ -296,8 +299,13 @@ type Turn struct {
 	handle
 
 	resident *Resident
+	busy     atomic.Bool
 	left     sync.Once
 }
+
+// Busy says whether the program is at something for the call. Where it still is when the call ends, no other call gets a
+// turn: what the program did and answered then would be taken for that one's.
+func (t *Turn) Busy(is bool) { t.busy.Store(is) }
 
 // End says that the program has done what the call wanted. It stops it, and looks at what it wrote; the call goes on
 // to decide about that when its tool has returned. It returns how many names were written.
@@ -341,7 +349,7 @@ func (t *Turn) leave(dirty bool) {
 			t.batch.Close()
 			t.batch = nil
 		}
-		t.resident.dirty = dirty
+		t.resident.dirty, t.resident.spent = dirty, t.busy.Load()
 		t.resident.proc.Resume()
 		<-t.resident.turn
 	})

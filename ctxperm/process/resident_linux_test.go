@@ -92,6 +92,7 @@ func (o *office) tool() tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
+		t.Busy(strings.Contains(say.Line, "# busy"))
 		o.turns <- t
 		to, _, _ := o.service.Pipes()
 		if _, err := fmt.Fprintln(to, say.Line); err != nil {
@@ -244,6 +245,22 @@ func TestTurnThatOutlivesItsCall(t *testing.T) {
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 	require.Equal(t, tool.StatusDone, o.say("echo two > a").Status)
 	require.Equal(t, "two\n", o.file("a"))
+}
+
+// TestTurnThatIsLeftBusy: of a service that a call left at something, no other call has a turn.
+func TestTurnThatIsLeftBusy(t *testing.T) {
+	o := newOffice(t)
+	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
+	require.Equal(t, tool.StatusDone, o.say("echo two > a # busy").Status)
+	for range 2 {
+		out := o.say("echo three > a")
+		require.Equal(t, tool.StatusFailed, out.Status)
+		require.Contains(t, out.Text, process.ErrGone.Error())
+	}
+	require.Equal(t, "two\n", o.file("a"))
+	o.service.Close()
+	o.serve(obeys)
+	require.Equal(t, tool.StatusDone, o.say("echo three > a").Status)
 }
 
 // TestTurnThatIsCancelled: a call whose time is up in its turn, or before it has one, leaves nothing, and the next one finds the copies

@@ -118,9 +118,9 @@ func (b *box) spec(s tool.Spec) tool.Spec {
 }
 
 // inBox is one call of a tool of a server in the sandbox.
-func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, in json.RawMessage) (tool.Result, error) {
+func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, turn *process.Turn, in json.RawMessage) (tool.Result, error) {
 	var parts map[string]canon.Value
-	return m.u.inBox(ctx, tc, s, errand{pure: m.entry.Class == effect.Pure, get: func() (a answer, err error) {
+	return m.u.inBox(ctx, s, turn, errand{pure: m.entry.Class == effect.Pure, get: func() (a answer, err error) {
 		if parts, err = m.before(ctx, tc, s, in); err != nil {
 			return a, err
 		}
@@ -143,24 +143,50 @@ type errand struct {
 	done   func(answer) error // told when what was written is applied
 }
 
+// mostBegun is how often a server is started for one call that finds it dead.
+const mostBegun = 3
+
+// begin has the server for a call: the connection, and of one in the sandbox a turn. Nothing was sent to it with an error.
+func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext) (*session, *process.Turn, error) {
+	for n := 1; ; n++ {
+		s, err := u.session(ctx)
+		if err != nil {
+			return nil, nil, tool.NoEffect(err)
+		}
+		if u.box == nil {
+			return s, nil, nil
+		}
+		p, ok := s.program.(boxed)
+		if !ok {
+			return nil, nil, tool.NoEffect(errors.New("the server does not run in the sandbox"))
+		}
+		turn, err := p.Turn(ctx, tc)
+		if err == nil || n == mostBegun || ctx.Err() != nil || !s.dead() && !errors.Is(err, process.ErrGone) {
+			return s, turn, err
+		}
+		s.leave() // the call before has ended, and left it dead or at something
+	}
+}
+
+// leave has nobody begin anything with a connection any more, and ends it when nobody is at anything.
+func (s *session) leave() {
+	s.ending.Store(true)
+	go s.close()
+}
+
 // inBox gives a server in the sandbox to one call. What it wrote is applied, unless the call fails.
-func (u *upstream) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, e errand) (tool.Result, error) {
-	p, ok := s.program.(boxed)
-	if !ok {
-		return tool.Result{}, tool.NoEffect(errors.New("the server does not run in the sandbox"))
-	}
-	turn, err := p.Turn(ctx, tc)
-	if err != nil {
-		return tool.Result{}, err
-	}
+func (u *upstream) inBox(ctx context.Context, s *session, turn *process.Turn, e errand) (tool.Result, error) {
+	turn.Busy(true)
 	a, err := e.get()
 	if err != nil {
 		if ctx.Err() != nil { // it may still be at it
-			s.ending.Store(true)
-			go s.close() // which waits for this call to have ended
+			s.leave()
+		} else {
+			turn.Busy(false)
 		}
 		return tool.Result{}, err
 	}
+	turn.Busy(false)
 	raw.Leave(ctx, a.object)
 	if a.failed {
 		return tool.Result{}, e.failed(a)

@@ -150,8 +150,7 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 		return answer{}, context.Cause(ctx)
 	}
 	if s.program != nil { // the next call does not wait for anybody to notice
-		s.ending.Store(true)
-		go s.close()
+		s.leave()
 	}
 	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }

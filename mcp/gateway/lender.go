@@ -172,9 +172,9 @@ func (r lender) execute(ctx context.Context, tc ctxperm.ToolContext, in json.Raw
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
-	s, err := r.u.session(ctx)
+	s, turn, err := r.u.begin(ctx, tc)
 	if err != nil {
-		return tool.Result{}, tool.NoEffect(err)
+		return tool.Result{}, err
 	}
 	if identity := r.u.declared().identity; identity != r.identity {
 		return tool.Result{}, tool.Blocked(fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, r.identity))
@@ -190,8 +190,8 @@ func (r lender) execute(ctx context.Context, tc ctxperm.ToolContext, in json.Raw
 		a.failed = false // which a read has no way to say
 		return a, err
 	}
-	if r.u.box != nil {
-		return r.u.inBox(ctx, tc, s, errand{pure: r.entry.Class != effect.Pivot, get: get, done: func(answer) error { return nil }})
+	if turn != nil {
+		return r.u.inBox(ctx, s, turn, errand{pure: r.entry.Class != effect.Pivot, get: get, done: func(answer) error { return nil }})
 	}
 	a, err := get()
 	if err != nil {

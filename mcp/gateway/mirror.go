@@ -265,15 +265,15 @@ func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) err
 
 // execute is one call.
 func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-	s, err := m.u.session(ctx)
+	s, turn, err := m.u.begin(ctx, tc)
 	if err != nil {
-		return tool.Result{}, tool.NoEffect(err)
+		return tool.Result{}, err
 	}
 	if why := m.changed(s); why != "" {
 		return tool.Result{}, tool.Blocked(why)
 	}
-	if m.u.box != nil {
-		return m.inBox(ctx, tc, s, in)
+	if turn != nil {
+		return m.inBox(ctx, tc, s, turn, in)
 	}
 	parts, err := m.before(ctx, tc, s, in)
 	if err != nil {
