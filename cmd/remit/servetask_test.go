@@ -1,0 +1,96 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestServeTaskKilled: a call that waits is a task; the server is killed, somebody approves the call meanwhile, and the next server
+// lets it run and has its result.
+func TestServeTaskKilled(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	policy := filepath.Join(t.TempDir(), "p.rego")
+	require.NoError(t, os.WriteFile(policy, []byte("package remit\nask contains \"it writes\" if input.tool.name == \"file_write\"\n"), 0o600))
+	start := func() (*exec.Cmd, func(method, params string) map[string]any) {
+		cmd := exec.Command(remit, "serve", "--workspace", workspace, "--state", state, "--policy", policy, "--on-ask", "wait", "--http", "127.0.0.1:0", "--json")
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		cmd.Stderr = os.Stderr
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		line, err := bufio.NewReader(out).ReadBytes('\n')
+		require.NoError(t, err)
+		var where listening
+		require.NoError(t, json.Unmarshal(line, &where))
+		token, err := os.ReadFile(where.TokenFile)
+		require.NoError(t, err)
+		return cmd, func(method, params string) map[string]any {
+			return asTaskClient(t, where.URL, strings.TrimSpace(string(token)), method, params)
+		}
+	}
+	first, ask := start()
+	made := ask("tools/call", `"name":"file_write","arguments":{"path":"a.txt","content":"hi"}`)
+	require.Equal(t, "task", made["resultType"], "%v", made)
+	id, _ := made["taskId"].(string)
+	require.Equal(t, "working", ask("tasks/get", `"taskId":"`+id+`"`)["status"])
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+
+	said, err := exec.Command(remit, "approve", "--workspace", workspace, "--state", state, id).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
+	_, ask = start()
+	is := ask("tasks/get", `"taskId":"`+id+`"`)
+	for is["status"] == "working" {
+		is = ask("tasks/get", `"taskId":"`+id+`"`)
+	}
+	require.Equal(t, "completed", is["status"], "%v", is)
+	require.FileExists(t, filepath.Join(workspace, "a.txt"))
+}
+
+// asTaskClient sends one request of a client that knows tasks, and returns its result.
+func asTaskClient(t *testing.T, url, token, method, params string) map[string]any {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + revisions[0] + `",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))
+	require.NoError(t, err)
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": revisions[0], "Mcp-Method": method,
+	} {
+		req.Header.Set(name, value)
+	}
+	if method == "tools/call" {
+		req.Header.Set("Mcp-Name", "file_write")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	if _, event, ok := bytes.Cut(data, []byte("data: ")); ok {
+		data = event
+	}
+	var answer struct {
+		Result map[string]any `json:"result"`
+	}
+	require.NoError(t, json.NewDecoder(bytes.NewReader(data)).Decode(&answer), "%s", data)
+	return answer.Result
+}
