@@ -30,7 +30,7 @@ func ClientOf(ctx context.Context) (Client, bool) {
 	return Client{c}, ok
 }
 
-// Can returns what the client says that it can.
+// Can returns what the client says that it can. It is not to be changed.
 func (cl Client) Can() *sdk.ClientCapabilities {
 	if cl.c == nil || cl.c.caps == nil {
 		return &sdk.ClientCapabilities{}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	wire "github.com/go-json-experiment/json"
@@ -11,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/mcp/internal/raw"
 )
 
 // Most requests are calls of the newest revision that want to hear nothing but their answer. The SDK makes a session for each,
@@ -25,9 +28,11 @@ type directCall struct {
 	Params  struct {
 		Name      string         `json:"name"`
 		Arguments jsontext.Value `json:"arguments"`
-		Meta      map[string]any `json:"_meta"`
+		Meta      directMeta     `json:"_meta"`
 	} `json:"params"`
 }
+
+type directMeta map[string]jsontext.Value
 
 const methodCall = "tools/call"
 
@@ -44,17 +49,69 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, st *seat, body [
 	if wire.Unmarshal(body, &m, wire.RejectUnknownMembers(true)) != nil || !m.plain(r.Header) {
 		return false
 	}
-	req := &sdk.CallToolRequest{
-		Params: &sdk.CallToolParamsRaw{Meta: m.Params.Meta, Name: m.Params.Name, Arguments: json.RawMessage(m.Params.Arguments)},
-		Extra:  &sdk.RequestExtra{TokenInfo: st.info(), Header: r.Header},
-	}
-	c := s.newCall(st, req)
-	if _, says := m.Params.Meta[sdk.MetaKeyClientInfo]; says && c.client == nil || c.caps == nil {
+	caps, client := st.introduced(m.Params.Meta[sdk.MetaKeyClientCapabilities], m.Params.Meta[sdk.MetaKeyClientInfo])
+	if _, says := m.Params.Meta[sdk.MetaKeyClientInfo]; caps == nil || client == nil && says {
 		return false // the SDK says what is wrong with it
 	}
+	meta, err := m.Params.Meta.rest()
+	if err != nil {
+		return false
+	}
+	c := &call{s: s, st: st, caps: caps, client: client, revision: stateless, slot: &raw.Slot{}, req: &sdk.CallToolRequest{
+		Params: &sdk.CallToolParamsRaw{Meta: meta, Name: m.Params.Name, Arguments: json.RawMessage(m.Params.Arguments)},
+		Extra:  &sdk.RequestExtra{TokenInfo: st.info(), Header: r.Header},
+	}}
 	result, err := c.serve(r.Context(), true)
 	s.tell(w, m.ID, result, err)
 	return true
+}
+
+// introduction is what a client says of itself with each request, mostly the same, and what it comes to.
+type introduction struct {
+	said   string
+	caps   *sdk.ClientCapabilities // nil: it is not valid
+	client *sdk.Implementation
+}
+
+// mostSaid bounds what is remembered for each session.
+const mostSaid = 4 << 10
+
+// introduced reads what a client says of itself, or remembers it from the last request. It is the SDK that reads it.
+func (st *seat) introduced(caps, client jsontext.Value) (*sdk.ClientCapabilities, *sdk.Implementation) {
+	said := string(caps) + " " + string(client)
+	if last := st.introduction.Load(); last != nil && last.said == said {
+		return last.caps, last.client
+	}
+	meta := sdk.Meta{}
+	both := map[string]jsontext.Value{sdk.MetaKeyClientCapabilities: caps, sdk.MetaKeyClientInfo: client}
+	for key, value := range both {
+		var v any
+		if wire.Unmarshal(value, &v) == nil {
+			meta[key] = v
+		}
+	}
+	req := &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Meta: meta}}
+	now := &introduction{said: said, caps: req.ClientCapabilities(), client: req.ClientInfo()}
+	if len(said) <= mostSaid {
+		st.introduction.Store(now)
+	}
+	return now.caps, now.client
+}
+
+// rest is what there is beside what a client says of itself.
+func (m directMeta) rest() (sdk.Meta, error) {
+	rest := make(sdk.Meta, len(m))
+	for key, value := range m {
+		if key == sdk.MetaKeyClientCapabilities || key == sdk.MetaKeyClientInfo {
+			continue
+		}
+		var v any
+		if err := wire.Unmarshal(value, &v); err != nil {
+			return nil, err
+		}
+		rest[key] = v
+	}
+	return rest, nil
 }
 
 // plainHeaders reports whether headers are those that the newest revision has for a call, each once, and written as clients do.
@@ -78,8 +135,7 @@ func (m *directCall) plain(h http.Header) bool {
 			return false
 		}
 	}
-	version, ok := m.Params.Meta[sdk.MetaKeyProtocolVersion].(string)
-	return ok && version == stateless
+	return string(m.Params.Meta[sdk.MetaKeyProtocolVersion]) == `"`+stateless+`"`
 }
 
 // plainID reports whether an id is a text, or a number that every program reads alike. It goes back as it came.
@@ -98,29 +154,25 @@ func (st *seat) info() *auth.TokenInfo {
 
 // tell answers a request.
 func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *object, err error) {
-	answer := struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  *object         `json:"result,omitempty"`
-		Error   *jsonrpc.Error  `json:"error,omitempty"`
-	}{Version: "2.0", ID: json.RawMessage(id), Result: result}
-	status := http.StatusOK
-	if err != nil {
-		answer.Error = wireError(err)
-		status = statusOf(answer.Error.Code)
-	} else {
+	member, status := "result", http.StatusOK
+	var data []byte
+	if err == nil {
 		s.sign(result)
+		data, err = result.MarshalJSON()
+	} else {
+		said := wireError(err)
+		member, status = "error", statusOf(said.Code)
+		data, err = json.Marshal(said)
 	}
-	data, err := json.Marshal(answer)
 	if err != nil {
-		s.opts.Log.Error("a result cannot be written", "error", err)
-		http.Error(w, "the result cannot be written", http.StatusInternalServerError)
+		s.opts.Log.Error("an answer cannot be written", "error", err)
+		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.WriteHeader(status)
-	_, _ = w.Write(data) // a client that is gone is not told
+	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"`+member+`":`), data, []byte(`}`))) // a client that is gone is not told
 }
 
 // sign puts into a result of the newest revision whose it is.

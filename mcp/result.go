@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	wire "github.com/go-json-experiment/json"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/mcp/internal/raw"
@@ -122,7 +123,7 @@ func partOf(p tool.Part) sdk.Content {
 // stays, and its _meta is kept.
 func (r *object) take(result json.RawMessage) {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(result, &members) != nil {
+	if wire.Unmarshal(result, &members) != nil {
 		return
 	}
 	for name, value := range members {

@@ -50,7 +50,7 @@ func (r *runs) begin(ctx context.Context, one *running, run func(ctx context.Con
 //
 //go:noinline
 func deepen() byte {
-	var room [24 << 10]byte
+	var room [40 << 10]byte
 	return room[rand.IntN(len(room))]
 }
 

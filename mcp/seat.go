@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -25,6 +26,8 @@ type seat struct {
 	users int               // of seats, whose lock it is under
 	token [sha256.Size]byte // digest of what proves the session; zero: it needs no proof, its client is the only one
 	slots chan struct{}     // of calls that run
+
+	introduction atomic.Pointer[introduction] // of the client that spoke last; nil: none did
 
 	mu      sync.Mutex // never held across a wait
 	open    map[string]bool

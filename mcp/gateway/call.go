@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	wire "github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -213,7 +213,7 @@ func read(object json.RawMessage) (answer, error) {
 	}
 	v, err := canon.Parse(object, canon.DefaultLimits())
 	if err == nil && v.Kind() == canon.Object {
-		err = json.Unmarshal(v.Canonical(), &r)
+		err = wire.Unmarshal(v.Canonical(), &r)
 	} else if err == nil {
 		err = errors.New("it is no object")
 	}
@@ -230,7 +230,7 @@ func read(object json.RawMessage) (answer, error) {
 	default:
 		return answer{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
 	}
-	a := answer{object: object, text: textOf(v.Canonical()), failed: r.IsError}
+	a := answer{object: object, text: textOf(v), failed: r.IsError}
 	if a.text == "" && len(r.Content) == 0 {
 		a.text = string(r.Structured)
 	}
@@ -239,28 +239,20 @@ func read(object json.RawMessage) (answer, error) {
 
 // textOf is what a model reads of an answer: the texts of what a tool or a resource holds, or of the messages of a prompt. What has another
 // shape has no text.
-func textOf(object json.RawMessage) string {
-	type block struct {
-		Text string `json:"text"`
-	}
-	var content, contents struct {
-		Content  []block `json:"content"`
-		Contents []block `json:"contents"`
-	}
-	var prompt struct {
-		Messages []struct {
-			Content block `json:"content"`
-		} `json:"messages"`
-	}
-	_, _, _ = json.Unmarshal(object, &content), json.Unmarshal(object, &contents), json.Unmarshal(object, &prompt)
-	all := slices.Concat(content.Content, contents.Contents)
-	for _, m := range prompt.Messages {
-		all = append(all, m.Content)
-	}
+func textOf(object canon.Value) string {
 	var texts []string
-	for _, b := range all {
-		if b.Text != "" {
-			texts = append(texts, b.Text)
+	read := func(block canon.Value) {
+		if text, _ := block.Get("text"); text.Kind() == canon.String && text.Text() != "" {
+			texts = append(texts, text.Text())
+		}
+	}
+	for _, name := range []string{"content", "contents", "messages"} {
+		list, _ := object.Get(name)
+		for _, e := range list.Elements() {
+			if name == "messages" {
+				e, _ = e.Get("content")
+			}
+			read(e)
 		}
 	}
 	return strings.Join(texts, "\n")
