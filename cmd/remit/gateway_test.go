@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,7 +63,20 @@ func TestGateway(t *testing.T) {
 	pins := filepath.Join(state, "mcp", "gateway-pins.json")
 	raw, err := os.ReadFile(pins)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(pins, []byte(strings.Replace(string(raw), `"file_read": {`, `"file_reed": {`, 1)), 0o600))
+	var accepted struct {
+		V       int `json:"v"`
+		Servers map[string]struct {
+			Identity string                     `json:"identity"`
+			Tools    map[string]json.RawMessage `json:"tools"`
+			Offers   bool                       `json:"offers"`
+		} `json:"servers"`
+	}
+	require.NoError(t, json.Unmarshal(raw, &accepted))
+	require.Contains(t, accepted.Servers["in"].Tools, "file_read")
+	delete(accepted.Servers["in"].Tools, "file_read")
+	raw, err = json.Marshal(accepted)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(pins, raw, 0o600))
 	out := run("gateway", "accept", "in/file_read", "--config", config, "--workspace", workspace, "--state", state)
 	require.Contains(t, out, "accepted in/file_read: it is new")
 	require.Contains(t, out, `"name": "file_read"`)
