@@ -79,7 +79,7 @@ func TestLogsOfNobody(t *testing.T) {
 	held := func(cs *sdk.ClientSession, file string) func() {
 		done := make(chan error, 1)
 		go func() {
-			_, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "s__wait", Arguments: map[string]any{"word": file}})
+			_, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Meta: sdk.Meta{sdk.MetaKeyLogLevel: "debug"}, Name: "s__wait", Arguments: map[string]any{"word": file}})
 			done <- err
 		}()
 		for { // until the server is at it
@@ -101,6 +101,7 @@ func TestLogsOfNobody(t *testing.T) {
 	_, err := mine.CallTool(t.Context(), p)
 	require.NoError(t, err)
 	end()
+	require.Eventually(t, func() bool { return len(one.told()) == 3 }, 10*time.Second, time.Millisecond)
 	require.Empty(t, other.told())
 }
 
