@@ -87,7 +87,7 @@ func (t tapping) Connect(ctx context.Context) (sdk.Connection, error) {
 		return nil, err
 	}
 	t.s.apart = true
-	return &tapped{Connection: conn, flights: &t.s.flights, waiting: map[any]*catch{}}, nil
+	return &tapped{Connection: conn, flights: &t.s.flights, waiting: map[any]*catch{}, owed: owed{sizes: map[any]int{}}}, nil
 }
 
 // tapped sees each message of a connection.
@@ -101,6 +101,7 @@ type tapped struct {
 
 	mu      sync.Mutex // never held across a wait
 	waiting map[any]*catch
+	owed    owed
 }
 
 // Write remembers who waits for the answer.
@@ -113,7 +114,13 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 			context.AfterFunc(ctx, func() { t.giveUp(req.ID.Raw()) })
 		}
 	}
-	return t.Connection.Write(ctx, m)
+	err := t.Connection.Write(ctx, m)
+	if resp, ok := m.(*jsonrpc.Response); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.owed.answered(resp.ID.Raw())
+	}
+	return err
 }
 
 // Read leaves results with who waits for them.
@@ -135,6 +142,9 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		if err := t.idles(time.Now()); err != nil {
 			return nil, err
+		}
+		if !t.owes(m) {
+			return nil, errFlood
 		}
 		return m, nil
 	}
@@ -164,6 +174,16 @@ func (t *tapped) idles(now time.Time) error {
 		return errFlood
 	}
 	return nil
+}
+
+func (t *tapped) owes(m jsonrpc.Message) bool {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok || !r.IsCall() {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.owed.asked(r)
 }
 
 // giveUp forgets who waited. The answer to a call is of note whenever it comes, as long as there are not too many.

@@ -166,6 +166,39 @@ func TestFuss(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begun), 1500*time.Millisecond, "100, 200, 400 and 800 ms: it is never early")
 }
 
+// TestRequestsWithoutEnd: a server that asks and does not read is cut off before what it asked fills the memory, and one that
+// waits for its answers is not.
+func TestRequestsWithoutEnd(t *testing.T) {
+	ping := func(id, params string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"` + params + `} THEN `
+	}
+	large := `,"params":{"_meta":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
+	many := func(n int, end, params string) (all string) {
+		for i := range n {
+			all += ping(fmt.Sprintf(`"p%d%s"`, i, end), params)
+		}
+		return all
+	}
+	full := many(100, strings.Repeat("x", 1000), "") // more than a pipe holds of answers
+	for name, tt := range map[string]struct {
+		asks   string
+		status tool.Status
+	}{
+		"some":         {many(50, "", ""), tool.StatusDone},
+		"full":         {full, tool.StatusDone},
+		"of a long id": {ping(`"`+strings.Repeat("x", 2<<10)+`"`, ""), tool.StatusFailed},
+		"of one id":    {full + ping(`"a"`, "") + ping(`"a"`, ""), tool.StatusFailed},
+		"many":         {many(9_000, "", ""), tool.StatusFailed},
+		"large":        {full + many(34, "", large), tool.StatusFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.open(map[string]string{"s": h.scripted(oneTool, "tools/call "+tt.asks+`{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
+			require.Equal(t, tt.status, h.call("s__x", tool.Args{}).Status)
+		})
+	}
+}
+
 // TestRest: a server that cannot be started is not started in a circle, and a call to it has no effect.
 func TestRest(t *testing.T) {
 	h := newHouse(t)
