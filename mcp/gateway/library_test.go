@@ -108,7 +108,7 @@ func TestLibrary(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "this one", r.Contents[0].Text)
 		_, err = cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "book://none"})
-		require.Equal(t, sdk.ResourceNotFoundError("book://none").(*jsonrpc.Error).Code, faulty(t, err).Code) //nolint:errorlint // it is one
+		require.Equal(t, faulty(t, sdk.ResourceNotFoundError("book://none")).Code, faulty(t, err).Code)
 
 		p, err := cs.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "s__sum up", Arguments: map[string]string{"book": "one", "lines": "3"}})
 		require.NoError(t, err)
@@ -318,7 +318,9 @@ func TestLibraryPinned(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(text, &pinned))
 	pinned.Servers["s"]["offers"] = false
-	delete(pinned.Servers["s"]["tools"].(map[string]any), "template:page://{book}/{n}") //nolint:forcetypeassert // as it was written
+	definitions, ok := pinned.Servers["s"]["tools"].(map[string]any)
+	require.True(t, ok)
+	delete(definitions, "template:page://{book}/{n}")
 	text, err = json.Marshal(pinned)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(pins, text, 0o600))
