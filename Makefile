@@ -52,7 +52,7 @@ build: ## Build bin/remit, without cgo
 # ALONE is tested without the detector, which has nothing to find there: that takes a quarter of the time, though what is only
 # sampled under it is looked at in full then. What others do with that code at once, their tests show.
 # At its end each test binary waits for what a detector may still have to say, a second by default, and a twentieth of it here.
-# Where garbage may gather, under the detector a fifth of the time is not spent on it. What vet has to say it says once.
+# Where garbage may gather, up to a fifth of the time under the detector is not spent on it. What vet has to say it says once.
 # What PostgreSQL's tests start is installed where it is missing, for root; else they are skipped and say so.
 test: ## Run everything that must pass: vet, and all tests, with the race detector where it can run
 	@sh .ci/postgres || echo "make test: WITHOUT PostgreSQL: its tests are skipped"
