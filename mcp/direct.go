@@ -182,13 +182,13 @@ func (s *Server) sign(o *object) {
 	}
 }
 
-// wireError is an error as the protocol writes it: with the code of the one that it wraps.
+// wireError is an error as the protocol writes it: with the code and the data of the one that it is, or the code of the one that it wraps.
 func wireError(err error) *jsonrpc.Error {
 	var said *jsonrpc.Error
-	if !errors.As(err, &said) {
+	switch {
+	case !errors.As(err, &said):
 		return &jsonrpc.Error{Message: err.Error()}
-	}
-	if error(said) == err {
+	case said.Error() == err.Error(): // nothing was put around it
 		return said
 	}
 	return &jsonrpc.Error{Code: said.Code, Message: err.Error()}

@@ -173,7 +173,7 @@ func arrive(t *testing.T, req *http.Request, slow ...int) (code int, header http
 	slow = append(slow, http.StatusRequestTimeout)
 	for range 1000 {
 		again := req.Clone(t.Context())
-		again.Body, _ = req.GetBody() //nolint:errcheck // of a text
+		again.Body, _ = req.GetBody()
 		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(again)
 		if err != nil {
 			continue // it was cut off in the middle

@@ -58,7 +58,7 @@ func TestLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		_ = exists(filepath.Join(h.dir, "store.json.at")) //nolint:errcheck // it waits for as long as there is none
+		_ = exists(filepath.Join(h.dir, "store.json.at"))
 	}()
 	out, err := h.txn().Invoke(ctx, "s__late", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrUnknown)
