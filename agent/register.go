@@ -51,7 +51,8 @@ func (r *register) read(ctx context.Context) error {
 	r.mu.Lock()
 	after := r.pos
 	r.mu.Unlock()
-	for e, err := range r.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Revoked, kind.Remembered}, After: after}) {
+	// It is a short look, and a context that can end has goroutines watch for that.
+	for e, err := range r.journal.Entries(context.WithoutCancel(ctx), journal.Query{Kinds: []kind.Kind{kind.Revoked, kind.Remembered}, After: after}) {
 		if err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func (d *door) body(w http.ResponseWriter, r *http.Request, st *seat) (body []by
 		return err
 	}
 	var b bytes.Buffer
+	b.Grow(int(min(max(r.ContentLength, 0), smallBody)) + bytes.MinRead)
 	if err := read(&b, min(smallBody, d.opts.Body)+1); err != nil {
 		return nil, nil, errLate
 	}
