@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -193,6 +194,26 @@ func TestContentIsLabelledBeforeTheCall(t *testing.T) {
 	s := newSession(t, rt)
 	does(t, s, "outer", `{"text":"x","labels":["secret"]}`)
 	require.Equal(t, []string{"private", "secret", "untrusted"}, labels(s), "a whole returns what its parts return")
+}
+
+// TestLabelledCallIsFound: by its id, though the first that the journal has of it is that the session was labelled.
+func TestLabelledCallIsFound(t *testing.T) {
+	ctx := context.Background()
+	rt := newRuntime(t, agent.Tools(reading(t, func(s *tool.Spec) { s.OutputContent = &provenance.Content{} })), agent.Policy(allowAll()))
+	s := newSession(t, rt)
+	out, err := s.Call(ctx, "read", `{}`)
+	require.NoError(t, err)
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: out.Call, Limit: 1}) {
+		require.NoError(t, err)
+		require.Equal(t, kind.Labelled, e.Header.Kind)
+	}
+	txn, err := s.Find(ctx, out.Call)
+	require.NoError(t, err)
+	require.Equal(t, out.Txn, txn)
+	_, err = newSession(t, rt).Find(ctx, out.Call)
+	require.ErrorIs(t, err, journal.ErrNotFound)
+	_, err = s.Undo(ctx, out.Call, revert.Undoing{})
+	require.NoError(t, err)
 }
 
 // TestPolicyLabelsResults: a rule of label may read what a call returned.

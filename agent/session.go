@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -190,11 +192,13 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 // session's is not read: nobody learns more of it, nor later, than of what never was (journal.ErrNotFound).
 func (s *Session) Find(ctx context.Context, id string) (txn string, err error) {
 	txn = id
-	call, _, err := s.rt.first(ctx, journal.Query{Call: id})
+	// That a result raises labels is of the session, and may be the first that the journal has of a call.
+	ofTxn := slices.DeleteFunc(kind.All(), func(k kind.Kind) bool { return k == kind.Labelled })
+	call, ok, err := s.rt.first(ctx, journal.Query{Call: id, Kinds: ofTxn})
 	if err != nil {
 		return "", err
 	}
-	if call.Txn != "" {
+	if ok {
 		txn = call.Txn
 	}
 	began, ok, err := s.rt.first(ctx, journal.Query{Txn: txn})
