@@ -12,8 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/remit-dev/remit/mcp/internal/raw"
 )
 
 // Most requests are calls of the newest revision that want to hear nothing but their answer. The SDK makes a session for each,
@@ -57,10 +55,11 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, st *seat, body [
 	if err != nil {
 		return false
 	}
-	c := &call{s: s, st: st, caps: caps, client: client, revision: stateless, slot: &raw.Slot{}, req: &sdk.CallToolRequest{
+	c := s.newCall(st, &sdk.CallToolRequest{
 		Params: &sdk.CallToolParamsRaw{Meta: meta, Name: m.Params.Name, Arguments: json.RawMessage(m.Params.Arguments)},
 		Extra:  &sdk.RequestExtra{TokenInfo: st.info(), Header: r.Header},
-	}}
+	})
+	c.caps, c.client = caps, client
 	result, err := c.serve(r.Context(), true)
 	s.tell(w, m.ID, result, err)
 	return true

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,7 +67,7 @@ func TestInspector(t *testing.T) {
 				require.NoError(t, os.WriteFile(script, []byte(text), 0o700))
 				inspected(t, modules, era, command, want, []string{script})
 
-				url, token := realHTTP(t, remit, flags[command])
+				_, url, token := serving(t, remit, flags[command]...)
 				inspected(t, modules, era, command, want, []string{"--transport", "http", "--server-url", url, "--header", "Authorization: Bearer " + token})
 			})
 		}
@@ -124,25 +123,6 @@ func inspect(t *testing.T, modules, era string, target []string, into any, what 
 	}
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, json.Unmarshal(out, into), "%s", out)
-}
-
-// realHTTP serves over HTTP until the test ends.
-func realHTTP(t *testing.T, remit string, flags []string) (url, token string) {
-	cmd := exec.Command(remit, append(flags[:len(flags):len(flags)], "--http", "127.0.0.1:0", "--json")...)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err)
-	var where listening
-	require.NoError(t, json.Unmarshal(line, &where))
-	raw, err := os.ReadFile(where.TokenFile)
-	require.NoError(t, err)
-	return where.URL, strings.TrimSpace(string(raw))
 }
 
 // TestRealClients: after remit connect, Claude Code and Codex themselves see the gateway in the place of the server that they had, and

@@ -25,23 +25,9 @@ func TestServeTaskKilled(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "p.rego")
 	require.NoError(t, os.WriteFile(policy, []byte("package remit\nask contains \"it writes\" if input.tool.name == \"file_write\"\n"), 0o600))
 	start := func() (*exec.Cmd, func(method, params string) map[string]any) {
-		cmd := exec.Command(remit, "serve", "--workspace", workspace, "--state", state, "--policy", policy, "--on-ask", "wait", "--http", "127.0.0.1:0", "--json")
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		cmd.Stderr = os.Stderr
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		line, err := bufio.NewReader(out).ReadBytes('\n')
-		require.NoError(t, err)
-		var where listening
-		require.NoError(t, json.Unmarshal(line, &where))
-		token, err := os.ReadFile(where.TokenFile)
-		require.NoError(t, err)
+		cmd, where, token := serving(t, remit, "serve", "--workspace", workspace, "--state", state, "--policy", policy, "--on-ask", "wait")
 		return cmd, func(method, params string) map[string]any {
-			return asTaskClient(t, where.URL, strings.TrimSpace(string(token)), method, params)
+			return asTaskClient(t, where, token, method, params)
 		}
 	}
 	first, ask := start()
@@ -93,4 +79,24 @@ func asTaskClient(t *testing.T, url, token, method, params string) map[string]an
 	}
 	require.NoError(t, json.NewDecoder(bytes.NewReader(data)).Decode(&answer), "%s", data)
 	return answer.Result
+}
+
+// serving serves over HTTP, in a process of its own, until the test ends.
+func serving(t *testing.T, remit string, args ...string) (cmd *exec.Cmd, url, token string) {
+	cmd = exec.Command(remit, append(args[:len(args):len(args)], "--http", "127.0.0.1:0", "--json")...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	require.NoError(t, err)
+	var where listening
+	require.NoError(t, json.Unmarshal(line, &where))
+	raw, err := os.ReadFile(where.TokenFile)
+	require.NoError(t, err)
+	return cmd, where.URL, strings.TrimSpace(string(raw))
 }
