@@ -39,7 +39,7 @@ var wantsMore = []string{"progressToken", sdk.MetaKeyLogLevel}
 
 // direct answers a request if it is a plain call; false: nothing was done.
 func (s *Server) direct(w http.ResponseWriter, r *http.Request, st *seat, body []byte) bool {
-	if !plainHeaders(r.Header) {
+	if r.Method != http.MethodPost || !plainHeaders(r.Header) {
 		return false
 	}
 	var m directCall

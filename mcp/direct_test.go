@@ -31,8 +31,9 @@ func someOf(t *rapid.T, what string, usual string, others ...string) string {
 	return rapid.SampledFrom(others).Draw(t, what)
 }
 
-// drawnCall is the text of a request, which is a call more often than not, and the headers that come with it.
-func drawnCall(t *rapid.T) (body string, headers http.Header) {
+// drawnCall is the text of a request, which is a call more often than not, and the method and headers that come with it.
+func drawnCall(t *rapid.T) (method, body string, headers http.Header) {
+	method = someOf(t, "HTTP method", http.MethodPost, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions)
 	// Each answers the same each time.
 	name := someOf(t, "name", "upper", "fails", "parts", "others", "panics", "file_write", "nosuch", "txn_preview", "txn_commit", "")
 	// Not among them: a number beyond what a float64 holds, for which the SDK says that the name is missing.
@@ -91,7 +92,7 @@ func drawnCall(t *rapid.T) (body string, headers http.Header) {
 	if rapid.IntRange(0, 19).Draw(t, "a header twice") == 0 {
 		headers.Add(rapid.SampledFrom([]string{"Mcp-Name", "Mcp-Method", "Mcp-Protocol-Version"}).Draw(t, "which"), "upper")
 	}
-	return body, headers
+	return method, body, headers
 }
 
 const plainAccept = "application/json, text/event-stream"
@@ -99,8 +100,8 @@ const plainAccept = "application/json, text/event-stream"
 var ids = regexp.MustCompile(`"(remit\.dev/(call|txn))":"[^"]+"|\b(call|txn) "?[a-z]+_[0-9A-Za-z]+`)
 
 // answerTo is what a request is answered with, without what differs each time, and whether it came as an event.
-func answerTo(t require.TestingT, url, token, body string, headers http.Header) (status int, message string, event bool) {
-	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+func answerTo(t require.TestingT, method, url, token, body string, headers http.Header) (status int, message string, event bool) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header = headers.Clone()
 	req.Header.Set("Authorization", "Bearer "+token)
@@ -151,15 +152,15 @@ func TestDirect(t *testing.T) {
 	url, token := h.serve(mcp.HTTPOptions{}), h.session("coder").Token()
 	direct, done := 0, 0
 	alike := func(t *rapid.T) {
-		body, headers := drawnCall(t)
-		status, message, event := answerTo(t, url, token, body, headers)
+		method, body, headers := drawnCall(t)
+		status, message, event := answerTo(t, method, url, token, body, headers)
 		if !slices.Equal(headers["Accept"], []string{plainAccept}) {
 			return
 		}
 		headers.Set("Accept", strings.ReplaceAll(plainAccept, " ", ""))
-		wantStatus, want, wantEvent := answerTo(t, url, token, body, headers)
-		require.Equal(t, want, message, "%s %v", body, headers)
-		require.Equal(t, wantStatus, status, "%s %v", body, headers)
+		wantStatus, want, wantEvent := answerTo(t, method, url, token, body, headers)
+		require.Equal(t, want, message, "%s %s %v", method, body, headers)
+		require.Equal(t, wantStatus, status, "%s %s %v", method, body, headers)
 		if wantEvent && !event {
 			direct++
 		}
@@ -199,10 +200,27 @@ func TestDirectIsPlain(t *testing.T) {
 		{"of a later revision", text("", `,"future":{}`), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			status, message, event := answerTo(t, url, token, tt.body, usual())
+			status, message, event := answerTo(t, http.MethodPost, url, token, tt.body, usual())
 			require.Equal(t, 200, status, message)
 			require.Equal(t, tt.event, event, message)
 			require.Contains(t, message, `"text":"A"`)
 		})
 	}
+}
+
+// TestDirectIsPosted: a request of another method calls nothing. Programs between take some of those for harmless, and send them twice.
+func TestDirectIsPosted(t *testing.T) {
+	h := newHouse(t, mcp.Options{})
+	url, token := h.serve(mcp.HTTPOptions{}), h.session("coder").Token()
+	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {plainAccept}, "Mcp-Protocol-Version": {modern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"file_write"}}
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"file_write","arguments":{"path":"a","content":"b"},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		status, message, _ := answerTo(t, method, url, token, body, headers)
+		require.GreaterOrEqual(t, status, 400, "%s %s", method, message)
+		require.Equal(t, "(none)", h.file("a"), method)
+	}
+	status, message, _ := answerTo(t, http.MethodPost, url, token, body, headers)
+	require.Equal(t, 200, status, message)
+	require.Equal(t, "b", h.file("a"))
 }
