@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/mcp/internal/panics"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -139,7 +140,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if err := s.addTasks(); err != nil {
 		return nil, err
 	}
-	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddReceivingMiddleware(panics.Middleware(opts.Log), s.receive)
 	s.sdk.AddSendingMiddleware(s.send)
 	s.library, _ = opts.Mirror.(Library)
 	s.OffersChanged()
@@ -174,13 +175,16 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}
 		said, err := next(ctx, method, req)
+		if err != nil {
+			return nil, err // what comes with it may be a nil of its type
+		}
 		switch said := said.(type) {
 		case *sdk.InitializeResult:
 			s.able(said.Capabilities)
 		case *sdk.DiscoverResult:
 			s.able(said.Capabilities)
 		}
-		return said, err
+		return said, nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/mcp/internal/panics"
 )
 
 // talk is a call that goes on while its client is asked, or while its client does something else. A client of the newest revision
@@ -61,6 +62,7 @@ func (c *call) converse(ctx context.Context, leave func()) (*object, error) {
 		defer gone()
 		defer leave()
 		defer t.over()
+		defer panics.Catch(c.s.opts.Log, methodCall, &t.err)
 		t.r, t.err = c.heard(ask.With(ctx, t))
 	})
 	return t.attend(ctx, c)

@@ -63,12 +63,12 @@ func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*o
 	if err != nil {
 		return nil, err
 	}
+	if req.Params == nil { // an older revision can leave them out
+		return nil, unknownTask("")
+	}
 	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
 	if !c.knowsTasks() {
 		return nil, lacksTasks()
-	}
-	if req.Params == nil {
-		return nil, unknownTask("")
 	}
 	id := req.Params.TaskID
 	switch q, err := s.recorded(ctx, id, st); {

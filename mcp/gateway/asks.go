@@ -131,9 +131,16 @@ func (u *upstream) receive(s *session) sdk.Middleware {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			switch r := r.(type) {
 			case *sdk.ElicitRequest:
+				if r.Params == nil {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an elicitation says what it asks"}
+				}
 				return asked[*sdk.ElicitResult](ctx, u, s, r.Params)
 			case *sdk.CreateMessageWithToolsRequest:
 				return asked[*sdk.CreateMessageWithToolsResult](ctx, u, s, r.Params)
+			case *sdk.ElicitationCompleteNotificationRequest:
+				return nil, nil // nobody here waits for it, and the SDK takes for granted that it says something
+			case *sdk.ClientRequest[*sdk.CompleteParams]:
+				return nil, cannot(method) // the SDK would ask the server in turn
 			case *sdk.ListRootsRequest:
 				switch {
 				case u.may(Roots):

@@ -136,27 +136,37 @@ const (
 
 // mark notes the call in the parameters of what is asked for it.
 func mark(params json.RawMessage, id string) (json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
-	if len(bytes.TrimSpace(params)) > 0 {
-		if err := json.Unmarshal(params, &all); err != nil || all == nil {
-			return nil, errors.New("the parameters are no object")
-		}
+	all, err := members(params)
+	if err != nil {
+		return nil, errors.New("the parameters are no object")
 	}
-	meta := map[string]json.RawMessage{}
-	if raw, ok := all["_meta"]; ok {
-		if err := json.Unmarshal(raw, &meta); err != nil || meta == nil {
-			return nil, errors.New("_meta is no object")
-		}
+	meta, err := members(all["_meta"])
+	if err != nil {
+		return nil, errors.New("_meta is no object")
 	}
 	delete(meta, markFlight)
 	if id != "" {
 		meta[markFlight] = json.RawMessage(fmt.Sprintf("%q", id))
 	}
-	var err error
 	if all["_meta"], err = json.Marshal(meta); err != nil {
 		return nil, err
 	}
 	return json.Marshal(all)
+}
+
+// members are those of an object. One that is left out, or null, has none.
+func members(object json.RawMessage) (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(object)) == 0 {
+		return all, nil
+	}
+	if err := json.Unmarshal(object, &all); err != nil {
+		return nil, err
+	}
+	if all == nil { // null
+		all = map[string]json.RawMessage{}
+	}
+	return all, nil
 }
 
 // markMessage is mark for a whole message; one that asks nothing is returned as it is.

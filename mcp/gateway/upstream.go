@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/panics"
 )
 
 // upstream is one server, whether it runs or not.
@@ -217,12 +218,16 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
 		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { u.changed() },
-		ResourceUpdatedHandler:     func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { u.updated(r.Params.URI) },
+		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			if r.Params != nil {
+				u.updated(r.Params.URI)
+			}
+		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			s.tell(r.Params)
 		},
 	})
-	client.AddReceivingMiddleware(u.receive(s))
+	client.AddReceivingMiddleware(panics.Middleware(u.g.log), u.receive(s))
 	client.AddSendingMiddleware(forgetful)
 	client.AddRoots(u.roots()...)
 	type connected struct {
