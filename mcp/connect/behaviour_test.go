@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/mcp/gateway"
 )
 
 const (
@@ -532,6 +533,37 @@ func TestRulesAreNotOverwritten(t *testing.T) {
 	_, err := w.client("cursor").Connect(w.Place, connect.Write)
 	require.ErrorContains(t, err, `there are two servers "fs"`)
 	require.Equal(t, ruled, w.read(gatewayFile))
+}
+
+// TestAServerStaysWithItsRules: the gateway refuses rules for a server that is not there, and another client may need it.
+func TestAServerStaysWithItsRules(t *testing.T) {
+	w := newWorld(t)
+	w.write(cursorFile, one)
+	w.write(codexFile, "[mcp_servers.other]\ncommand = \"other\"\n")
+	w.connect("cursor")
+	w.connect("codex")
+	ruled := strings.TrimSuffix(w.read(gatewayFile), "\n}\n") + ",\n  \"remit\": {\"servers\": {\"fs\": {\"tools\": {\"t\": {\"effectClass\": \"pure\"}}}}}\n}\n"
+	w.write(gatewayFile, ruled)
+	r := w.disconnect("cursor")
+	require.Equal(t, []string{"fs, which has rules"}, r.Gateways[0].Kept)
+	require.Equal(t, one, w.read(cursorFile))
+	require.Equal(t, ruled, w.read(gatewayFile))
+	_, err := gateway.Read(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
+	require.NoError(t, err)
+
+	w.connect("cursor")
+	w.disconnect("cursor")
+	require.Equal(t, ruled, w.read(gatewayFile))
+	r = w.disconnect("codex")
+	require.Equal(t, []string{"other"}, r.Gateways[0].Removed, "nobody has written rules for it")
+	_, err = gateway.Read(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
+	require.NoError(t, err)
+
+	w.write(cursorFile, strings.ReplaceAll(one, `"fs"`, `"fs3"`))
+	w.connect("cursor")
+	w.write(gatewayFile, strings.Replace(w.read(gatewayFile), `"servers": {"fs"`, `"servers": [], "was": {"fs"`, 1))
+	r = w.disconnect("cursor")
+	require.Equal(t, []string{"fs3"}, r.Gateways[0].Removed, "rules that cannot be read hold nobody up")
 }
 
 // TestNoGapIsLeft where servers that followed each other go.

@@ -84,7 +84,7 @@ func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayE
 	if len(tables) > 0 {
 		is = tables[0]
 	}
-	c := change{path: []string{"mcpServers"}}
+	rules, c := ruled(body), change{path: []string{"mcpServers"}}
 	for _, m := range come {
 		if err := e.comes(&c, m, body, is, gone, others); err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayE
 	}
 	for _, m := range gone {
 		if !slices.ContainsFunc(come, func(other moved) bool { return other.name == m.name }) {
-			e.goes(&c, m, is, others)
+			e.goes(&c, m, is, others, rules)
 		}
 	}
 	e.after, err = edited(jsonFormat{}, text, []change{c})
@@ -145,8 +145,27 @@ func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []m
 	return &ConflictError{m.name, m.from, other, m.gateway}
 }
 
-// goes takes a server out, if nobody needs it and it is as this client brought it.
-func (e *gatewayEdit) goes(c *change, m moved, is *table, others []*record) {
+// ruled are the servers that a configuration has rules for. Where it cannot be told, nobody is kept from getting servers back.
+func ruled(body []byte) (names []string) {
+	obj, _, err := parseJSON(body)
+	for _, name := range []string{"remit", "servers"} {
+		if err != nil || obj == nil {
+			return nil
+		}
+		obj, err = inner(body, obj, name)
+	}
+	if err != nil || obj == nil {
+		return nil
+	}
+	for _, m := range obj.Members {
+		names = append(names, nameOf(m))
+	}
+	return names
+}
+
+// goes takes a server out, if nobody needs it and it is as this client brought it. Rules for a server that is not there would have
+// the gateway refuse the configuration, and what the server did could not be taken back any more.
+func (e *gatewayEdit) goes(c *change, m moved, is *table, others []*record, rules []string) {
 	there, whose := is.find(m.name), ownersOf(m, others)
 	switch {
 	case there == nil, m.entry == nil: // gone, or somebody's own
@@ -154,6 +173,8 @@ func (e *gatewayEdit) goes(c *change, m moved, is *table, others []*record) {
 		e.report.Kept = append(e.report.Kept, fmt.Sprintf("%s, which is also from %s", m.name, whose[0]))
 	case !there.entry.same(m.entry):
 		e.report.Kept = append(e.report.Kept, m.name+", which was changed since")
+	case slices.Contains(rules, m.name):
+		e.report.Kept = append(e.report.Kept, m.name+", which has rules")
 	default:
 		c.out = append(c.out, m.name)
 		e.report.Removed = append(e.report.Removed, m.name)
