@@ -337,12 +337,12 @@ func (r *reader) template(n *jsonfile.Node) template {
 func (r *reader) checkTemplate(n *jsonfile.Node) {
 	if from := n.Get("$from"); from != nil {
 		n.Closed("$from")
-		checkPointer(from, from.Text())
+		checkPart(from)
 		return
 	}
 	if each := n.Get("$each"); each != nil {
 		n.Closed("$each", "as")
-		checkPointer(each, each.Text())
+		checkPart(each)
 		if as := n.Need("as"); as != nil {
 			r.checkTemplate(as)
 		}
@@ -356,5 +356,19 @@ func (r *reader) checkTemplate(n *jsonfile.Node) {
 func checkPointer(n *jsonfile.Node, text string) {
 	if text != "" && !strings.HasPrefix(text, "/") {
 		n.Refuse("want a pointer, such as /input/path: %s", fmt.Sprintf("each step of it begins with %q", "/"))
+	}
+}
+
+// partNames are what a pointer of a template leads into.
+var partNames = []string{"input", "output", "before", "item", "answer"}
+
+func checkPart(n *jsonfile.Node) {
+	text := n.Text()
+	first, _, _ := strings.Cut(strings.TrimPrefix(text, "/"), "/")
+	switch {
+	case !strings.HasPrefix(text, "/"):
+		n.Refuse("want a pointer, such as /input/path: each step of it begins with %q", "/")
+	case !slices.Contains(partNames, first):
+		n.Refuse("it leads nowhere: a pointer begins with /input, /output or /before, and with /item in a list that is made of each element")
 	}
 }

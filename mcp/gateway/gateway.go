@@ -109,7 +109,7 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	for _, s := range c.Servers {
-		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, watches: watches{turn: make(chan struct{}, 1)}}
+		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, told: map[string]bool{}, watches: watches{turn: make(chan struct{}, 1)}}
 		for _, root := range s.Roots {
 			if o.Roots[root] == "" && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)

@@ -64,6 +64,7 @@ func (b *builder) server(u *upstream) error {
 	var held []Quarantined
 	var err error
 	if d.known {
+		b.strangers(u, d.of(tools))
 		held, err = b.g.pins.judge(u.cfg.Name, d, b.g.opts.Strict)
 	} else { // it was not there yet: what was accepted of it is
 		d, err = b.accepted(u)
@@ -74,8 +75,9 @@ func (b *builder) server(u *upstream) error {
 	held = append(held, b.clashes(u, d.of(tools), b.taken, toolName)...)
 	held = append(held, b.clashes(u, d.of(prompts), b.prompts, mcpName)...)
 	b.mirror.quarantined = append(b.mirror.quarantined, held...)
-	for _, def := range d.of(tools) {
-		if err := b.tool(u, def, d.identity, reason(held, u.cfg.Name, def.name)); err != nil {
+	has := d.of(tools)
+	for _, def := range has {
+		if err := b.tool(u, def, has, d.identity, reason(held, u.cfg.Name, def.name)); err != nil {
 			b.leaveOut(u, def.key(), def.raw, err)
 		}
 	}
@@ -148,13 +150,16 @@ func reason(held []Quarantined, server, name string) string {
 	return ""
 }
 
-func (b *builder) tool(u *upstream, d definition, identity, withheld string) error {
+func (b *builder) tool(u *upstream, d definition, has []definition, identity, withheld string) error {
 	clash := b.taken[likeness(toolName(u.cfg.Name, d.name))] != mcpName(u.cfg.Name, d.name)
 	if clash {
 		b.mirror.called[mcpName(u.cfg.Name, d.name)] = "" // known, and nobody's
 		return nil
 	}
 	m := mirrored{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
+	if err := m.fits(has); err != nil {
+		return fmt.Errorf("its entry does not fit: %w", err)
+	}
 	spec, err := m.spec(b.g.opts.Loose)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func pointed(v canon.Value, tokens []string) (any, error) {
 	if len(tokens) == 0 {
 		return v, nil
 	}
-	token := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[0])
+	token := unescaped(tokens[0])
 	switch v.Kind() {
 	case canon.Object:
 		m, ok := v.Get(token)
@@ -144,3 +144,6 @@ func pointed(v canon.Value, tokens []string) (any, error) {
 	}
 	return nil, errMissing
 }
+
+// unescaped is a step of a pointer as the name that it means.
+func unescaped(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }

@@ -29,6 +29,7 @@ type upstream struct {
 	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
 
 	watches watches
+	told    map[string]bool // entries that somebody was told of, by their tools, since there are none; who rebuilds the mirror has it
 
 	mu       sync.Mutex // never held across a wait
 	live     *session

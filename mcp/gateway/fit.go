@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/nearest"
+)
+
+// fits says what an entry names that its tool, or its server, has not. A misspelt argument is one that no call gives: nothing would
+// be asked for, or kept, on its account.
+func (m mirrored) fits(others []definition) error {
+	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
+		for _, found := range parameter.FindAllStringSubmatch(a.Resource, -1) {
+			if err := m.def.takes(found[1]); err != nil {
+				return fmt.Errorf("%s: %w", a.Resource, err)
+			}
+		}
+	}
+	e := m.entry
+	if err := m.invokes(`"before"`, e.Before, others); err != nil {
+		return err
+	}
+	if err := m.invokes(`"compensate"`, e.Compensate, others); err != nil || e.Verify == nil {
+		return err
+	}
+	if err := m.leads(e.Verify.Equals); err != nil {
+		return fmt.Errorf(`"verify": %w`, err)
+	}
+	return m.invokes(`"verify"`, &e.Verify.Invocation, others)
+}
+
+// invokes looks at a call of another tool.
+func (m mirrored) invokes(member string, i *Invocation, others []definition) error {
+	if i == nil {
+		return nil
+	}
+	var names []string
+	for _, other := range others {
+		names = append(names, other.name)
+		if other.name != i.Tool {
+			continue
+		}
+		err := m.leads(i.Args)
+		if err == nil {
+			err = other.takesAll(i.Args)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", member, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: %w", member, errors.New(unknown("tool", i.Tool, "the server", names)))
+}
+
+// leads looks whether what the pointers of a template begin with is there.
+func (m mirrored) leads(t template) error {
+	for _, p := range pointers(t.value) {
+		tokens := strings.Split(p, "/")[1:]
+		switch {
+		case tokens[0] == "before" && m.entry.Before == nil:
+			return fmt.Errorf(`%s: the entry has no "before" that would ask for it`, p)
+		case tokens[0] == "input" && len(tokens) > 1:
+			if err := m.def.takes(unescaped(tokens[1])); err != nil {
+				return fmt.Errorf("%s: %w", p, err)
+			}
+		}
+	}
+	return nil
+}
+
+// pointers are those of a template.
+func pointers(v canon.Value) (all []string) {
+	if from, ok := v.Get("$from"); ok {
+		return []string{from.Text()}
+	}
+	if each, ok := v.Get("$each"); ok {
+		as, _ := v.Get("as")
+		return append(pointers(as), each.Text())
+	}
+	for _, m := range v.Members() {
+		all = append(all, pointers(m)...)
+	}
+	for _, e := range v.Elements() {
+		all = append(all, pointers(e)...)
+	}
+	return all
+}
+
+// takesAll holds the arguments that a template makes to what the tool declares.
+func (d definition) takesAll(args template) error {
+	if _, from := args.value.Get("$from"); from {
+		return nil // only a call tells which they are
+	}
+	for name := range args.value.Members() {
+		if err := d.takes(name); err != nil {
+			return err
+		}
+	}
+	required, _ := d.input.Get("required")
+	for _, r := range required.Elements() {
+		if _, given := args.value.Get(r.Text()); !given {
+			return fmt.Errorf("%s needs the argument %q", d.name, canon.Printable(r.Text(), 256))
+		}
+	}
+	return nil
+}
+
+// wider are the members of a schema by which an object can have more members than "properties" lists.
+var wider = []string{
+	"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependencies", "patternProperties", "additionalProperties", "unevaluatedProperties",
+}
+
+// takes refuses the name of an argument that the tool does not declare, if it declares its arguments at all.
+func (d definition) takes(name string) error {
+	properties, ok := d.input.Get("properties")
+	if !ok || properties.Kind() != canon.Object {
+		return nil
+	}
+	var names []string
+	for known := range properties.Members() {
+		names = append(names, known)
+	}
+	open := slices.ContainsFunc(wider, func(member string) bool {
+		v, there := d.input.Get(member)
+		return there && (v.Kind() != canon.Bool || v.Bool())
+	})
+	if open || slices.Contains(names, name) {
+		return nil
+	}
+	return errors.New(unknown("argument", name, "tool "+d.name, names))
+}
+
+// unknown says that there is nothing of a name, and what there is.
+func unknown(what, name, whose string, known []string) string {
+	text := fmt.Sprintf("there is no %s %q of %s", what, name, whose)
+	if near := nearest.Name(name, known); near != "" {
+		return canon.Printable(text+"; did you mean "+strconv.Quote(near)+"?", maxLine)
+	}
+	slices.Sort(known)
+	if len(known) > 0 {
+		text += "; valid are " + strings.Join(known, ", ")
+	}
+	return canon.Printable(text, maxLine)
+}
+
+// strangers tells of entries for tools that a server has not: they say nothing of anything.
+func (b *builder) strangers(u *upstream, has []definition) {
+	var names []string
+	for _, d := range has {
+		names = append(names, d.name)
+	}
+	for name := range sorted(u.cfg.Tools) {
+		if !slices.Contains(names, name) && !u.told[name] {
+			u.told[name] = true
+			b.g.log.Warn("an entry is of no tool", "server", u.cfg.Name, "why", unknown("tool", name, "the server", slices.Clone(names)))
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAnEntryThatDoesNotFit: a tool whose entry names what is not there is not served. With a misspelt argument, which no call
+// gives, nothing would be asked for and nothing kept, and the call would count as one that can be taken back.
+func TestAnEntryThatDoesNotFit(t *testing.T) {
+	for known, want := range map[string]string{
+		`{"set": {"undo": {"snapshot": ["file://workspace/{kex}"]}}}`:                                  `file://workspace/{kex}: there is no argument "kex" of tool set; did you mean "key"?`,
+		`{"set": {"effectClass": "pure", "needs": [{"action": "read", "resource": "db://x/{path}"}]}}`: `there is no argument "path" of tool set; valid are key, value`,
+
+		`{"set": {"undo": {"compensate": {"tool": "drop_key", "args": {}}}}}`:                                                       `"compensate": there is no tool "drop_key" of the server; did you mean "drop-key"?`,
+		`{"set": {"undo": {"compensate": {"tool": "drop-key", "args": {"kee": "x", "value": ""}}}}}`:                                `"compensate": there is no argument "kee" of tool drop-key; did you mean "key"?`,
+		`{"set": {"undo": {"compensate": {"tool": "drop-key"}}}}`:                                                                   `"compensate": drop-key needs the argument "key"`,
+		`{"set": {"undo": {"compensate": {"tool": "drop-key", "args": {"key": {"$from": "/input/kee"}, "value": ""}}}}}`:            `/input/kee: there is no argument "kee" of tool set; did you mean "key"?`,
+		`{"set": {"undo": {"compensate": {"tool": "set", "args": {"key": "x", "value": {"$from": "/before/x"}}}}}}`:                 `/before/x: the entry has no "before" that would ask for it`,
+		`{"set": {"undo": {"compensate": {"tool": "set", "args": {"key": "x", "value": [{"$each": "/input/v", "as": 1}]}}}}}`:       `there is no argument "v" of tool set`,
+		`{"set": {"before": {"tool": "got", "args": {"key": "x"}}}}`:                                                                `"before": there is no tool "got" of the server; did you mean "get"?`,
+		`{"set": {"verify": {"tool": "gett", "args": {}, "applied": "/x"}}}`:                                                        `"verify": there is no tool "gett" of the server`,
+		`{"set": {"verify": {"tool": "get", "args": {"key": "x", "value": ""}, "applied": "/x", "equals": {"$from": "/input/x"}}}}`: `"verify": /input/x: there is no argument "x" of tool set`,
+	} {
+		t.Run(known, func(t *testing.T) {
+			h := newHouse(t)
+			h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": `+known+`}}`)
+			held := h.gateway.Quarantined()
+			require.Len(t, held, 1)
+			require.Equal(t, "set", held[0].Tool)
+			require.True(t, strings.HasPrefix(held[0].Why, "its entry does not fit: "), held[0].Why)
+			require.Contains(t, held[0].Why, want)
+			for _, served := range h.gateway.Tools() {
+				require.NotEqual(t, "s__set", served.Name())
+			}
+		})
+	}
+}
+
+// TestAnEntryThatFitsAnySchema: of a tool that does not say which arguments it has, or takes others too, nobody can tell.
+func TestAnEntryThatFitsAnySchema(t *testing.T) {
+	for _, schema := range []string{
+		`{"type":"object"}`,
+		`{"type":"object","properties":{"a":{}},"additionalProperties":true}`,
+		`{"type":"object","properties":{"a":{}},"anyOf":[{"required":["b"]}]}`,
+	} {
+		h := newHouse(t)
+		h.open(map[string]string{"s": h.scripted(strings.Replace(oneTool, `{"type":"object"}`, schema, 1))}, `{"s": {"tools": {"x": {"undo": {"snapshot": ["file://workspace/{b}"]}}}}}`)
+		require.Empty(t, h.gateway.Quarantined(), schema)
+		require.Len(t, h.gateway.Tools(), 1, schema)
+	}
+}
+
+// TestAnEntryOfNoTool is told, once.
+func TestAnEntryOfNoTool(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil), "t": h.server("store", nil)}, `{"s": {"tools": {"sett": {"effectClass": "pure"}}}}`)
+	require.Equal(t, 1, strings.Count(h.log.String(), `there is no tool \"sett\" of the server; did you mean \"set\"?`), h.log.String())
+}
