@@ -3,8 +3,11 @@ package connect
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
 )
 
 // What an entry may have that a client alone can do. A server that has it stays: without
@@ -38,12 +41,32 @@ func taken(s *server, speak *speaker) (e entry, why string) {
 		}
 		return nil, fmt.Sprintf("it is restricted by %q, which would not count behind the gateway; a rule of the policy would", name)
 	}
-	for _, step := range []func() string{e.transport, func() string { return e.translate(speak) }, func() string { return e.codex(speak) }} {
+	for _, step := range []func() string{e.transport, func() string { return e.translate(speak) }, func() string { return e.codex(speak) }, e.readable} {
 		if why := step(); why != "" {
 			return nil, why
 		}
 	}
 	return e, ""
+}
+
+// readable says why the gateway would refuse the entry: its configuration would be none with it, and no other server would be served
+// either. What a variable holds it sees when it starts.
+func (e *entry) readable() (why string) {
+	if _, err := canon.Parse(e.object(), canon.Limits{Bytes: 128 << 10, Depth: 60}); err != nil { // the file has other entries, and a frame
+		return "the gateway would not read its entry: a name is there twice, or half a character, or a number of many digits, or it is too long or too deep"
+	}
+	if command, there := e.text("command"); there && command == "" {
+		return "its command is empty, which the gateway would not start"
+	}
+	link, there := e.text("url")
+	if !there || strings.Contains(link, "${") {
+		return ""
+	}
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return "its URL is not one of http or https with a host and without a user, as the gateway wants it"
+	}
+	return ""
 }
 
 // transport brings the names of what a server is reached by into the one form.
