@@ -151,6 +151,8 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	}
 	if s.program != nil { // the next call does not wait for anybody to notice
 		s.leave()
+	} else if over := context.Cause(s.whole); over != nil {
+		err = over
 	}
 	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }

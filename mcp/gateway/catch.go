@@ -95,9 +95,7 @@ type tapped struct {
 	sdk.Connection
 
 	flights *flights
-
-	idle  int // only the one reader counts
-	since time.Time
+	idle    idling // only the one reader counts
 
 	mu      sync.Mutex // never held across a wait
 	waiting map[any]*catch
@@ -140,7 +138,7 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, err
 			}
 		}
-		if err := t.idles(time.Now()); err != nil {
+		if err := t.idle.more(time.Now()); err != nil {
 			return nil, err
 		}
 		if !t.owes(m) {
@@ -148,7 +146,7 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		return m, nil
 	}
-	t.idle = 0
+	t.idle.n = 0
 	c := t.forget(resp.ID.Raw())
 	if c == nil {
 		return m, nil
@@ -163,17 +161,6 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		t.flights.landed(c.of)
 	}
 	return m, nil
-}
-
-// idles counts a message that answers nothing.
-func (t *tapped) idles(now time.Time) error {
-	if now.Sub(t.since) > time.Minute {
-		t.since, t.idle = now, 0
-	}
-	if t.idle++; t.idle > maxIdle {
-		return errFlood
-	}
-	return nil
 }
 
 func (t *tapped) owes(m jsonrpc.Message) bool {
@@ -206,22 +193,29 @@ func (t *tapped) forget(id any) *catch {
 // web sends requests to a server by URL: with the headers of the configuration, to no other host, and with an eye on
 // what comes back.
 type web struct {
-	base    http.RoundTripper
+	far     *far
 	headers map[string]string
 	flights *flights
+	whole   context.Context //nolint:containedctx // of the connection, with which its requests end
+	flood   func()          // ends a connection on which nothing comes but what answers nothing
 }
 
 // RoundTrip sends one request.
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, value := range w.headers {
-		r.Header.Set(name, value)
-	}
-	resp, err := w.base.RoundTrip(r)
+	of := r.Context()
+	r, release, err := w.bounded(r)
 	if err != nil {
 		return nil, err
 	}
-	b := &body{ReadCloser: resp.Body, catch: catchOf(r.Context()), flights: w.flights}
+	for name, value := range w.headers {
+		r.Header.Set(name, value)
+	}
+	resp, err := w.far.base.RoundTrip(r)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	b := &body{ReadCloser: resp.Body, web: w, of: of, release: release, catch: catchOf(of)}
 	b.events = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 	resp.Body = b
 	return resp, nil
@@ -230,10 +224,13 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 // body reads along. A message that is too long ends it.
 type body struct {
 	io.ReadCloser
+	*web
 
-	catch   *catch // nil: nobody waits
-	flights *flights
+	of      context.Context //nolint:containedctx // of whoever waits for it, without the connection's
+	release func()          // the request has ended
+	catch   *catch          // nil: nobody waits
 	events  bool
+	idle    idling
 	seen    []byte // of the message that is being read
 	looked  int    // how much of it holds no end
 	ready   []byte // events that are to be handed on
@@ -247,15 +244,14 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.events {
 		return b.readEvents(p)
 	}
-	n, err := b.ReadCloser.Read(p)
-	b.seen = append(b.seen, p[:n]...)
-	if len(b.seen) > maxMessage {
-		return 0, errLong
-	}
-	if b.catch != nil && err != nil { // once, at its end: it may come in many parts
-		b.message(b.seen)
-	}
-	return n, err
+	return b.readWhole(p)
+}
+
+// Close ends the request.
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.release()
+	return err
 }
 
 // readEvents hands on whole events, each of which was looked at.
@@ -268,11 +264,7 @@ func (b *body) readEvents(p []byte) (int, error) {
 			b.err = errLong
 		}
 	}
-	n := copy(p, b.ready)
-	if b.ready = b.ready[n:]; n > 0 || len(p) == 0 {
-		return n, nil
-	}
-	return 0, b.err
+	return b.hand(p)
 }
 
 // stream takes each event that is complete.
@@ -290,15 +282,17 @@ func (b *body) stream() {
 		end += b.looked
 		b.ready = append(b.ready, b.event(b.seen[:end+width])...)
 		b.seen, b.looked = b.seen[end+width:], 0
+		if err := b.idle.more(time.Now()); err != nil {
+			b.err = err
+			b.flood()
+			return
+		}
 	}
 }
 
 // event looks at one event, and returns it with the call in it that it is about. What comes on the stream that is of no call
 // can only be for the one that is under way.
 func (b *body) event(event []byte) []byte {
-	if b.catch == nil && b.flights == nil {
-		return event
-	}
 	var data, rest []byte
 	for line := range bytes.Lines(event) {
 		line = bytes.TrimRight(line, "\r\n")
@@ -320,7 +314,7 @@ func (b *body) event(event []byte) []byte {
 		b.message(data)
 		of, id = b.catch.of, b.catch.of.id
 	}
-	if b.flights != nil && bytes.Contains(data, []byte(methodLog)) {
+	if bytes.Contains(data, []byte(methodLog)) {
 		b.flights.hearMessage(of, data)
 	}
 	marked, err := markMessage(data, id)

@@ -67,7 +67,7 @@ type Options struct {
 type Gateway struct {
 	opts    Options
 	log     *slog.Logger
-	base    http.RoundTripper
+	base    *http.Transport // of which each connection has its own
 	pins    *pins
 	undone  *attempts
 	servers []*upstream
@@ -75,7 +75,8 @@ type Gateway struct {
 	turn chan struct{} // one at a time makes the mirror
 	seen atomic.Pointer[mirror]
 	news news
-	stop context.CancelFunc
+	life context.Context //nolint:containedctx // ends when it is closed, and with it every try to reach a server
+	stop context.CancelCauseFunc
 	done sync.WaitGroup
 	shut atomic.Bool
 }
@@ -94,6 +95,7 @@ type mirror struct {
 func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1)}
 	g.log = g.opts.Log
+	g.life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return nil, errors.New("gateway: the default transport of net/http was replaced")
@@ -125,14 +127,11 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	if err := g.rebuild(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.stop = func() {}
 	if o.Lazy {
 		return g, nil
 	}
 	g.connectAll(ctx)
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	g.stop = stop
-	g.done.Go(func() { g.watch(watching) })
+	g.done.Go(func() { g.watch(g.life) })
 	return g, nil
 }
 
@@ -211,7 +210,7 @@ func (g *Gateway) Close() error {
 	if g.shut.Swap(true) {
 		return nil
 	}
-	g.stop()
+	g.stop(errClosed)
 	g.done.Wait()
 	var all sync.WaitGroup
 	for _, u := range g.servers {
@@ -224,9 +223,6 @@ func (g *Gateway) Close() error {
 		})
 	}
 	all.Wait()
-	if t, ok := g.base.(*http.Transport); ok {
-		t.CloseIdleConnections()
-	}
 	return nil
 }
 

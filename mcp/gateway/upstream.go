@@ -48,10 +48,13 @@ type upstream struct {
 type session struct {
 	cs      *sdk.ClientSession
 	program program // nil: it is reached by URL
+	far     *far    // nil: it is not
 	said    *complaints
 	gone    chan struct{}
 	ending  atomic.Bool // nobody begins anything with it any more
 	close   func()
+	whole   context.Context //nolint:containedctx // of all that is done with it
+	cut     context.CancelCauseFunc
 	digest  map[string]string // of what is pinned, by key
 
 	tuning chan struct{}    // one at a time says what is to be logged
@@ -149,31 +152,23 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(u.g.life, func() { end(context.Cause(u.g.life)) })()
 	s := &session{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]func(float64, float64, string){}}
+	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
+		s.cut(errOver)
 		return nil, err
 	}
 	if s.program = prog; prog != nil {
 		_, _, complaints := prog.pipes()
 		go s.said.follow(complaints, u.g.log, u.cfg.Name)
 	}
-	whole, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.close = sync.OnceFunc(func() {
-		s.ending.Store(true)
-		s.mu.Lock()
-		cs := s.cs
-		s.mu.Unlock()
-		if cs != nil {
-			go func() { _ = cs.Close() }() // it waits for a server that may not answer any more
-		}
-		stop()
-		if prog != nil {
-			prog.end()
-		}
-	})
+	s.close = sync.OnceFunc(s.shut)
 	abort := context.AfterFunc(ctx, s.close) // what hangs is ended
-	err = u.shake(whole, s, transport)
+	err = u.shake(s.whole, s, transport)
 	if err == nil {
 		err = u.list(ctx, s)
 	}
@@ -201,6 +196,24 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 		go u.rewatch(s)
 	}
 	return s, u.g.rebuild()
+}
+
+// shut ends a connection, and what still waits for an answer.
+func (s *session) shut() {
+	s.ending.Store(true)
+	s.mu.Lock()
+	cs := s.cs
+	s.mu.Unlock()
+	if cs != nil {
+		go func() { _ = cs.Close() }() // it waits for a server that may not answer any more
+	}
+	s.cut(errOver)
+	switch {
+	case s.program != nil:
+		s.program.end()
+	case s.far != nil:
+		s.far.leave()
+	}
 }
 
 // explained says why a server could not be had, with what it wrote itself.
@@ -275,17 +288,12 @@ func (s *session) tell(p *sdk.ProgressNotificationParams) {
 func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, program, error) {
 	switch {
 	case u.cfg.URL != "":
-		client := &http.Client{Transport: &web{base: u.g.base, headers: u.cfg.Headers, flights: &s.flights}, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
-		}}
+		s.far = &far{base: u.g.base.Clone()}
+		s.far.Transport = u.streams(s)
 		if u.cfg.SSE {
-			return tapping{&sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}, s}, nil, nil
+			return tapping{s.far, s}, nil, nil
 		}
-		t := &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}
-		if u.g.opts.Authorize != nil {
-			t.OAuthHandler = u.authorizer()
-		}
-		return t, nil, nil
+		return s.far, nil, nil
 	case u.box != nil:
 		p, err := u.box.start(ctx)
 		if err != nil {
@@ -300,6 +308,25 @@ func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, pr
 		}
 		return tapping{pipe{p.in, p.out}, s}, p, nil
 	}
+}
+
+// streams is the transport of a server by URL.
+func (u *upstream) streams(s *session) sdk.Transport {
+	flood := func() {
+		s.cut(errFlood)
+		s.leave()
+	}
+	client := &http.Client{Transport: &web{far: s.far, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
+	}}
+	if u.cfg.SSE {
+		return &sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}
+	}
+	t := &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}
+	if u.g.opts.Authorize != nil {
+		t.OAuthHandler = u.authorizer()
+	}
+	return t
 }
 
 // authorizer is who authorizes the gateway at the server: the same one for all connections, which has the token.

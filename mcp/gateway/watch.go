@@ -87,9 +87,16 @@ func (u *upstream) subscribe(ctx context.Context, s *session, uri string) error 
 	ctx, cancel := context.WithTimeout(ctx, u.g.opts.Start)
 	defer cancel()
 	ctx, c := catching(ctx)
+	kept := func() bool { return true }
+	if s.within() { // the SDK opens a stream, for as long as the connection stands and whatever becomes of who asked
+		kept = context.AfterFunc(ctx, func() { _ = s.cs.Unsubscribe(context.WithoutCancel(ctx), &sdk.UnsubscribeParams{URI: uri}) })
+	}
 	err := s.cs.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
 	if _, said := c.caught(); said != nil {
 		return said
+	}
+	if !kept() {
+		return context.Cause(ctx)
 	}
 	return err
 }
