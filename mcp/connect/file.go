@@ -174,3 +174,11 @@ func folder(dir string) error {
 	}
 	return nil
 }
+
+// lock waits until nobody else connects or disconnects: what is planned rests on the records of all clients.
+func (p Place) lock() (unlock func(), err error) {
+	if err := folder(p.State); err != nil {
+		return nil, err
+	}
+	return lockFolder(p.State)
+}

@@ -9,15 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock waits until nobody else connects or disconnects: what is planned rests on the records of all clients. The folder itself is
-// locked, so that nothing is left of it, and whoever dies lets go.
-func (p Place) lock() (unlock func(), err error) {
-	if err := folder(p.State); err != nil {
-		return nil, err
-	}
-	dir, err := os.Open(p.State)
+// lockFolder waits until nobody else of remit is at a folder. The folder itself is locked, so that nothing is left of it, and whoever
+// dies lets go.
+func lockFolder(path string) (unlock func(), err error) {
+	dir, err := os.Open(path)
 	if err != nil {
-		return nil, &FileError{Path: p.State, Text: plain(err)}
+		return nil, &FileError{Path: path, Text: plain(err)}
 	}
 	for {
 		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
@@ -26,7 +23,7 @@ func (p Place) lock() (unlock func(), err error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(&FileError{Path: p.State, Text: "it cannot be locked: " + err.Error()}, dir.Close())
+		return nil, errors.Join(&FileError{Path: path, Text: "it cannot be locked: " + err.Error()}, dir.Close())
 	}
 	return func() { _ = dir.Close() }, nil
 }

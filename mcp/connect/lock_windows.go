@@ -8,12 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock waits until nobody else connects or disconnects: what is planned rests on the records of all clients. Whoever dies lets go.
-func (p Place) lock() (unlock func(), err error) {
-	if err := folder(p.State); err != nil {
-		return nil, err
-	}
-	path := filepath.Join(p.State, "lock")
+// lockFolder waits until nobody else of remit is at a folder. Whoever dies lets go. A folder cannot be locked here: a file stands for it.
+func lockFolder(folder string) (unlock func(), err error) {
+	path := filepath.Join(os.TempDir(), "remit-connect-"+digest([]byte(folder))[:16]+".lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, private)
 	if err != nil {
 		return nil, &FileError{Path: path, Text: plain(err)}

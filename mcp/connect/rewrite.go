@@ -4,11 +4,22 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 // Rewrite puts what edit makes of a configuration in its place, in one step, and first what was there into the backup, a file
-// beside it. Where somebody else writes meanwhile, edit is asked again. What edit leaves as it was is not written.
+// beside it. Others who rewrite wait; where somebody else writes meanwhile, edit is asked again. What edit leaves as it was is not written.
 func Rewrite(path string, edit func(text []byte) ([]byte, error)) (backup string, err error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path // which is told of below
+	}
+	// Two who find that the text is not what they looked at, and put it back at once, could lose what a third one wrote.
+	unlock, err := lockFolder(filepath.Dir(real))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	for range attempts {
 		if backup, err = rewrite(path, edit); !errors.Is(err, errMoved) {
 			return backup, err
