@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -48,6 +50,40 @@ func (a *app) recover(ctx context.Context, p *place, asJSON bool) error {
 		}
 		return err
 	})
+}
+
+// settleLeft is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
+// name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
+// stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
+func (a *app) settleLeft(ctx context.Context, p *place, opts []agent.Option) {
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	rec, err := a.recoverApart(ctx, p, opts)
+	for _, s := range rec.Settled {
+		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", printable(s.Tool), "as", s.As, "why", printable(s.Why), "see", p.hint("show", s.Call))
+	}
+	for _, f := range rec.Failed {
+		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", printable(f.Why), "settle", p.hint("recover"))
+	}
+	if n := len(rec.OwnerGone); n > 0 {
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take back", p.hint("revert", rec.OwnerGone[n-1]))
+	}
+	if err != nil {
+		log.Warn("what dead processes left in flight could not be settled", "error", plainError(err), "settle", p.hint("recover"))
+	}
+}
+
+func (a *app) recoverApart(ctx context.Context, p *place, opts []agent.Option) (rec agent.Recovery, err error) {
+	j, err := p.open(ctx)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	rt, err := a.newRuntime(j, opts...)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return rt.Recover(ctx)
 }
 
 func settledCode(s revert.Settled) exitCode {

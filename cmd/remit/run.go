@@ -33,6 +33,7 @@ type runFlags struct {
 	asGiven                bool
 	limits                 callLimits
 	given                  []string // texts of the person
+	settles                bool     // what dead processes left, at its start
 	shown
 }
 
@@ -239,6 +240,9 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if a.gateway != nil {
 		a.gateway.rt = rt
 		a.gateway.changed(nil) // what came meanwhile
+	}
+	if f.settles {
+		a.settleLeft(ctx, &f.place, opts)
 	}
 	return rt, func() error { return errors.Join(rt.Close(), journal.Close()) }, nil
 }

@@ -164,6 +164,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if f.onAsk == "elicit" {
 		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
 	}
+	f.settles = true
 	rt, closeRuntime, err := a.runtime(ctx, &f.runFlags)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"syscall"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -48,6 +49,19 @@ func peerForTests() {
 	sdk.AddTool(server, &sdk.Tool{Name: "echo", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, _ *sdk.CallToolRequest, in said) (*sdk.CallToolResult, said, error) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text}}}, in, nil
+		})
+	sdk.AddTool(server, &sdk.Tool{Name: "wait", Description: "Wait until a file is there; one beside it says that it does."},
+		func(ctx context.Context, _ *sdk.CallToolRequest, in said) (*sdk.CallToolResult, any, error) {
+			if err := os.WriteFile(in.Text+".waits", nil, 0o600); err != nil {
+				return nil, nil, err
+			}
+			for ctx.Err() == nil {
+				if _, err := os.Stat(in.Text); err == nil {
+					return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "it is there"}}}, nil, nil
+				}
+				time.Sleep(time.Millisecond) // nobody can tell it
+			}
+			return nil, nil, ctx.Err()
 		})
 	if err := server.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
