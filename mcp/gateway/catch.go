@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -194,6 +197,7 @@ func (t *tapped) forget(id any) *catch {
 // what comes back.
 type web struct {
 	far     *far
+	home    string // where the server is, as origin has it
 	headers map[string]string
 	flights *flights
 	whole   context.Context //nolint:containedctx // of the connection, with which its requests end
@@ -202,6 +206,9 @@ type web struct {
 
 // RoundTrip sends one request.
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+	if at := origin(r.URL); at != w.home { // a server of the older transport says itself where it takes messages
+		return nil, fmt.Errorf("the server at %s wants messages sent to %s, which is not where it is", w.home, at)
+	}
 	of := r.Context()
 	r, release, err := w.bounded(r)
 	if err != nil {
@@ -219,6 +226,15 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.events = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 	resp.Body = b
 	return resp, nil
+}
+
+// origin is where a URL leads to, written in one way.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // body reads along. A message that is too long ends it.
@@ -260,8 +276,12 @@ func (b *body) readEvents(p []byte) (int, error) {
 		n, err := b.ReadCloser.Read(p)
 		b.seen, b.err = append(b.seen, p[:n]...), err
 		b.stream()
-		if len(b.seen) > maxMessage {
+		switch {
+		case len(b.seen) > maxMessage:
 			b.err = errLong
+		case errors.Is(err, io.EOF) && len(b.seen) > 0: // the last one needs no end
+			b.ready = append(b.ready, b.event(b.seen)...)
+			b.seen, b.looked = nil, 0
 		}
 	}
 	return b.hand(p)
@@ -272,11 +292,11 @@ func (b *body) stream() {
 	for {
 		fresh := b.seen[b.looked:]
 		end, width := bytes.Index(fresh, []byte("\n\n")), 2
-		if crlf := bytes.Index(fresh, []byte("\r\n\r\n")); crlf >= 0 && (end < 0 || crlf < end) {
-			end, width = crlf, 4
+		if crlf := bytes.Index(fresh, []byte("\n\r\n")); crlf >= 0 && (end < 0 || crlf < end) {
+			end, width = crlf, 3
 		}
 		if end < 0 {
-			b.looked = max(0, len(b.seen)-3) // an end may be half there
+			b.looked = max(0, len(b.seen)-2) // an end may be half there
 			return
 		}
 		end += b.looked

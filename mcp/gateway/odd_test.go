@@ -50,9 +50,8 @@ func TestOddMessages(t *testing.T) {
 	require.NotContains(t, h.log.String(), "panic")
 }
 
-// TestOddMessagesByURL: as that of a server by command, in the stream of an answer, or in place of one.
-func TestOddMessagesByURL(t *testing.T) {
-	odd := oddMessages()
+// far is a server by URL whose calls are answered by a function, which gets the id as JSON.
+func far(t *testing.T, call func(w http.ResponseWriter, id string, only *int)) string {
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			ID     json.RawMessage
@@ -71,13 +70,8 @@ func TestOddMessagesByURL(t *testing.T) {
 			_, _ = fmt.Fprint(w, id(`{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}}`))
 		case m.Method == "tools/list":
 			_, _ = fmt.Fprint(w, id(strings.TrimPrefix(oneTool, "tools/list ")))
-		case m.Params.Arguments.Only != nil:
-			_, _ = fmt.Fprint(w, id(odd[*m.Params.Arguments.Only]))
 		case m.Method == "tools/call":
-			w.Header().Set("Content-Type", "text/event-stream")
-			for _, text := range append(odd, doneAll) {
-				_, _ = fmt.Fprintf(w, "data: %s\n\n", id(text))
-			}
+			call(w, string(m.ID), m.Params.Arguments.Only)
 		case m.Method == "server/discover":
 			_, _ = fmt.Fprint(w, id(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no"}}`))
 		default:
@@ -85,8 +79,24 @@ func TestOddMessagesByURL(t *testing.T) {
 		}
 	}))
 	t.Cleanup(listener.Close) // once the gateway has left
+	return fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)
+}
+
+// TestOddMessagesByURL: as that of a server by command, in the stream of an answer, or in place of one.
+func TestOddMessagesByURL(t *testing.T) {
+	odd := oddMessages()
 	h := newHouse(t)
-	h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, `{"far": {"asks": ["elicitation", "sampling", "roots"], "tools": {"x": {"effectClass": "pure"}}}}`)
+	h.open(map[string]string{"far": far(t, func(w http.ResponseWriter, id string, only *int) {
+		with := func(text string) string { return strings.ReplaceAll(text, "ID", id) }
+		if only != nil {
+			_, _ = fmt.Fprint(w, with(odd[*only]))
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, text := range append(odd, doneAll) {
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", with(text))
+		}
+	})}, `{"far": {"asks": ["elicitation", "sampling", "roots"], "tools": {"x": {"effectClass": "pure"}}}}`)
 	done := func() {
 		out := h.call("far__x", tool.Args{})
 		require.Equal(t, tool.StatusDone, out.Status, "%s %v", out.Text, out.Error)
@@ -104,4 +114,23 @@ func TestOddMessagesByURL(t *testing.T) {
 	done()
 	require.NoError(t, h.gateway.Close())
 	require.NotContains(t, h.log.String(), "panic")
+}
+
+// TestEventsHoweverTheyEnd: servers end the lines of their events in all ways there are, and the last one not at all.
+func TestEventsHoweverTheyEnd(t *testing.T) {
+	frames := []string{
+		"data: IT\n\n", "data:IT\r\n\r\n", "data: IT\n\r\n", "data: IT\r\n\n", "data: IT\n", "data: IT\r\n", "data: IT", "data: IT\n\n\n\n",
+		": hello\n\ndata: IT\n\n", "id: 1\r\ndata:\r\n\r\nid: 2\r\ndata: IT\n\r\n", "event: message\ndata: IT\nid: 7\n", "\n\ndata: IT\n\n",
+	}
+	h := newHouse(t)
+	h.open(map[string]string{"far": far(t, func(w http.ResponseWriter, id string, only *int) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, strings.ReplaceAll(frames[*only], "IT", strings.ReplaceAll(doneAll, "ID", id)))
+	})}, `{"far": {"tools": {"x": {"effectClass": "pure"}}}}`)
+	for i, frame := range frames {
+		out := h.call("far__x", tool.Args{"only": i})
+		require.Equal(t, tool.StatusDone, out.Status, "%q %s %v", frame, out.Text, out.Error)
+		require.Contains(t, string(out.Output), "done all the same", "%q", frame)
+	}
+	require.NoError(t, h.gateway.Close())
 }

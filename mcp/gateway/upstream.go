@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -316,7 +317,11 @@ func (u *upstream) streams(s *session) sdk.Transport {
 		s.cut(errFlood)
 		s.leave()
 	}
-	client := &http.Client{Transport: &web{far: s.far, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: func(*http.Request, []*http.Request) error {
+	home := ""
+	if link, err := url.Parse(u.cfg.URL); err == nil { // else nothing is sent
+		home = origin(link)
+	}
+	client := &http.Client{Transport: &web{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
 	}}
 	if u.cfg.SSE {

@@ -77,3 +77,20 @@ func TestRedirect(t *testing.T) {
 	require.Contains(t, h.gateway.States()[0].Why, "the server redirects")
 	require.False(t, told.Load())
 }
+
+// TestElsewhere: a server of the older transport names the URL that takes its messages. One at another host gets none, nor the headers.
+func TestElsewhere(t *testing.T) {
+	var told atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Store(true) }))
+	t.Cleanup(other.Close) // once the gateway has left
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", other.URL)
+	}))
+	t.Cleanup(listener.Close) // once the gateway has left
+	h := newHouse(t)
+	h.open(map[string]string{"far": fmt.Sprintf(`{"type": "sse", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, "")
+	require.False(t, h.gateway.States()[0].Up)
+	require.Contains(t, h.gateway.States()[0].Why, "which is not where it is")
+	require.False(t, told.Load())
+}
