@@ -221,6 +221,8 @@ func TestTaskHeader(t *testing.T) {
 		require.Equal(t, 400, r.status)
 		require.Equal(t, -32020, r.Error.Code)
 	}
+	r := wrong.must("tasks/cancel", map[string]any{"taskId": id, "taskid": "c_other"}) // which some would read as the other
+	require.Equal(t, 400, r.status)
 	right := c
 	right.headers = map[string]string{"Mcp-Name": id}
 	require.Equal(t, "working", right.get(id).Status, "it was not cancelled")

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	wire "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -66,11 +68,12 @@ func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Err
 	}
 	var m struct {
 		Params struct {
-			Arguments json.RawMessage `json:"arguments"`
+			Arguments jsontext.Value `json:"arguments"`
 		} `json:"params"`
 	}
-	if json.Unmarshal(body, &m) != nil {
-		return nil
+	// What two readers would read in two ways, such as a member that is there twice, has headers that fit no reader.
+	if err := wire.Unmarshal(body, &m); err != nil {
+		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "the request cannot be compared with its headers: it is not JSON that is read in one way alone"}
 	}
 	args, _ := canon.Parse(m.Params.Arguments, canon.DefaultLimits()) // what cannot be read has no arguments
 	if err := says.fit(r.Header, args, ""); err != nil {
@@ -86,7 +89,7 @@ func taskNamed(name string, body []byte) *jsonrpc.Error {
 			TaskID string `json:"taskId"`
 		} `json:"params"`
 	}
-	if name == "" || json.Unmarshal(body, &m) == nil && m.Params.TaskID == name {
+	if name == "" || wire.Unmarshal(body, &m) == nil && m.Params.TaskID == name {
 		return nil
 	}
 	return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "header Mcp-Name is not the taskId of the request"}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +70,39 @@ func TestHTTPParamHeaders(t *testing.T) {
 	}
 	res, body := send(t, modernCall(t, url, token, "upper", `{"input":"x"}`))
 	require.Equal(t, 200, res.StatusCode, body)
+}
+
+// TestHTTPParamHeadersAreOfWhatRuns: a request that two readers would read in two ways is not one whose headers fit.
+func TestHTTPParamHeadersAreOfWhatRuns(t *testing.T) {
+	var ran atomic.Int64
+	routed, err := tool.FromSpec(tool.Spec{
+		Name: "routed", EffectClass: effect.Pure, Input: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			ran.Add(1)
+			return tool.Text("ran"), nil
+		},
+	})
+	require.NoError(t, err)
+	h := newHouse(t, mcp.Options{}, agent.Tools(routed))
+	url := h.serve(mcp.HTTPOptions{})
+	token := h.session("coder").Token()
+	const meta = `"name":"routed","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call"`
+	params := func(region string) string { return `{` + meta + `,"arguments":{"region":"` + region + `"}}` }
+	for _, body := range []string{
+		call + `,"params":` + params("eu") + `,"PARAMS":{"arguments":{"region":"us"}}}`,
+		call + `,"params":` + params("us") + `,"params":` + params("eu") + `}`,
+		call + `,"params":` + params("us") + `,"params":{` + meta + `}}`,
+		call + `,"params":{` + meta + `,"arguments":{"region":"eu"},"Arguments":{"region":"us"}}}`,
+		call + `,"params":` + params("eu") + `}` + call + `,"params":` + params("us") + `}`,
+		call + `,"params":` + params("eu") + `} x`,
+	} {
+		req := modernCall(t, url, token, "routed", `{}`)
+		req.Header.Set("Mcp-Param-Region", "us")
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		res, answer := send(t, req)
+		require.Equal(t, 400, res.StatusCode, "%s %s", body, answer)
+		require.Contains(t, answer, `-32020`, body)
+	}
+	require.Zero(t, ran.Load())
 }
