@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
@@ -340,6 +341,8 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 // howToAllow is the fix that an error names.
 func howToAllow(d *line.DeniedError, t Tool) string {
 	switch {
+	case t.t.spec.EffectClass == "" && d.Stage == "policy" && t.t.spec.Provenance.Kind == provenance.MCP:
+		return "give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing"
 	case t.t.spec.EffectClass == "" && d.Stage == "policy":
 		return "tool " + t.Name() + " declares no effect class, so it counts as having no way back; declare one: tool.Pure(), tool.Effect(effect.Reversible), …"
 	case d.Stage == "grant":

@@ -3,8 +3,13 @@ package gateway_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/tool"
 )
 
 // TestAnEntryThatDoesNotFit: a tool whose entry names what is not there is not served. With a misspelt argument, which no call
@@ -58,4 +63,20 @@ func TestAnEntryOfNoTool(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.server("store", nil), "t": h.server("store", nil)}, `{"s": {"tools": {"sett": {"effectClass": "pure"}}}}`)
 	require.Equal(t, 1, strings.Count(h.log.String(), `there is no tool \"sett\" of the server; did you mean \"set\"?`), h.log.String())
+}
+
+// TestWithoutAnEntry: who is refused is told what to write into the gateway's configuration, and nothing about Go.
+func TestWithoutAnEntry(t *testing.T) {
+	h := newHouse(t)
+	engine, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+	require.NoError(t, err)
+	h.policy = engine
+	h.open(map[string]string{"s": h.server("store", nil)}, "")
+	out := h.call("s__set", tool.Args{"key": "a", "value": "1"})
+	require.Equal(t, tool.StatusDenied, out.Status)
+	for _, words := range []string{out.Error.Why, out.Error.Fix} {
+		require.Contains(t, words, "remit init --config FILE --write")
+		require.NotContains(t, words, "tool.")
+	}
+	require.Equal(t, "(none)", h.get("store.json"))
 }

@@ -52,7 +52,7 @@ deny contains undeclared if not input.call.declared
 undeclared := concat("", [
 	"the tool declares no effect class, so it counts as pivot; ",
 	"declare one: tool.Pure(), tool.Effect(effect.Reversible) with tool.Confined(tool.Handles), … (pure, reversible, compensable, deferrable, pivot)",
-])
+]) if not of_a_server
 
 deny contains "the history of the repository is out of reach" if paths.git
 
@@ -131,3 +131,11 @@ runs(class) if {
 	input.call.effect_class == class
 	not asks_client
 }
+
+# The person at a gateway writes no Go.
+undeclared := concat("", [
+	"nobody has said what this tool of another server does, so it counts as having no way back; ",
+	"give it an entry with an effectClass in the gateway's configuration, where remit init --config FILE --write drafts those that are missing",
+]) if of_a_server
+
+of_a_server if "mcp" in input.tool.tags

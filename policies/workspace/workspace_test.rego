@@ -132,6 +132,15 @@ test_undeclared if {
 	refused(doc)
 	some why in remit.deny with input as doc
 	contains(why, "declare one: ")
+	not contains(why, "gateway")
+}
+
+test_undeclared_of_a_server if {
+	doc := object.union(tool("pivot", false, "trusted"), {"tool": {"tags": ["mcp"]}})
+	refused(doc)
+	some why in remit.deny with input as doc
+	contains(why, "remit init")
+	not contains(why, "tool.Pure")
 }
 
 test_masks if {
