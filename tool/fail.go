@@ -108,6 +108,8 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	switch {
 	case m.going, errors.Is(m.err, line.ErrUndetermined): // what may still come must not be taken for absent
 		return noProof
+	case s.Confinement == Sandbox && !parts && errors.As(m.err, &none) && len(i.live.Changes()) == 0: // such as a server that cannot be started
+		return provenByTool
 	case s.Confinement == Sandbox && i.tool.Class() != effect.Reversible && i.tool.Class() != effect.Pure:
 		return noProof // it reached further than what is taken back
 	case s.Confinement == Handles && i.class != effect.Pure && i.connects():

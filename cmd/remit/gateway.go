@@ -58,7 +58,10 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 		return value, value != ""
 	})
 	if err != nil {
-		return &problem{code: exitUsage, what: "the configuration of the gateway is not valid", why: err.Error()}
+		return &problem{
+			code: exitUsage, what: "the configuration of the gateway is not valid", why: strings.ReplaceAll(err.Error(), "\n", "; "),
+			fix: "docs/guides/gateway.md says what it may hold",
+		}
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	for _, w := range c.Warnings {
@@ -180,7 +183,10 @@ func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
 	}
 	for _, s := range a.gateway.States() {
 		if !s.Up {
-			_, _ = fmt.Fprintf(a.err, "remit: server %s: %s\n", s.Server, printable(s.Why))
+			a.paintErr().problem(a.err, "remit: ", &problem{
+				what: "server " + s.Server + " cannot be had", why: s.Why,
+				fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
+			})
 			a.code = worst(a.code, exitInternal)
 		}
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
@@ -65,7 +68,7 @@ func (b *box) serve(s Server, o *Options) error {
 	}
 	for name, dir := range b.service.Roots {
 		if dir == "" {
-			return fmt.Errorf("it is to work in root %q, and there is none", name)
+			return fmt.Errorf("it is to work in root %q, which is not there; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(o.Roots)), ", "))
 		}
 	}
 	if b.driver == nil {
@@ -93,6 +96,18 @@ func (b *box) start(ctx context.Context) (program, error) {
 		return nil, err
 	}
 	return boxed{r}, nil
+}
+
+// confines says what a server goes without in the sandbox, which is why most of those that start elsewhere do not start there.
+func (b *box) confines() string {
+	switch {
+	case b == nil:
+		return ""
+	case b.network:
+		return `; in the sandbox it sees the programs of the system, its roots and what is "readable"`
+	}
+	return `; in the sandbox it sees the programs of the system, its roots and what is "readable", and no network, so that npx and the like fetch nothing: ` +
+		"install the server, and start what was installed"
 }
 
 // spec is what is known of each tool of a server in the sandbox: it reaches its roots and, unless it was given the network,

@@ -118,6 +118,23 @@ func TestBoxThatNeverRests(t *testing.T) {
 	}
 }
 
+// TestBoxIsDown: a call to a server that does not start in the sandbox has no effect, of whatever class it is, and who reads why is told
+// what is not there.
+func TestBoxIsDown(t *testing.T) {
+	for network, none := range map[bool]bool{false: true, true: false} {
+		h := newHouse(t)
+		h.open(map[string]string{"s": h.scripted(oneTool)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
+		require.NoError(t, h.gateway.Close())
+		h.config = strings.Replace(h.config, `{"tools"`, fmt.Sprintf(`{"sandbox": {"roots": ["workspace"], "network": %t}, "tools"`, network), 1) // it sees its script no more
+		h.begin()
+		out := h.call("s__x", tool.Args{})
+		require.Equal(t, tool.StatusFailed, out.Status, "%+v", out.Error)
+		require.Contains(t, out.Error.Why, "it ended before it answered")
+		require.Contains(t, out.Error.Why, `its roots and what is "readable"`)
+		require.Equal(t, none, strings.Contains(out.Error.Why, "no network"))
+	}
+}
+
 // TestBoxIsOne: the server sees nothing beside its roots and what it was given to read; calls have it one after the other.
 func TestBoxIsOne(t *testing.T) {
 	h := newHouse(t)

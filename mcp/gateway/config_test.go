@@ -61,7 +61,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"mcpServers": {"a_": {"command": "x"}}}`:                                         "does not end with _",
 		`{"mcpServers": {"a.b": {"command": "x"}, "A-b": {"command": "x"}}}`:               `the servers "A-b" and "a.b" could be taken for one another`,
 		`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "x"}}}`:                   `"a" is there twice`,
-		known(`{"t": {}}`):                                                                 `there is no server "t"`,
+		known(`{"nothing": {}}`):                                                           `there is no server "nothing" of "mcpServers"; valid are s, web`,
 		known(`{"web": {"sandbox": {"roots": ["workspace"]}}}`):                            "only a server with a command can run in the sandbox",
 		known(`{"s": {"sandbox": {"roots": ["No Root"], "readable": ["x"]}}}`):             "want an absolute path",
 		known(`{"s": {"roots": ["No Root"]}}`):                                             "the name of a root",

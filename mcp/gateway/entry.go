@@ -61,7 +61,11 @@ func (r *reader) remit(n, list *jsonfile.Node) {
 		at := slices.IndexFunc(r.config.Servers, func(s Server) bool { return s.Name == m.Name })
 		if at < 0 {
 			if list.Get(m.Name) == nil {
-				m.RefuseName("there is no server %q", m.Name)
+				var names []string
+				for _, s := range list.Members() {
+					names = append(names, s.Name)
+				}
+				m.RefuseName("%s", unknown("server", m.Name, `"mcpServers"`, names))
 			}
 			continue // switched off
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -217,12 +218,18 @@ func (s *session) shut() {
 	}
 }
 
+// ended is what is wrong with the pipes of a program that is gone.
+var ended = regexp.MustCompile(`: (EOF|write .*: broken pipe)$`)
+
 // explained says why a server could not be had, with what it wrote itself.
 func (u *upstream) explained(ctx context.Context, s *session, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
 		err = cause
+	case s.program != nil && errors.Is(err, sdk.ErrConnectionClosed) && ended.MatchString(err.Error()): // the SDK wraps no more
+		err = errors.New("it ended before it answered")
 	}
-	return fmt.Errorf("%w%s", err, s.lastWords())
+	return fmt.Errorf("%w%s%s", err, s.lastWords(), u.box.confines())
 }
 
 // shake connects, as the newest revision of the protocol that both know.
