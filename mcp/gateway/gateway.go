@@ -280,16 +280,15 @@ func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantine
 	if _, err := u.session(ctx); err != nil {
 		return nil, err
 	}
-	var waiting []Quarantined
-	for _, q := range g.Quarantined() {
-		if q.Server == server && (tool == "" || q.Tool == tool) {
-			waiting = append(waiting, q)
-		}
-	}
-	if err := g.pins.accept(server, u.declared(), tool); err != nil {
+	now := u.declared() // of which the mirror may not know yet: who accepts is told of what is accepted
+	waiting, err := g.pins.judge(server, now, true)
+	if err != nil {
 		return nil, err
 	}
-	return waiting, g.rebuild()
+	if err := g.pins.accept(server, now, tool); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(waiting, func(q Quarantined) bool { return tool != "" && q.Tool != tool }), g.rebuild()
 }
 
 func (u *upstream) declared() declared {

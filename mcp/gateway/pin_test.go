@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -219,4 +220,50 @@ func TestChangedWhileItIsRead(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestAcceptedIsWhatIsTold: a server that changes what it declares while it is accepted has nothing accepted but what whoever accepts is
+// told of.
+func TestAcceptedIsWhatIsTold(t *testing.T) {
+	changes := func(after string) []string {
+		list := func(more string) string {
+			return `tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}` + more + `]}}`
+		}
+		return []string{
+			list(""), list(`,{"name":"` + after + `","inputSchema":{"type":"object"}}`),
+			`tools/call {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} THEN {"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`,
+		}
+	}
+	h := newHouse(t)
+	told, goOn := make(chan struct{}, 8), make(chan struct{})
+	h.open(map[string]string{"a": h.scripted(changes("fresh")...), "b": h.scripted(changes("fresh")...)}, `{
+		"a": {"tools": {"x": {"effectClass": "pure"}}}, "b": {"tools": {"x": {"effectClass": "pure"}}}}`, func(o *gateway.Options) {
+		o.Changed = func([]tool.Tool) {
+			if h.rt != nil {
+				told <- struct{}{}
+				<-goOn
+			}
+		}
+	})
+	require.Equal(t, tool.StatusDone, h.call("b__x", tool.Args{}).Status)
+	<-told // that b changed; what a declares from here on is known, and not in the mirror yet
+	require.Equal(t, tool.StatusDone, h.call("a__x", tool.Args{}).Status)
+	for h.gateway.States()[0].Tools != 2 {
+		require.NoError(t, t.Context().Err())
+		runtime.Gosched()
+	}
+	type accepted struct {
+		all []gateway.Quarantined
+		err error
+	}
+	done := make(chan accepted, 1)
+	go func() {
+		all, err := h.gateway.Accept(t.Context(), "a", "fresh")
+		done <- accepted{all, err}
+	}()
+	close(goOn)
+	a := <-done
+	require.NoError(t, a.err)
+	require.Len(t, a.all, 1)
+	require.Equal(t, "fresh", a.all[0].Tool)
 }
