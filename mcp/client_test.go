@@ -218,3 +218,33 @@ func TestClientOfNobody(t *testing.T) {
 	_, err := client.Ask(t.Context(), nil)
 	require.ErrorContains(t, err, "no client")
 }
+
+// TestClientAskOfAnother: a call that asks goes on for its own session alone, also where another one names it in a state that the server seems to
+// have given it.
+func TestClientAskOfAnother(t *testing.T) {
+	h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+		said, err := client.Ask(ctx, sdk.InputRequestMap{"who": nameForm()})
+		if err != nil {
+			return "", err
+		}
+		return filledIn(said, "who"), nil
+	})
+	ann, bob := h.session("Ann"), h.session("Bob")
+	mine, others := h.clientOf(modern, asks(), ann), h.clientOf(modern, asks(), bob)
+	say := func(cs *sdk.ClientSession, state, name string) *sdk.CallToolResult {
+		said := sdk.InputResponseMap{}
+		if state != "" {
+			said["who"] = &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": name}}
+		}
+		r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "inquire", Arguments: tool.Args{}, RequestState: state, InputResponses: said})
+		require.NoError(t, err)
+		return r
+	}
+	state := say(mine, "", "").RequestState
+	stolen, err := h.srv.HandOver(state, ann.ID(), bob.ID())
+	require.NoError(t, err)
+	r := say(others, stolen, "Bob")
+	require.True(t, r.IsError)
+	require.Contains(t, textOf(t, r), "does not wait any more", "as of one that never was")
+	require.Equal(t, "Ann", textOf(t, say(mine, state, "Ann")))
+}
