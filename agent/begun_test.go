@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"testing"
 
@@ -46,6 +47,7 @@ func (j *watchedJournal) lasting() []kind.Kind {
 func TestBegun(t *testing.T) {
 	j := &watchedJournal{Journal: journal.Memory()}
 	var keep func(context.Context) error
+	var note func(context.Context, string, any) error
 	var call string
 	plain, err := tool.Create("plain", "", func(context.Context, string) (string, error) { return "read", nil }, tool.Pure())
 	require.NoError(t, err)
@@ -66,13 +68,13 @@ func TestBegun(t *testing.T) {
 		if err == nil && c.Phase != revert.PhaseStarted {
 			t.Errorf("it is %s", c.Phase)
 		}
-		return tool.Text("read"), err
+		return tool.Text("read"), errors.Join(err, note(ctx, "seen", 1))
 	}
 	reads, err := tool.FromSpec(spec)
 	require.NoError(t, err)
 	var atBarrier []kind.Kind
-	listen := agent.WithBegun(func(id string, k func(context.Context) error) {
-		call = id
+	listen := agent.WithBegun(func(id string, k func(context.Context) error, n func(context.Context, string, any) error) {
+		call, note = id, n
 		keep = func(ctx context.Context) error {
 			err := k(ctx)
 			atBarrier = j.lasting()
@@ -89,7 +91,11 @@ func TestBegun(t *testing.T) {
 	require.Equal(t, call, out.Call)
 	require.Contains(t, atBarrier, kind.Started, "it is there for good")
 	require.Error(t, keep(t.Context()), "the code has ended")
+	require.Error(t, note(t.Context(), "late", 1))
+	_, c, err := revert.LoadCall(t.Context(), j, call)
+	require.NoError(t, err)
+	require.Equal(t, map[string]json.RawMessage{"seen": json.RawMessage("1")}, c.Notes)
 
-	_, err = s.Call(t.Context(), "plain", json.RawMessage(`"x"`), agent.WithBegun(func(string, func(context.Context) error) { panic("listener") }))
+	_, err = s.Call(t.Context(), "plain", json.RawMessage(`"x"`), agent.WithBegun(func(string, func(context.Context) error, func(context.Context, string, any) error) { panic("listener") }))
 	require.NoError(t, err, "a listener that panics is no reason to fail")
 }

@@ -22,7 +22,7 @@ type callConfig struct {
 	given    string
 	named    bool
 	progress func(tool.Progress)
-	begun    func(call string, keep func(context.Context) error)
+	begun    func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 }
 
 func configured(opts []CallOption) (c callConfig) {
@@ -40,9 +40,9 @@ func WithProgress(listen func(tool.Progress)) CallOption {
 
 // WithBegun listens to the moment at which the code of the call is about to run, and is told the call's id. It is called on the
 // call's own goroutine and should return at once. Keep makes it durable that the call has begun, which else comes to the journal
-// with the first change, or with the end: from then on the journal knows the call, whatever becomes of this process. It can be
-// called at any time, and fails once the code has ended.
-func WithBegun(listen func(call string, keep func(context.Context) error)) CallOption {
+// with the first change, or with the end: from then on the journal knows the call, whatever becomes of this process. Note notes
+// something of the call, as ctxperm.ToolContext.Note does for its tool. Both can be called at any time, and fail once the code has ended.
+func WithBegun(listen func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)) CallOption {
 	return func(c *callConfig) { c.begun = listen }
 }
 

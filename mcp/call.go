@@ -214,7 +214,10 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*o
 func (c *call) listeners() []agent.CallOption {
 	opts := []agent.CallOption{c.report.option()}
 	if c.begun != nil {
-		opts = append(opts, agent.WithBegun(c.begun.hear))
+		opts = append(opts, agent.WithBegun(func(call string, keep func(context.Context) error, note raw.Note) {
+			c.slot.Last(note)
+			c.begun.hear(call, keep)
+		}))
 	}
 	return opts
 }

@@ -32,8 +32,8 @@ type workbench struct {
 }
 
 const asksForSure = `package remit
-	allow contains "all" if not input.tool.name in {"sure", "hidden"}
-	ask contains "sure" if input.tool.name == "sure"
+	allow contains "all" if not input.tool.name in {"sure", "sureroots", "hidden"}
+	ask contains "sure" if input.tool.name in {"sure", "sureroots"}
 	hide contains "not for you" if input.tool.name == "hidden"
 	deny contains "not for you" if input.tool.name == "hidden"`
 
@@ -74,6 +74,7 @@ func newWorkbench(t *testing.T, opts mcp.Options, more ...agent.Option) *workben
 			return tool.Result{}, errors.New("it is wrong")
 		}),
 		b.made(t, "roots", effect.Pure, asksClient(sdk.InputRequestMap{"roots": &sdk.ListRootsParams{}})),
+		b.made(t, "sureroots", effect.Pure, asksClient(sdk.InputRequestMap{"roots": &sdk.ListRootsParams{}})),
 		b.made(t, "forms", effect.Pure, asksClient(
 			sdk.InputRequestMap{"a": question(), "b": question()}, sdk.InputRequestMap{"a": question()},
 		)),
@@ -327,7 +328,7 @@ func TestTaskForTheRequestThatKnowsThem(t *testing.T) {
 
 // TestTaskFails: what ends with an error of the protocol is a task that failed with it, and stays so.
 func TestTaskFails(t *testing.T) {
-	b := newWorkbench(t, mcp.Options{Tasks: []string{"roots"}})
+	b := newWorkbench(t, mcp.Options{Tasks: []string{"roots", "sureroots"}})
 	c := b.as("coder", knowsTasks)
 	id := c.task("roots", nil)
 	is := c.until(id, wireTask.over)
@@ -339,8 +340,25 @@ func TestTaskFails(t *testing.T) {
 	id = c.task("late", label("one"))
 	<-b.entered
 	b.release <- struct{}{}
-	require.Equal(t, "failed", c.until(id, wireTask.over).Status, "long after it became a task")
-	require.Equal(t, "failed", c.get(id).Status)
+	later := c.until(id, wireTask.over)
+	require.Equal(t, "failed", later.Status, "long after it became a task")
+
+	d := b.as("coder", knowsBoth)
+	asked := d.task("sureroots", nil)
+	for key := range d.get(asked).Inputs {
+		require.Nil(t, d.update(asked, map[string]any{key: map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}))
+	}
+	after := d.until(asked, wireTask.over)
+	require.Equal(t, "failed", after.Status, "after it had waited for approval")
+
+	var err error
+	b.srv, err = mcp.New(b.rt, mcp.Options{})
+	require.NoError(t, err)
+	c.url = b.serve(mcp.HTTPOptions{}) // as it is after a restart
+	d.url = c.url
+	require.Equal(t, is, c.get(is.TaskID))
+	require.Equal(t, later, c.get(id))
+	require.Equal(t, after, d.get(asked))
 }
 
 // TestTaskApprovedByItsClient: a task that waits for approval asks the person at the client, whose answer is that of the question

@@ -88,7 +88,7 @@ const (
 )
 
 func (st *seat) keep(call string, slot *raw.Slot) {
-	if left := slot.Left(); slot.Refusal() != nil || len(left) > 0 && len(left) <= restMost {
+	if left := slot.Left(); slot.Refusal() == nil && len(left) > 0 && len(left) <= restMost {
 		st.rests.Add(call, slot)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/internal/ask"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/revert"
@@ -236,6 +237,7 @@ func (c *call) over(ctx context.Context, r *object, q *question, out tool.Outcom
 	if t, ok := c.st.in.Tool(q.call.Tool.Name); ok {
 		c.tool = t
 	}
+	c.slot = raw.Kept(q.call.Notes)
 	if slot, ok := c.st.left(q.call.Ref.Call); ok {
 		c.slot = slot
 	}
@@ -329,7 +331,7 @@ func (c *call) goesOnApart(ctx context.Context, q *question) error {
 	}
 	w, _ := c.st.waitingCall(id)
 	ctx, c.slot = raw.With(ctx)
-	out, _ := tx.Resume(ctx, id)
+	out, _ := tx.Resume(ctx, id, agent.WithBegun(func(_ string, _ func(context.Context) error, note raw.Note) { c.slot.Last(note) }))
 	if out.Status == tool.StatusPending {
 		return nil
 	}

@@ -186,8 +186,8 @@ type Request struct {
 	// Progress listens to what the call reports, like agent.OnProgress for all calls; nil: nobody.
 	Progress func(Progress)
 	// Begun is told when the call's code is about to run. Keep makes it durable that it does, whatever the class of the call, and
-	// fails once the code has ended. Nil: nobody is told.
-	Begun func(call string, keep func(context.Context) error)
+	// fails once the code has ended; note notes something beside what the tool does. Nil: nobody is told.
+	Begun func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
 	resumed *revert.Call // a pending call that goes on
 	refusal *refusal     // of the batch that it is in

@@ -35,7 +35,7 @@ func (l *Line) progress(p permitted) func(done, total float64, message string) {
 }
 
 // begun is who is told that a call's code is about to run.
-type begun = func(call string, keep func(context.Context) error)
+type begun = func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
 // begins tells that the code is about to run. A listener that panics is no reason for a call to fail.
 func (i intended) begins() {
@@ -43,13 +43,18 @@ func (i intended) begins() {
 		return
 	}
 	defer func() { _ = recover() }()
-	i.begun(i.id, func(ctx context.Context) error {
+	within := func(ctx context.Context, do func() error) error {
 		op, err := i.live.Enter(ctx)
 		if err != nil {
 			return err
 		}
 		defer op.Leave()
-		return i.live.Keep(ctx)
+		return do()
+	}
+	i.begun(i.id, func(ctx context.Context) error {
+		return within(ctx, func() error { return i.live.Keep(ctx) })
+	}, func(ctx context.Context, key string, value any) error {
+		return within(ctx, func() error { return i.live.Note(ctx, key, value) })
 	})
 }
 

@@ -40,9 +40,40 @@ func Is(r tool.Result) bool { return r.Meta[metaKey] == metaValue && len(r.JSON)
 
 // Slot is where one call leaves what it got.
 type Slot struct {
+	note Note // nil: nobody wants to know when the process is gone
+
 	mu      sync.Mutex // never held across a wait
 	object  json.RawMessage
 	refusal *jsonrpc.Error
+}
+
+// Note notes something of the call on the journal.
+type Note = func(ctx context.Context, key string, value any) error
+
+// refusalKey is of the note of a refusal.
+const refusalKey = "mcp.refusal"
+
+// noted is a refusal as it is noted. Data is a text, so that it stays as it was written.
+type noted struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+	Data    string `json:"data,omitempty"`
+}
+
+// Last has a refusal outlive the process: it is noted before the call ends. It is called before the call's code runs.
+func (s *Slot) Last(note Note) { s.note = note }
+
+// Kept is the slot of a call that has ended, as far as its notes tell.
+func Kept(notes map[string]json.RawMessage) *Slot {
+	s := &Slot{}
+	var n noted
+	if text, ok := notes[refusalKey]; ok && json.Unmarshal(text, &n) == nil {
+		s.refusal = &jsonrpc.Error{Code: n.Code, Message: n.Message}
+		if n.Data != "" {
+			s.refusal.Data = json.RawMessage(n.Data)
+		}
+	}
+	return s
 }
 
 type slotKey struct{}
@@ -62,9 +93,13 @@ func Leave(ctx context.Context, object json.RawMessage) {
 	}
 }
 
-// Refuse puts the error that a server answered with into the slot of the context; nothing happens without a slot.
+// Refuse puts the error that a server answered with into the slot of the context; nothing happens without a slot. Where it is to last and
+// cannot be noted it is left out: what is told of a call is the same whenever it is told.
 func Refuse(ctx context.Context, refusal *jsonrpc.Error) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
+		if s.note != nil && s.note(ctx, refusalKey, noted{refusal.Code, refusal.Message, string(refusal.Data)}) != nil {
+			return
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.refusal = refusal

@@ -3,10 +3,13 @@ package raw_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/tool"
 )
@@ -41,4 +44,33 @@ func TestResult(t *testing.T) {
 	require.Equal(t, "v", r.Meta["k"])
 	require.False(t, raw.Is(tool.Result{JSON: r.JSON}))
 	require.True(t, raw.Is(raw.Result(json.RawMessage(`{}`), "", nil)))
+}
+
+// TestKept: an error of the protocol is found again by the notes of its call, as it was written; without a note there is none.
+func TestKept(t *testing.T) {
+	notes := map[string]json.RawMessage{}
+	var fails error
+	note := func(_ context.Context, key string, value any) error {
+		text, err := canon.Marshal(value)
+		require.NoError(t, err)
+		notes[key] = text
+		return fails
+	}
+	for _, want := range []*jsonrpc.Error{
+		{Code: -32603, Message: "it broke"},
+		{Code: 4711, Message: "ü", Data: json.RawMessage(`{"z":[1.50,{"<k>":null}], "a":"ü"}`)},
+		{Code: 1, Data: json.RawMessage(`null`)},
+	} {
+		ctx, slot := raw.With(t.Context())
+		slot.Last(note)
+		raw.Refuse(ctx, want)
+		require.Equal(t, want, slot.Refusal())
+		require.Equal(t, want, raw.Kept(notes).Refusal())
+	}
+	ctx, slot := raw.With(t.Context())
+	slot.Last(note)
+	fails = errors.New("the journal is gone")
+	raw.Refuse(ctx, &jsonrpc.Error{Code: 1})
+	require.Nil(t, slot.Refusal(), "nobody could tell it later")
+	require.Nil(t, raw.Kept(nil).Refusal())
 }
