@@ -45,7 +45,7 @@ type Options struct {
 	TaskTime    time.Duration // how long it may run as one, within the time that its tool has; default 1 hour
 	TasksAtOnce int           // that one session may have running, others are waited for; default 16
 
-	Mirror Mirror       // of tools that stand for those of other servers; nil: there are none
+	Mirror Mirror       // of tools that stand for those of other servers, such as a gateway.Gateway; a Library where they have more; nil: there are none
 	Log    *slog.Logger // default: nothing is logged
 }
 

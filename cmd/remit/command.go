@@ -78,7 +78,11 @@ func run(ctx context.Context, args []string, w world) (code int) {
 	if err != nil {
 		a.code = worst(a.code, a.complain(ran, err))
 	}
-	if out.err != nil {
+	switch {
+	case out.err == nil:
+	case enough(ran, out.err):
+		a.code = worst(a.code, exitInternal)
+	default:
 		a.code = worst(a.code, a.complain(ran, lost(ran, out.err)))
 	}
 	return int(a.code)

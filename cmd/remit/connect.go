@@ -17,8 +17,8 @@ import (
 
 // connecting is what the flags of connect and disconnect say.
 type connecting struct {
-	project, config string
-	preview, json   bool
+	project, config, workspace string
+	preview, json              bool
 }
 
 func (f connecting) mode() connect.Mode {
@@ -48,12 +48,19 @@ func (a *app) connectCommand() *cobra.Command {
 			if len(args) == 0 {
 				return a.listClients(f, p)
 			}
+			if args[0] == "claude-desktop" && f.workspace == "" {
+				return &problem{
+					code: exitUsage, what: "Claude Desktop starts its servers in no folder of yours", why: "the gateway works in the folder in which it is started",
+					fix: "name the one that calls may change: remit connect claude-desktop --workspace DIR",
+				}
+			}
 			return a.connected(f, args[0], func(c connect.Client) (connect.Report, error) { return c.Connect(p, f.mode()) }, paint.connected)
 		},
 		ValidArgs: clientNames(),
 	}
 	cmd.Flags().Var(folderFlag{&f.project}, "project", "project `DIR` whose files are edited beside the user's (default: the current folder)")
 	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` that the gateway is configured by (default: one for the user, and one for each project)")
+	cmd.Flags().Var(folderFlag{&f.workspace}, "workspace", "workspace `DIR` of the gateway of the user's servers (default: where the client starts it)")
 	connectFlags(cmd, &f)
 	return cmd
 }
@@ -116,6 +123,11 @@ func (f connecting) place(a *app) (p connect.Place, err error) {
 	}
 	if p.Project, err = realFolder(project); err != nil {
 		return p, err
+	}
+	if f.workspace != "" {
+		if p.Workspace, err = realFolder(f.workspace); err != nil {
+			return p, err
+		}
 	}
 	if f.config != "" {
 		p.Gateway, err = filepath.Abs(f.config)
@@ -239,9 +251,15 @@ func (p paint) connected(w io.Writer, r connect.Report) {
 		return
 	}
 	p.written(w, r)
-	if !r.Preview {
-		_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s takes it back\n", p.good("✓"), r.Title, r.Client)
+	if r.Preview {
+		return
 	}
+	for _, g := range r.Gateways {
+		if len(g.Added) > 0 {
+			_, _ = fmt.Fprintf(w, "  %s   remit init --config %s --write: until somebody says what their tools do, calls of them are denied\n", p.faint("next"), quoted(g.Path))
+		}
+	}
+	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s takes it back\n", p.good("✓"), r.Title, r.Client)
 }
 
 // disconnected tells what disconnecting did.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -32,6 +34,12 @@ func (o *output) lose(err error) {
 	if o.err == nil {
 		o.err = err
 	}
+}
+
+// enough reports whether who reads an answer has seen as much of it as they wanted, as head does. Of what was changed they are told
+// all the same.
+func enough(cmd *cobra.Command, err error) bool {
+	return cmd != nil && errors.Is(err, syscall.EPIPE) && slices.Contains([]string{"log", "show", "diff", "tools", "stats", "doctor", "schema", "explain"}, cmd.Name())
 }
 
 // lost is the problem of answers that nobody got.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -71,6 +72,37 @@ func TestAnswersNotWritten(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--help"}, {"--version"}, {"policy", "schema"}} {
 		require.Equal(t, int(exitInternal), run(t.Context(), args, testWorld(nil, &full{}, io.Discard)), "%q", args)
+	}
+}
+
+// leaves is a reader that goes once it has begun, as head does.
+type leaves struct{}
+
+func (leaves) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// TestWhoReadsHasEnough: nothing is said to who looks at the beginning of a list. Who changes something is told.
+func TestWhoReadsHasEnough(t *testing.T) {
+	workspace, state := testPlace(t)
+	script := filepath.Join(t.TempDir(), "script.jsonl")
+	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n"), 0o600))
+	at := []string{"--workspace", workspace, "--state", state}
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{append([]string{"run", script}, at...), "nothing was stopped by it"},
+		{append([]string{"log"}, at...), ""},
+		{append([]string{"doctor"}, at...), ""},
+		{[]string{"tools"}, ""},
+		{append([]string{"fsck"}, at...), "not everything could be written"},
+		{append([]string{"revert", "--last"}, at...), "nothing was stopped by it"},
+	} {
+		var errs bytes.Buffer
+		require.Equal(t, int(exitInternal), run(t.Context(), tt.args, testWorld(nil, leaves{}, &errs)), "%q", tt.args)
+		require.Contains(t, errs.String(), tt.says)
+		require.Equal(t, tt.says == "", errs.Len() == 0, "%q: %s", tt.args, errs.String())
 	}
 }
 

@@ -194,7 +194,7 @@ func (p *place) keepOut(roots []string) error {
 				if r, err := os.Stat(root); err == nil && os.SameFile(r, info) {
 					return &problem{
 						code: exitUsage, what: fmt.Sprintf("the state folder %s lies inside the root %s", p.state, root),
-						why: "calls could change their own journal", fix: "name another folder with --state",
+						why: "calls could change their own journal", fix: "name the folder that calls may change, by --workspace or by starting there; --state is where the journal is",
 					}
 				}
 			}

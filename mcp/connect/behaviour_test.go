@@ -313,6 +313,29 @@ func TestTheCommandMoved(t *testing.T) {
 	require.Equal(t, one, w.read(cursorFile))
 }
 
+// TestWorkspace: a client that starts its servers anywhere has the gateway work in a folder that is named, until another one is. That of a
+// project works in the project.
+func TestWorkspace(t *testing.T) {
+	w := newWorld(t)
+	w.write(cursorFile, one)
+	w.write("project/.cursor/mcp.json", one)
+	w.Workspace = "work"
+	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	require.ErrorContains(t, err, `the workspace "work" is not an absolute path`)
+	w.Workspace = "/work"
+	w.connect("cursor")
+	require.Regexp(t, `"--workspace",\s+"/work"\s`, w.read(cursorFile))
+	require.NotContains(t, w.read("project/.cursor/mcp.json"), "--workspace")
+	w.Workspace = ""
+	require.False(t, w.connect("cursor").Changed())
+	w.Workspace = "/other"
+	w.connect("cursor")
+	require.Regexp(t, `"--workspace",\s+"/other"\s`, w.read(cursorFile))
+	require.NotContains(t, w.read(cursorFile), `"/work"`)
+	w.disconnect("cursor")
+	require.Equal(t, one, w.read(cursorFile))
+}
+
 // TestDefinitionFollowsItsClient: what only this client brought follows it.
 func TestDefinitionFollowsItsClient(t *testing.T) {
 	w := newWorld(t)

@@ -12,13 +12,16 @@ import (
 // Place is what connecting looks at: whose home, which project, which system. Nothing is
 // taken from the process, so that a test needs no home.
 type Place struct {
-	OS      string              // as runtime.GOOS has it; it decides where clients keep their files
-	Home    string              // of the user
-	Project string              // folder, "" for none
-	Command string              // absolute path of remit, which clients start
-	State   string              // folder for records and backups
-	Gateway string              // configuration of the gateway; "": one for the user and one for each project
-	Env     func(string) string // nil: no variables are set
+	OS      string // as runtime.GOOS has it; it decides where clients keep their files
+	Home    string // of the user
+	Project string // folder, "" for none
+	Command string // absolute path of remit, which clients start
+	State   string // folder for records and backups
+	Gateway string // configuration of the gateway; "": one for the user and one for each project
+	// Workspace is the folder that the gateway of the user's servers works in; "": the one that it had, or else the one that the client
+	// starts it in.
+	Workspace string
+	Env       func(string) string // nil: no variables are set
 }
 
 func (p Place) env(name string) string {
@@ -205,12 +208,16 @@ func (p Place) gateway(scope Scope, project string) string {
 
 // remit is the entry that starts the gateway. Where a client hands on only the variables
 // that it is told of, they are named.
-func (c Client) remit(p Place, gateway string, variables []string) (e entry) {
+func (c Client) remit(p Place, gateway, workspace string, variables []string) (e entry) {
 	if c.stdio {
 		e.set("type", "stdio")
 	}
 	e.set("command", p.Command)
-	e.set("args", []string{"gateway", "--config", gateway})
+	args := []string{"gateway", "--config", gateway}
+	if workspace != "" {
+		args = append(args, "--workspace", workspace)
+	}
+	e.set("args", args)
 	if c.forwards && len(variables) > 0 {
 		e.set("env_vars", variables)
 	}

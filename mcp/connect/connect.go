@@ -66,7 +66,7 @@ func (p Place) check() error {
 			return fmt.Errorf("the %s %q is not an absolute path", what, path)
 		}
 	}
-	for what, path := range map[string]string{"project": p.Project, "configuration of the gateway": p.Gateway} {
+	for what, path := range map[string]string{"project": p.Project, "configuration of the gateway": p.Gateway, "workspace": p.Workspace} {
 		if path != "" && !filepath.IsAbs(path) {
 			return fmt.Errorf("the %s %q is not an absolute path", what, path)
 		}
@@ -255,9 +255,26 @@ func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r 
 	if own := t.find(r.Name); taking != nil && own != nil {
 		return r, refuse(body, own.at, "there is a server %q, and no record of what it stands for: take it out, or give it another name", r.Name)
 	}
-	r.Entry = c.remit(p, r.Gateway, speak.names)
+	r.Entry = c.remit(p, r.Gateway, s.workspace(p, r), speak.names)
 	r.Entry.patience(r.Servers)
 	return r, nil
+}
+
+// workspace is the folder that the gateway of a table is told to work in.
+func (s *step) workspace(p Place, r routed) string {
+	switch {
+	case r.Scope != User:
+		return ""
+	case p.Workspace != "":
+		return p.Workspace
+	case s.old != nil:
+		for _, was := range s.old.Tables {
+			if was.Name == r.Name && was.Scope == User {
+				return argument(was.Entry, "--workspace")
+			}
+		}
+	}
+	return ""
 }
 
 // take is a server as the gateway gets it, or why it stays.

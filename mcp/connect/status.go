@@ -92,16 +92,23 @@ func (s *step) told(c Client, p Place, t *table, off disabled) (all []Server) {
 
 // gatewayOf is the configuration that an entry starts the gateway with.
 func gatewayOf(e entry) string {
+	if path := argument(e, "--config"); path != "" {
+		return path
+	}
+	return "unknown"
+}
+
+// argument is what follows a flag in what an entry starts a program with; "": it is not there.
+func argument(e entry, flag string) string {
 	raw, _ := e.get("args")
 	args, _ := decoded(raw).([]any)
 	for i, a := range args {
-		if a == "--config" && i+1 < len(args) {
-			if path, ok := args[i+1].(string); ok && path != "" {
-				return path
-			}
+		if a == flag && i+1 < len(args) {
+			text, _ := args[i+1].(string)
+			return text
 		}
 	}
-	return "unknown"
+	return ""
 }
 
 // behind are the servers that stand behind a gateway, where a record tells; else it is

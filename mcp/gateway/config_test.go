@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 func env(name string) (string, bool) {
@@ -35,6 +36,23 @@ func TestRead(t *testing.T) {
 	require.Equal(t, map[string]string{"A": ""}, a.Env)
 	require.Equal(t, "Bearer t0ken", b.Headers["Authorization"])
 	require.Equal(t, []string{`f.json:8:12: "theme" is not understood, and left alone`, `f.json:4:128: "alwaysAllow" is not understood, and left alone`}, c.Warnings)
+}
+
+// TestDraftOfAServerThatMoves: what was drafted for a server before it runs in the sandbox does not keep its calls from being taken back.
+// What somebody has looked at counts, and so does what the network makes of it.
+func TestDraftOfAServerThatMoves(t *testing.T) {
+	for known, want := range map[string]effect.Class{
+		`"sandbox": {"roots": ["workspace"]}, "tools": {"x": {"draft": true, "effectClass": "pivot"}}`:                  "",
+		`"sandbox": {"roots": ["workspace"]}, "tools": {"x": {"draft": true, "effectClass": "pure"}}`:                   effect.Pure,
+		`"sandbox": {"roots": ["workspace"]}, "tools": {"x": {"effectClass": "pivot"}}`:                                 effect.Pivot,
+		`"sandbox": {"roots": ["workspace"]}, "tools": {"x": {"draft": true, "undo": "irreversible"}}`:                  effect.Pivot,
+		`"sandbox": {"roots": ["workspace"], "network": true}, "tools": {"x": {"draft": true, "effectClass": "pivot"}}`: effect.Pivot,
+		`"tools": {"x": {"draft": true, "effectClass": "pivot"}}`:                                                       effect.Pivot,
+	} {
+		c, err := gateway.Read("f.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+known+`}}}}`), env)
+		require.NoError(t, err)
+		require.Equal(t, want, c.Servers[0].Tools["x"].Class, known)
+	}
 }
 
 // TestReadRefuses: what is wrong is said with its line and column, all of it at once, and without what a variable holds.

@@ -2,8 +2,8 @@
 // each call of one is asked for, on the journal, and taken back, as far as somebody has said how.
 //
 // A Gateway serves nothing itself. [Open] starts the servers of a configuration and mirrors their tools; they are given to
-// agent.New, and package mcp serves them to clients under the names that the clients know, server__tool. What a server
-// answers comes back as it wrote it.
+// agent.New, and package mcp, whose Options.Mirror the Gateway is, serves them to clients under the names that the clients
+// know, server__tool. What a server answers comes back as it wrote it.
 //
 // # What is known of a tool
 //

@@ -103,7 +103,11 @@ func (r *reader) known(s *Server, n *jsonfile.Node) {
 		return
 	}
 	for _, m := range tools.Members() {
-		s.Tools[m.Name] = r.entry(s, m)
+		e := r.entry(s, m)
+		if e.Draft && e.Class == effect.Pivot && m.Get("undo") == nil && s.Sandbox != nil && !s.Sandbox.Network {
+			e.Class = "" // drafted when it ran elsewhere: here it is known what it writes
+		}
+		s.Tools[m.Name] = e
 	}
 }
 
