@@ -187,6 +187,9 @@ func (c *call) redeem(ctx context.Context) (*object, error) {
 		return c.refused(fmt.Errorf("the transaction of the call is not open any more: %w", err)), nil
 	}
 	said, _ := c.req.Params.InputResponses[keyApproval].(*sdk.ElicitResult)
+	if c.s.opts.OnAsk != AskClient {
+		said = nil // it was asked before the server was started anew, and is not whom to ask any more
+	}
 	if _, err := c.take(ctx, q, said); err != nil {
 		return c.refused(err), nil
 	}

@@ -223,6 +223,20 @@ func TestKey(t *testing.T) {
 	require.ErrorContains(t, err, "at least 16")
 }
 
+// TestAskedElsewhereByNow: where a server is started again that has somebody else asked, what it asked its client before does not count.
+func TestAskedElsewhereByNow(t *testing.T) {
+	key := []byte("0123456789abcdef0123456789abcdef")
+	o := newOffice(t, mcp.Options{Key: key})
+	in := o.session("coder")
+	state := o.ask(o.clientOf(modern, asks(), in))
+	var err error
+	o.srv, err = mcp.New(o.rt, mcp.Options{Key: key, OnAsk: mcp.AskElsewhere})
+	require.NoError(t, err)
+	r := o.retry(o.clientOf(modern, asks(), in), "send", letter, state, yes())
+	require.Equal(t, "pending", r.Meta["remit.dev/status"])
+	require.True(t, r.IsError)
+}
+
 // TestTailored: a tool that is made for the session is listed, asked about and run as it is made.
 func TestTailored(t *testing.T) {
 	o := newOffice(t, mcp.Options{}, agent.Tailor("send", func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {

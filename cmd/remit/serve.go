@@ -157,11 +157,9 @@ const modest = 320 << 20
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	a.gather()
-	how := mcp.AskClient
-	if f.onAsk == "wait" {
-		how = mcp.AskElsewhere
-	}
+	how := mcp.AskElsewhere // also where nothing is asked: calls may wait that were asked about before
 	if f.onAsk == "elicit" {
+		how = mcp.AskClient
 		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
 	}
 	f.settles = true

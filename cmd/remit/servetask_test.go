@@ -50,11 +50,40 @@ func TestServeTaskKilled(t *testing.T) {
 	require.FileExists(t, filepath.Join(workspace, "a.txt"))
 }
 
+// TestServeAskedBefore: the person at the client was asked, and the server is started again to ask somebody else, or nobody: what the
+// client answers by then approves nothing.
+func TestServeAskedBefore(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	policy := filepath.Join(t.TempDir(), "p.rego")
+	require.NoError(t, os.WriteFile(policy, []byte("package remit\nask contains \"it writes\" if input.tool.name == \"file_write\"\n"), 0o600))
+	const call = `"name":"file_write","arguments":{"path":"a.txt","content":"hi"}`
+	said := ""
+	for _, how := range []string{"elicit", "wait", "deny", "elicit"} {
+		cmd, where, token := serving(t, remit, "serve", "--workspace", workspace, "--state", state, "--policy", policy, "--on-ask", how)
+		r := asTaskClient(t, where, token, "tools/call", call+said)
+		if said == "" {
+			require.Equal(t, "input_required", r["resultType"], "%v", r)
+			sealed, _ := r["requestState"].(string)
+			said = `,"requestState":"` + sealed + `","inputResponses":{"approval":{"action":"accept","content":{"approve":true}}}`
+			how = "first"
+		}
+		file := filepath.Join(workspace, "a.txt")
+		if how == "elicit" {
+			require.FileExists(t, file, "%v", r)
+		} else {
+			require.NoFileExists(t, file, "%s: %v", how, r)
+		}
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+	}
+}
+
 // asTaskClient sends one request of a client that knows tasks, and returns its result.
 func asTaskClient(t *testing.T, url, token, method, params string) map[string]any {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + revisions[0] + `",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
+		`"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))
 	require.NoError(t, err)
 	for name, value := range map[string]string{
