@@ -29,11 +29,13 @@ type world struct {
 	// terminalErr tells the same of err: the two may lead to different places.
 	terminalErr bool
 
-	env   func(string) string
-	user  func() (string, error)             // who the operating system says runs this
-	tty   func() (io.ReadWriteCloser, error) // where a person can be asked
-	host  host.Host
-	tools []tool.Tool // beside the built-in ones; only tests have some
+	env  func(string) string
+	user func() (string, error)             // who the operating system says runs this
+	tty  func() (io.ReadWriteCloser, error) // where a person can be asked
+	// browse opens a page in a browser; nil: there is none.
+	browse func(page string) error
+	host   host.Host
+	tools  []tool.Tool // beside the built-in ones; only tests have some
 
 	tailored []agent.Option // of tools that are made for each session; only tests have some
 }

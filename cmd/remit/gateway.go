@@ -43,25 +43,33 @@ type mirrored struct {
 	srv *mcp.Server // nil: nobody is served
 }
 
-// openGateway opens the gateway that a command line names. Roots are NAME=DIR each.
-func (a *app) openGateway(ctx context.Context, p *place, roots []string, programs *process.Driver) error {
-	config, err := filepath.Abs(p.upstreams.config)
-	if err != nil {
-		return err
+// readServers reads the configuration that a command line names, whose one path is path.
+func (a *app) readServers(u *upstreams) (c gateway.Config, path string, err error) {
+	if path, err = filepath.Abs(u.config); err != nil {
+		return c, "", err
 	}
-	text, err := os.ReadFile(config)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return &problem{code: exitUsage, what: fmt.Sprintf("--config %q cannot be read", p.upstreams.config), why: plainError(err)}
+		return c, "", &problem{code: exitUsage, what: fmt.Sprintf("--config %q cannot be read", u.config), why: plainError(err)}
 	}
-	c, err := gateway.Read(p.upstreams.config, text, func(name string) (string, bool) {
+	c, err = gateway.Read(u.config, text, func(name string) (string, bool) {
 		value := a.env(name)
 		return value, value != ""
 	})
 	if err != nil {
-		return &problem{
+		return c, "", &problem{
 			code: exitUsage, what: "the configuration of the gateway is not valid", why: strings.ReplaceAll(err.Error(), "\n", "; "),
 			fix: "docs/guides/gateway.md says what it may hold",
 		}
+	}
+	return c, path, nil
+}
+
+// openGateway opens the gateway that a command line names. Roots are NAME=DIR each.
+func (a *app) openGateway(ctx context.Context, p *place, roots []string, programs *process.Driver) error {
+	c, config, err := a.readServers(&p.upstreams)
+	if err != nil {
+		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	for _, w := range c.Warnings {
@@ -71,6 +79,7 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 	o := gateway.Options{
 		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), Strict: p.upstreams.strict, Lazy: p.upstreams.lazy, Loose: true, Log: log,
 		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed, Offered: m.offered, Updated: m.updated,
+		Authorize: p.logins(config).Handler,
 	}
 	for _, r := range roots {
 		name, dir, err := rootOf(r)
@@ -157,8 +166,20 @@ func (a *app) gatewayCommand() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.AddCommand(a.acceptCommand())
+	cmd.AddCommand(a.acceptCommand(), a.loginCommand(), a.logoutCommand())
 	return cmd
+}
+
+// unavailable is what is wrong with a server that cannot be had, and what to do about it.
+func (p *place) unavailable(s gateway.State) *problem {
+	e := &problem{
+		what: "server " + s.Server + " cannot be had", why: s.Why,
+		fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
+	}
+	if s.Login { // which says what to run
+		e.fix = "log in there, and do this again for its tools"
+	}
+	return e
 }
 
 // knownServers opens a gateway to look at its servers, and nothing else.
@@ -183,10 +204,7 @@ func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
 	}
 	for _, s := range a.gateway.States() {
 		if !s.Up {
-			a.paintErr().problem(a.err, "remit: ", &problem{
-				what: "server " + s.Server + " cannot be had", why: s.Why,
-				fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
-			})
+			a.paintErr().problem(a.err, "remit: ", p.unavailable(s))
 			a.code = worst(a.code, exitInternal)
 		}
 	}

@@ -126,6 +126,14 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 			panic(err)
 		}
 		return [][]string{{"--config", file}}
+	case "remit gateway login": // TestLoginCommand reads what it writes when it comes to something
+		file := p.script + ".login.json"
+		if err := os.WriteFile(file, []byte(`{"mcpServers":{"nosuch":{"command":"nosuchserver"}}}`), 0o600); err != nil {
+			panic(err)
+		}
+		return [][]string{{"nosuch", "--config", file}}
+	case "remit gateway logout":
+		return [][]string{{"gone"}}
 	case "remit token":
 		return [][]string{{"--as", "kim"}}
 	case "remit connect":

@@ -67,7 +67,7 @@ var owners = []owner{
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
-	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "examples/..."}, tests: []string{"..."}},
+	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "internal/logintest", "examples/..."}, tests: []string{"..."}},
 	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel", "mcp/..."}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},

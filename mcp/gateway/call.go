@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/mcp/internal/trace"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
 )
 
 // answer is what a server said to a call.
@@ -86,7 +87,7 @@ var errEnded = errors.New("the call has ended")
 
 // more is the next request of a call whose server wants something first.
 func (u *upstream) more(ctx context.Context, f *flight, a answer, busy *int) (round, error) {
-	next := round{state: a.state}
+	next := round{again: true, state: a.state}
 	if len(a.wants) > 0 {
 		said, err := u.ask(ctx, f, a.wants)
 		if err != nil {
@@ -148,6 +149,11 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 		return answer{}, errors.New("the answer is lost")
 	case ctx.Err() != nil:
 		return answer{}, context.Cause(ctx)
+	}
+	if missed := missed(err); missed != nil && !r.again {
+		return answer{}, tool.NoEffect(missed) // the server looked at nothing but who asks
+	} else if missed != nil {
+		return answer{}, missed
 	}
 	if s.program != nil { // the next call does not wait for anybody to notice
 		s.leave()

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -33,6 +34,7 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 	SSE     bool // it speaks the transport that the revision 2024-11-05 has
+	OAuth   OAuth
 
 	Sandbox *Sandbox // nil: it runs as whoever runs remit
 	Tools   map[string]Entry
@@ -136,7 +138,7 @@ func (r *reader) server(n *jsonfile.Node) {
 	if off := n.Get("disabled"); off != nil && off.Bool() {
 		return
 	}
-	known := []string{"command", "args", "env", "cwd", "type", "url", "serverUrl", "headers", "disabled"}
+	known := []string{"command", "args", "env", "cwd", "type", "url", "serverUrl", "headers", "oauth", "disabled"}
 	for _, m := range n.Members() {
 		if !slices.Contains(known, m.Name) {
 			r.warn(m)
@@ -192,6 +194,35 @@ func (r *reader) link(s *Server, n, link *jsonfile.Node) {
 	u, err := url.Parse(s.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
 		link.Refuse("want a URL of http or https, with a host and without a user")
+	}
+	r.oauth(s, n.Get("oauth"))
+}
+
+// oauth reads how to log in, as some clients have it.
+func (r *reader) oauth(s *Server, n *jsonfile.Node) {
+	if n == nil || !n.IsObject() {
+		return
+	}
+	for _, m := range n.Members() {
+		if !slices.Contains([]string{"clientId", "clientSecret", "issuer", "clientMetadataUrl", "callbackPort", "scopes"}, m.Name) {
+			r.warn(m)
+		}
+	}
+	s.OAuth = OAuth{ClientID: r.expand(n.Get("clientId")), ClientSecret: r.expand(n.Get("clientSecret")), Issuer: r.expand(n.Get("issuer")), MetadataURL: r.expand(n.Get("clientMetadataUrl"))}
+	if scopes := n.Get("scopes"); scopes != nil {
+		s.OAuth.Scopes = scopes.Texts()
+	}
+	if port := n.Get("callbackPort"); port != nil {
+		var err error
+		if s.OAuth.CallbackPort, err = strconv.Atoi(string(port.Value.Canonical())); err != nil || s.OAuth.CallbackPort < 1 || s.OAuth.CallbackPort > 65535 {
+			port.Refuse("want the number of a port, from 1 to 65535")
+		}
+	}
+	switch {
+	case s.OAuth.ClientSecret != "" && s.OAuth.ClientID == "":
+		n.Refuse(`"clientSecret" is of a "clientId", which is missing`)
+	case s.OAuth.ClientSecret != "" && s.OAuth.Issuer == "":
+		n.Refuse(`"issuer" is missing: it says which authorization server "clientSecret" is for, and no other is given it`)
 	}
 }
 

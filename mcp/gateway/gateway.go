@@ -50,7 +50,9 @@ type Options struct {
 	Programs *process.Driver
 
 	// Authorize returns who gets the gateway a token of OAuth at a server by URL that wants one, such as by
-	// auth.NewAuthorizationCodeHandler, or nil; it is asked once for each server. nil: headers of the configuration are all that servers get.
+	// auth.NewAuthorizationCodeHandler or package login, or nil; it is asked once for each server whose headers prove nothing. What it
+	// returns may have a method Renewed() bool, which says that after an error of a login there may be a token by now, and one Close()
+	// error, which is called before the gateway is closed. nil: headers of the configuration are all that servers get.
 	Authorize func(server, url string) auth.OAuthHandler
 
 	// Beside are the other tools of the runtime: what could be taken for one of them is quarantined.
@@ -201,8 +203,9 @@ func (g *Gateway) watch(ctx context.Context) {
 func (u *upstream) missing() bool {
 	wanted := u.current() == nil && len(u.watches.uris()) > 0
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	return (!u.has.known || wanted) && !u.rest.After(u.g.now())
+	missing, rests, why := !u.has.known || wanted, u.rest.After(u.g.now()), u.why
+	u.mu.Unlock()
+	return missing && (!rests || u.renewed(why))
 }
 
 // Close ends the servers. Calls in flight end as if their servers had gone.
@@ -217,6 +220,7 @@ func (g *Gateway) Close() error {
 		all.Go(func() {
 			u.gate <- struct{}{} // nobody connects any more
 			defer func() { <-u.gate }()
+			u.finish()
 			if s := u.current(); s != nil {
 				s.close()
 			}
@@ -250,6 +254,7 @@ type State struct {
 	Server string
 	Up     bool
 	Why    string // it is not up; empty where nobody has tried
+	Login  bool   // it is not up because somebody has to log in
 	Tools  int
 }
 
@@ -261,7 +266,7 @@ func (g *Gateway) States() []State {
 		u.mu.Lock()
 		s.Tools = len(u.has.of(tools))
 		if !s.Up && u.why != nil {
-			s.Why = u.why.Error()
+			s.Why, s.Login = u.why.Error(), loginOf(u.why) != nil
 		}
 		u.mu.Unlock()
 		out = append(out, s)

@@ -90,6 +90,8 @@ func (m mirrored) revert(ctx context.Context, rc tool.RevertContext) error {
 	}
 	a, err := m.u.call(ctx, s, back.Tool, back.Args, callFacts{meta: map[string]any{"remit.dev/undo-key": rc.UndoKey}})
 	switch {
+	case missed(err) != nil && !repeatable: // the server refused it unseen
+		return errors.Join(err, m.u.g.undone.drop(rc.UndoKey))
 	case err != nil && !repeatable:
 		return fmt.Errorf("%w: %w", revert.ErrUndoUnknown, err)
 	case err != nil:
@@ -172,6 +174,17 @@ func (a *attempts) begin(key string) (done bool, err error) {
 }
 
 func (a *attempts) end(key string) error { return a.write(key, true) }
+
+// drop forgets an undo that did not come to the server.
+func (a *attempts) drop(key string) error {
+	a.mu.Lock()
+	delete(a.seen, key)
+	a.mu.Unlock()
+	if a.folder == "" {
+		return nil
+	}
+	return os.Remove(a.path(key))
+}
 
 func (a *attempts) write(key string, done bool) error {
 	a.mu.Lock()

@@ -92,6 +92,9 @@ type downError struct {
 }
 
 func (e *downError) Error() string {
+	if login := loginOf(e.err); login != nil {
+		return login.Error()
+	}
 	if e.rest > 0 {
 		return fmt.Sprintf("server %s is down, and is tried again in %s: %v", e.server, e.rest.Round(time.Second), e.err)
 	}
@@ -117,7 +120,7 @@ func (u *upstream) session(ctx context.Context) (*session, error) {
 	u.mu.Lock()
 	rest, why := u.rest.Sub(u.g.now()), u.why
 	u.mu.Unlock()
-	if rest > 0 {
+	if rest > 0 && !u.renewed(why) {
 		return nil, &downError{server: u.cfg.Name, err: why, rest: rest}
 	}
 	s, err := u.connect(ctx)
@@ -223,6 +226,9 @@ var ended = regexp.MustCompile(`: (EOF|write .*: broken pipe)$`)
 
 // explained says why a server could not be had, with what it wrote itself.
 func (u *upstream) explained(ctx context.Context, s *session, err error) error {
+	if login := loginOf(err); login != nil {
+		return login
+	}
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		err = cause
@@ -328,27 +334,11 @@ func (u *upstream) streams(s *session) sdk.Transport {
 	if link, err := url.Parse(u.cfg.URL); err == nil { // else nothing is sent
 		home = origin(link)
 	}
-	client := &http.Client{Transport: &web{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
-	}}
+	client := &http.Client{Transport: &web{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: redirected}
 	if u.cfg.SSE {
 		return &sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}
 	}
-	t := &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2}
-	if u.g.opts.Authorize != nil {
-		t.OAuthHandler = u.authorizer()
-	}
-	return t
-}
-
-// authorizer is who authorizes the gateway at the server: the same one for all connections, which has the token.
-func (u *upstream) authorizer() auth.OAuthHandler {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.auth == nil {
-		u.auth = u.g.opts.Authorize(u.cfg.Name, u.cfg.URL)
-	}
-	return u.auth
+	return &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2, OAuthHandler: u.authorizer()}
 }
 
 // changed reads the list anew, once for any number of notices that come meanwhile.

@@ -18,6 +18,7 @@ type round struct {
 	meta  sdk.Meta
 	said  sdk.InputResponseMap
 	state string
+	again bool // the server has had a request of this call before
 }
 
 func callOf(name string, args json.RawMessage) wish {

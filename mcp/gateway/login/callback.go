@@ -1,0 +1,92 @@
+package login
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+)
+
+const callbackPath = "/callback"
+
+// callback is where the browser comes back to: a listener on this machine, for one login.
+type callback struct {
+	listener net.Listener
+	server   *http.Server
+	state    string // set before the browser is sent away
+	came     chan url.Values
+}
+
+func listen(port int) (*callback, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("the browser has nowhere to come back to: %w", err)
+	}
+	return &callback{listener: l, came: make(chan url.Values, 1)}, nil
+}
+
+func (c *callback) url() string { return "http://" + c.listener.Addr().String() + callbackPath }
+
+func (c *callback) close() {
+	if c.server != nil {
+		_ = c.server.Close()
+	}
+	_ = c.listener.Close()
+}
+
+// await waits for the browser. What comes with another state, from whatever page knows the port, is not what is waited for.
+func (c *callback) await(ctx context.Context, state string) (url.Values, error) {
+	c.state = state
+	c.server = &http.Server{Handler: c, ReadTimeout: wait, WriteTimeout: wait, MaxHeaderBytes: 64 << 10}
+	go func() { _ = c.server.Serve(c.listener) }()
+	select {
+	case v := <-c.came:
+		// Who brought it is answered.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = c.server.Shutdown(end)
+		return v, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// ServeHTTP takes what the browser brings, once.
+func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer") // the code is in the URL
+	v := r.URL.Query()
+	if r.Method != http.MethodGet || r.URL.Path != callbackPath || subtle.ConstantTimeCompare([]byte(v.Get("state")), []byte(c.state)) != 1 {
+		http.Error(w, "This is not what remit waits for.", http.StatusBadRequest)
+		return
+	}
+	select {
+	case c.came <- v:
+		_, _ = fmt.Fprintln(w, "remit has what it waited for. What comes of it is told where it was started; this page can be closed.")
+	default:
+		http.Error(w, "remit has this already.", http.StatusConflict)
+	}
+}
+
+// ErrRefused is the error of a login to which somebody said no.
+var ErrRefused = errors.New("it was refused at the authorization server")
+
+// answered is what the browser brought, for the SDK to check. Where it is an error, the SDK is let check who says so, and then stopped.
+func answered(v url.Values, stop context.CancelCauseFunc) *auth.AuthorizationResult {
+	switch code := v.Get("error"); code {
+	case "":
+	case "access_denied":
+		stop(ErrRefused)
+	default:
+		stop(errors.New("the authorization server says: " + said(code, http.StatusBadRequest)))
+	}
+	return &auth.AuthorizationResult{Code: v.Get("code"), State: v.Get("state"), Iss: v.Get("iss")}
+}

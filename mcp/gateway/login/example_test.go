@@ -1,0 +1,47 @@
+package login_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/login"
+)
+
+// A gateway in front of a server that wants a login asks nobody, and says what to do. store.Login, in a command that a person runs, is it.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "remit-example-")
+	check(err)
+	defer func() { _ = os.RemoveAll(dir) }()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer server.Close()
+
+	store := login.Store{Folder: filepath.Join(dir, "login"), Fix: func(server string) string { return "my login " + server }}
+	config, err := gateway.Read("gateway.json", []byte(`{"mcpServers": {"tickets": {"url": "`+server.URL+`"}}}`), os.LookupEnv)
+	check(err)
+	g, err := gateway.Open(ctx, config, gateway.Options{Authorize: store.Handler})
+	check(err)
+	defer func() { _ = g.Close() }()
+	for _, s := range g.States() {
+		fmt.Println(s.Server, s.Login)
+		fmt.Println(s.Why)
+	}
+	kept, err := store.All()
+	check(err)
+	fmt.Println(kept[0].Needs)
+	// Output:
+	// tickets true
+	// server tickets needs a login: it wants one, and nobody has logged in; run: my login tickets
+	// it wants one, and nobody has logged in
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,115 @@
+package login
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// wait is how long an authorization server has for one answer.
+const wait = 30 * time.Second
+
+// browserless is who talks to authorization servers for a server at a URL. What it sends holds codes, secrets and refresh tokens, so
+// none of it is led elsewhere: a redirect counts where something is only read, and stays at its host.
+func browserless(home string) *http.Client {
+	return &http.Client{
+		Timeout: wait,
+		// The SDK looks at the addresses behind names only where nobody else takes care of dialing; Proxy is what is left that sees each request.
+		Transport: &http.Transport{
+			Proxy:             func(r *http.Request) (*url.URL, error) { return nil, private(r.URL, home) },
+			DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: wait,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			first := via[0]
+			if first.Method != http.MethodGet || r.URL.Host != first.URL.Host || r.URL.Scheme != first.URL.Scheme || len(via) > 5 {
+				return errors.New("the authorization server redirects to where this may not go")
+			}
+			return nil
+		},
+	}
+}
+
+// private refuses a URL at which others could read along, and, for a server that is elsewhere, one of this machine, which is none of its business.
+// Home is the server's.
+func private(u *url.URL, home string) error {
+	if u.Hostname() == "check-proxy-existence.com" { // as the SDK asks whether there is a proxy
+		return nil
+	}
+	at, err := url.Parse(home)
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil:
+		return errors.New("it is no URL that a token could be had from")
+	case loopback(u) && !loopback(at):
+		return fmt.Errorf("%s is on this machine, and the server is not", u.Host)
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u)):
+		return fmt.Errorf("others could read along at %s://%s: it is not https", u.Scheme, u.Host)
+	}
+	return nil
+}
+
+func loopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// refused says why an authorization server gave no token and will not do so if it is asked again; empty where it may.
+func refused(err error) string {
+	var e *oauth2.RetrieveError
+	if !errors.As(err, &e) || e.Response == nil {
+		return ""
+	}
+	status := e.Response.StatusCode
+	if status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
+		return ""
+	}
+	return said(e.ErrorCode, status)
+}
+
+// said is an error of OAuth in words. Its description is text of somebody else, which may repeat what it was sent.
+func said(code string, status int) string {
+	if len(code) > 64 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		code = ""
+	}
+	if code == "" {
+		return fmt.Sprintf("status %d", status)
+	}
+	return code
+}
+
+// plain is an error without what an authorization server answered, which the SDK's own repeat: a token or a secret may be among it.
+func plain(err error) error {
+	var token *oauth2.RetrieveError
+	var registration *oauthex.ClientRegistrationError
+	var address *url.Error
+	text := err.Error()
+	switch {
+	case errors.As(err, &token):
+		status := 0
+		if token.Response != nil {
+			status = token.Response.StatusCode
+		}
+		return errors.New("the authorization server gives no token: " + said(token.ErrorCode, status))
+	case errors.As(err, &registration):
+		return errors.New("the authorization server does not register the gateway: " + said(registration.ErrorCode, http.StatusBadRequest) + unregistered)
+	case errors.As(err, &address):
+		return errors.New(canon.Printable(address.Err.Error(), 512))
+	case strings.Contains(text, "register client"):
+		return errors.New("the authorization server does not register the gateway" + unregistered)
+	case strings.Contains(text, "no configured client registration"):
+		return errors.New("the authorization server does not know the gateway, and registers nobody" + unregistered)
+	case strings.Contains(text, "token exchange"):
+		return errors.New("the authorization server gives no token: its answer is none")
+	}
+	return errors.New(canon.Printable(text, 512))
+}
+
+const unregistered = `; register one by hand, and give its "clientId" in "oauth" of the server's entry`
