@@ -29,7 +29,9 @@ type Rules struct {
 	Issuer    string            // in the metadata, in the place of its own
 	State     string            // that the browser brings first, before it brings the right one
 	Error     string            // that the browser brings in the place of a code
+	PageURL   string            // in the metadata, in the place of its own
 	TokenURL  string            // in the metadata, in the place of its own
+	Moved     string            // where the metadata is redirected, by host
 	Redirect  string            // where the token endpoint redirects
 	Status    int               // of the token endpoint, with Body
 	Body      string            // of the token endpoint, or, without a Status, of the endpoint where clients register
@@ -162,9 +164,13 @@ func (s *Server) resource(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"resource": s.URL, "authorization_servers": []string{s.Base}, "scopes_supported": s.rules.Scopes})
 }
 
-func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.rules.Moved != "" && r.Host != s.rules.Moved {
+		http.Redirect(w, r, "http://"+s.rules.Moved+r.URL.Path, http.StatusFound)
+		return
+	}
 	m := map[string]any{
 		"issuer": s.Base, "authorization_endpoint": s.Base + "/authorize", "token_endpoint": s.Base + "/token",
 		"code_challenge_methods_supported": []string{"S256"}, "response_types_supported": []string{"code"},
@@ -175,6 +181,9 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 	}
 	if s.rules.Issuer != "" {
 		m["issuer"] = s.rules.Issuer
+	}
+	if s.rules.PageURL != "" {
+		m["authorization_endpoint"] = s.rules.PageURL
 	}
 	if s.rules.TokenURL != "" {
 		m["token_endpoint"] = s.rules.TokenURL

@@ -76,6 +76,9 @@ func TestLoginThatFails(t *testing.T) {
 		"an error of another issuer":    {logintest.Rules{Error: "access_denied", SaysIss: true, Iss: "https://evil.example"}, "does not match expected issuer"},
 		"tokens come from elsewhere":    {logintest.Rules{Redirect: other.URL}, "redirects to where this may not go"},
 		"tokens come without https":     {logintest.Rules{TokenURL: "http://tokens.example/"}, "HTTPS"},
+		"tokens come from a user":       {logintest.Rules{TokenURL: "http://me:pass@127.0.0.1:1/"}, "it is no URL that a token could be had from"},
+		"the page is of a user":         {logintest.Rules{PageURL: "https://me:pass@login.example/"}, "it is no URL that a token could be had from"},
+		"tokens come in a circle":       {logintest.Rules{Redirect: "/token"}, "redirects to where this may not go"},
 		"no token":                      {logintest.Rules{Status: http.StatusInternalServerError, Body: "SECRET"}, "gives no token: status 500"},
 		"a token that is none":          {logintest.Rules{Status: http.StatusOK, Body: `{"access_token": SECRET`}, "gives no token"},
 		"a registration that is none":   {logintest.Rules{Body: `{"client_id": SECRET`}, `does not register the gateway; register one by hand, and give its "clientId"`},
@@ -102,6 +105,16 @@ func TestLoginThatFails(t *testing.T) {
 		})
 	}
 	require.Zero(t, elsewhere.Load())
+}
+
+// TestLoginAllTheSame: what authorization servers do that is not quite as it should be, and harms nobody.
+func TestLoginAllTheSame(t *testing.T) {
+	newHouse(t, logintest.Rules{Iss: "own"}).in()
+	h := newHouse(t, logintest.Rules{})
+	other := strings.Replace(strings.TrimPrefix(h.Base, "http://"), "127.0.0.1", "localhost", 1)
+	h.Now(func(r *logintest.Rules) { r.Moved = other })
+	_, err := h.login()
+	require.ErrorContains(t, err, "redirects to where this may not go", "but not what leads elsewhere")
 }
 
 // TestLoginNowhere: at some servers nobody can log in, which is said before anything is sent.
