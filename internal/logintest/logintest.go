@@ -32,7 +32,7 @@ type Rules struct {
 	PageURL   string            // in the metadata, in the place of its own
 	TokenURL  string            // in the metadata, in the place of its own
 	Moved     string            // where the metadata is redirected, by host
-	Redirect  string            // where the token endpoint redirects
+	Redirect  string            // where the token endpoint redirects; /moved is one too
 	Status    int               // of the token endpoint, with Body
 	Body      string            // of the token endpoint, or, without a Status, of the endpoint where clients register
 	Deaf      bool              // the door takes no token at all
@@ -80,6 +80,7 @@ func New(t testing.TB, behind http.Handler, rules Rules) *Server {
 	mux.HandleFunc("POST /register", s.register)
 	mux.HandleFunc("GET /authorize", s.authorize)
 	mux.HandleFunc("POST /token", s.token)
+	mux.HandleFunc("POST /moved", s.token)
 	mux.Handle("/mcp", s.door(behind))
 	s.listener = httptest.NewServer(mux)
 	t.Cleanup(s.listener.Close)
@@ -272,7 +273,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 	}
 	switch {
-	case s.rules.Redirect != "":
+	case s.rules.Redirect != "" && r.URL.Path == "/token":
 		http.Redirect(w, r, s.rules.Redirect, http.StatusTemporaryRedirect)
 	case s.rules.Status != 0:
 		w.WriteHeader(s.rules.Status)

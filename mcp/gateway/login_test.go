@@ -67,6 +67,8 @@ func TestLoginIsWanted(t *testing.T) {
 	require.EqualError(t, err, notLoggedIn)
 	require.Contains(t, h.log.String(), notLoggedIn)
 	d.login()
+	_, err = h.gateway.Accept(t.Context(), "s", "")
+	require.NoError(t, err, "at once, though it was to rest")
 	<-there
 	require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
 	require.True(t, h.gateway.States()[0].Up)

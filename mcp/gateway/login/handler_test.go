@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,6 +128,8 @@ func TestRenewToTheEnd(t *testing.T) {
 	h := newHouse(t, logintest.Rules{Expires: 5})
 	h.in()
 	asked, closing := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(closing) })
+	t.Cleanup(release)
 	h.Now(func(r *logintest.Rules) {
 		r.Hold = func() {
 			close(asked)
@@ -145,7 +148,7 @@ func TestRenewToTheEnd(t *testing.T) {
 	go func() { // which is let go once nobody else is
 		_, err := at.TokenSource(t.Context())
 		if errors.Is(err, gateway.ErrUnsent) {
-			close(closing)
+			release()
 		}
 	}()
 	_, before := h.file()

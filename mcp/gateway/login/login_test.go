@@ -78,7 +78,7 @@ func TestLoginThatFails(t *testing.T) {
 		"tokens come without https":     {logintest.Rules{TokenURL: "http://tokens.example/"}, "HTTPS"},
 		"tokens come from a user":       {logintest.Rules{TokenURL: "http://me:pass@127.0.0.1:1/"}, "it is no URL that a token could be had from"},
 		"the page is of a user":         {logintest.Rules{PageURL: "https://me:pass@login.example/"}, "it is no URL that a token could be had from"},
-		"tokens come in a circle":       {logintest.Rules{Redirect: "/token"}, "redirects to where this may not go"},
+		"tokens have moved":             {logintest.Rules{Redirect: "/moved"}, "redirects to where this may not go"},
 		"no token":                      {logintest.Rules{Status: http.StatusInternalServerError, Body: "SECRET"}, "gives no token: status 500"},
 		"a token that is none":          {logintest.Rules{Status: http.StatusOK, Body: `{"access_token": SECRET`}, "gives no token"},
 		"a registration that is none":   {logintest.Rules{Body: `{"client_id": SECRET`}, `does not register the gateway; register one by hand, and give its "clientId"`},
