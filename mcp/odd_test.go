@@ -54,7 +54,10 @@ func TestOddParameters(t *testing.T) {
 					answers[m.ID]++
 				}
 			}
-			require.Len(t, answers, len(oddParams)+2)
+			require.Contains(t, answers, "end")
+			if method != "subscriptions/listen" { // which the end of the connection ends
+				require.Len(t, answers, len(oddParams)+2)
+			}
 			for id, n := range answers {
 				require.Equal(t, 1, n, "%v", id)
 			}
