@@ -56,10 +56,11 @@ func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts)
 		return answer{}, context.Cause(ctx)
 	}
 	defer u.room.Release(n)
-	defer s.reporting(about)()
+	reported, end := s.reporting(about)
+	defer end()
 	asking, cancel := context.WithCancelCause(ctx)
 	s.speak(ctx, about.log.Level)
-	f := &flight{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, turn: make(chan struct{}, 1), heard: hearing(about.log)}
+	f := &flight{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, reports: reported, turn: make(chan struct{}, 1), heard: hearing(about.log)}
 	s.flights.begin(f)
 	defer f.heard.end(ctx)
 	defer f.asking.Wait()
@@ -102,21 +103,6 @@ func (u *upstream) more(ctx context.Context, f *flight, a answer, busy *int) (ro
 	return next, sleep(ctx, time.Duration(*busy)*100*time.Millisecond)
 }
 
-// reporting hands on what is reported of a call until it has ended.
-func (s *session) reporting(about callFacts) (end func()) {
-	if about.report == nil {
-		return func() {}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.progress[about.id] = about.report
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.progress, about.id)
-	}
-}
-
 // send sends one request of a call.
 func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r round, about callFacts) (answer, error) {
 	ctx, c := catching(ctx)
@@ -130,6 +116,8 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	}
 	trace.Into(ctx, r.meta)
 	if s.within() {
+		r.meta[sdk.MetaKeyProtocolVersion] = s.cs.InitializeResult().ProtocolVersion
+		r.meta[sdk.MetaKeyClientInfo] = u.g.implementation()
 		r.meta[sdk.MetaKeyClientCapabilities] = u.of(f)
 		if about.log.Level != "" {
 			r.meta[sdk.MetaKeyLogLevel] = about.log.Level
@@ -138,7 +126,7 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	if len(r.meta) == 0 {
 		r.meta = nil
 	}
-	err := w.send(ctx, s.cs, r)
+	err := w.ask(ctx, s, c, r)
 	object, refusal := c.caught()
 	switch { // if it answered, it did, though the SDK may not know all of the answer
 	case refusal != nil:
@@ -162,9 +150,6 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	}
 	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }
-
-// metaProgress is where in _meta a request names itself, so that it is told how far it is.
-const metaProgress = "progressToken"
 
 // refusedError is an error of the protocol that a server answered with.
 type refusedError struct {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // catch is where the result of one request is left as the server wrote it: the SDK's types would put its members into
@@ -26,6 +25,7 @@ type catch struct {
 	mu      sync.Mutex // never held across a wait
 	result  json.RawMessage
 	refusal *jsonrpc.Error // the server answered with
+	come    chan struct{}  // closed when there is either; nil: the SDK waits for it
 }
 
 type catchKey struct{}
@@ -65,133 +65,6 @@ const (
 )
 
 var errFlood = errors.New("the server sent too many messages that answer nothing, and was cut off")
-
-// pipe is a transport over a server's standard files.
-type pipe struct {
-	in  io.WriteCloser
-	out io.ReadCloser
-}
-
-// Connect begins to read.
-func (p pipe) Connect(ctx context.Context) (sdk.Connection, error) {
-	return (&sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}).Connect(ctx)
-}
-
-// tapping is a transport on which all messages come one after the other, each of which is seen.
-type tapping struct {
-	sdk.Transport
-	s *session
-}
-
-// Connect connects.
-func (t tapping) Connect(ctx context.Context) (sdk.Connection, error) {
-	conn, err := t.Transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t.s.apart = true
-	return &tapped{Connection: conn, flights: &t.s.flights, waiting: map[any]*catch{}, owed: owed{sizes: map[any]int{}}}, nil
-}
-
-// tapped sees each message of a connection.
-type tapped struct {
-	sdk.Connection
-
-	flights *flights
-	idle    idling // only the one reader counts
-
-	mu      sync.Mutex // never held across a wait
-	waiting map[any]*catch
-	owed    owed
-}
-
-// Write remembers who waits for the answer.
-func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
-	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-		if c := catchOf(ctx); c != nil {
-			t.mu.Lock()
-			t.waiting[req.ID.Raw()] = c
-			t.mu.Unlock()
-			context.AfterFunc(ctx, func() { t.giveUp(req.ID.Raw()) })
-		}
-	}
-	err := t.Connection.Write(ctx, m)
-	if resp, ok := m.(*jsonrpc.Response); ok {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.owed.answered(resp.ID.Raw())
-	}
-	return err
-}
-
-// Read leaves results with who waits for them.
-func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := t.Connection.Read(ctx)
-	if err != nil {
-		return m, err
-	}
-	resp, ok := m.(*jsonrpc.Response)
-	if !ok {
-		r, is := m.(*jsonrpc.Request)
-		if is {
-			t.flights.hearRequest(r)
-		}
-		if is && asks(r.Method) {
-			if err := markRequest(r, t.flights.only()); err != nil {
-				return nil, err
-			}
-		}
-		if err := t.idle.more(time.Now()); err != nil {
-			return nil, err
-		}
-		if !t.owes(m) {
-			return nil, errFlood
-		}
-		return m, nil
-	}
-	t.idle.n = 0
-	c := t.forget(resp.ID.Raw())
-	if c == nil {
-		return m, nil
-	}
-	var said *jsonrpc.Error
-	if errors.As(resp.Error, &said) {
-		c.refuse(said)
-	} else {
-		c.leave(resp.Result)
-	}
-	if c.of != nil { // what comes next is asked for another one
-		t.flights.landed(c.of)
-	}
-	return m, nil
-}
-
-func (t *tapped) owes(m jsonrpc.Message) bool {
-	r, ok := m.(*jsonrpc.Request)
-	if !ok || !r.IsCall() {
-		return true
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.owed.asked(r)
-}
-
-// giveUp forgets who waited. The answer to a call is of note whenever it comes, as long as there are not too many.
-func (t *tapped) giveUp(id any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if c := t.waiting[id]; c != nil && (c.of == nil || len(t.waiting) > mostLost) {
-		delete(t.waiting, id)
-	}
-}
-
-func (t *tapped) forget(id any) *catch {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.waiting[id]
-	delete(t.waiting, id)
-	return c
-}
 
 // web sends requests to a server by URL: with the headers of the configuration, to no other host, and with an eye on
 // what comes back.

@@ -30,6 +30,8 @@ type flight struct {
 	n     int    // which one of its session it is
 	heard *heard // what its server logs of it
 
+	reports *reports // of how far it is; nil: nobody wants them
+
 	turn   chan struct{} // one question at a time
 	asking sync.WaitGroup
 	gone   bool // given up

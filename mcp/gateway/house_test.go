@@ -37,6 +37,7 @@ type house struct {
 	policy  perm.Engine
 	limits  tool.Limits
 	heard   chan tool.Progress
+	listen  func() // before a report is heard; optional
 	scratch string
 }
 
@@ -117,6 +118,9 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
 		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits),
 		agent.OnProgress(func(p tool.Progress) {
+			if h.listen != nil {
+				h.listen()
+			}
 			select {
 			case h.heard <- p:
 			default: // it was heard already

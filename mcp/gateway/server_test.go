@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -29,14 +30,30 @@ func TestMain(m *testing.M) {
 	case "killed":
 		serveKilled()
 	case "librarian":
-		if err := librarian(os.Getenv("REVISION")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		if err := librarian(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 		}
 	case "asker":
-		if err := asker(os.Getenv("REVISION")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		if err := asker(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 		}
 	}
+}
+
+// recorded is the standard files of a server, of which a file named by RECORD gets all that comes.
+func recorded() sdk.Transport {
+	path := os.Getenv("RECORD")
+	if path == "" {
+		return &sdk.StdioTransport{}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		panic(err)
+	}
+	return &sdk.IOTransport{Reader: struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(os.Stdin, f), os.Stdin}, Writer: os.Stdout}
 }
 
 // store is a server with a small memory, which is a JSON file.
@@ -111,7 +128,7 @@ func serveStore() {
 			return nil, nil, nil
 		})
 	odd(server, s)
-	if err := server.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+	if err := server.Run(context.Background(), recorded()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 	}
 }
@@ -220,6 +237,11 @@ func serveScript() {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
+			Params struct {
+				Meta struct {
+					Token json.RawMessage `json:"progressToken"`
+				} `json:"_meta"`
+			} `json:"params"`
 		}
 		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
 			panic(err)
@@ -234,7 +256,7 @@ func serveScript() {
 		if len(all) > 1 {
 			answers[m.Method] = all[1:]
 		}
-		switch text := strings.ReplaceAll(all[0], "ID", string(m.ID)); text {
+		switch text := strings.NewReplacer("ID", string(m.ID), "TOKEN", string(m.Params.Meta.Token)).Replace(all[0]); text {
 		case "EXIT":
 			os.Exit(0)
 		case "FLOOD":
@@ -251,8 +273,17 @@ func serveScript() {
 				}
 			}
 		case "SILENCE":
+		case "DEAF":
+			time.Sleep(time.Hour) // until it is ended
 		default:
+			text, hangsUp := strings.CutPrefix(text, "HANGUP ")
+			if hangsUp {
+				_ = os.Stdin.Close() // a call may be on its way
+			}
 			fmt.Println(strings.ReplaceAll(text, " THEN ", "\n"))
+			if hangsUp {
+				time.Sleep(time.Hour)
+			}
 		}
 	}
 }

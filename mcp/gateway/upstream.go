@@ -49,6 +49,7 @@ type upstream struct {
 // session is one connection to a server.
 type session struct {
 	cs      *sdk.ClientSession
+	tap     *tapped // of a pipe; nil: it has none
 	program program // nil: it is reached by URL
 	far     *far    // nil: it is not
 	said    *complaints
@@ -65,8 +66,8 @@ type session struct {
 	apart   bool // what it asks comes beside the answers to calls, and says not for which one
 	flights flights
 
-	mu       sync.Mutex // never held across a wait
-	progress map[string]func(done, total float64, message string)
+	mu       sync.Mutex          // never held across a wait
+	progress map[string]*reports // by the token of the call
 }
 
 // within reports whether the server asks its client only within the answers to calls.
@@ -160,7 +161,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(u.g.life, func() { end(context.Cause(u.g.life)) })()
-	s := &session{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]func(float64, float64, string){}}
+	s := &session{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]*reports{}}
 	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
@@ -238,9 +239,14 @@ func (u *upstream) explained(ctx context.Context, s *session, err error) error {
 	return fmt.Errorf("%w%s%s", err, s.lastWords(), u.box.confines())
 }
 
+// implementation is what servers are told of the gateway.
+func (g *Gateway) implementation() *sdk.Implementation {
+	return &sdk.Implementation{Name: g.opts.Name, Version: g.opts.Version}
+}
+
 // shake connects, as the newest revision of the protocol that both know.
 func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error {
-	client := sdk.NewClient(&sdk.Implementation{Name: u.g.opts.Name, Version: u.g.opts.Version}, &sdk.ClientOptions{
+	client := sdk.NewClient(u.g.implementation(), &sdk.ClientOptions{
 		Capabilities:               u.can(),
 		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
@@ -252,7 +258,7 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-			s.tell(r.Params)
+			s.report(r.Params)
 		},
 	})
 	client.AddReceivingMiddleware(panics.Middleware(u.g.log), u.receive(s))
@@ -283,19 +289,6 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 			}
 		}()
 		return context.Cause(ctx)
-	}
-}
-
-func (s *session) tell(p *sdk.ProgressNotificationParams) {
-	token, ok := p.ProgressToken.(string)
-	if !ok {
-		return
-	}
-	s.mu.Lock()
-	report := s.progress[token]
-	s.mu.Unlock()
-	if report != nil {
-		report(p.Progress, p.Total, p.Message)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -9,7 +10,8 @@ import (
 
 // wish is what is wanted of a server: a call of a tool, what a resource holds, a prompt, or what completes an argument.
 type wish struct {
-	name string // which one it is; a tool's name, or what no tool is named
+	name string                            // which one it is; a tool's name, or what no tool is named
+	call func(r round) *sdk.CallToolParams // of a tool; nil: it is something else
 	send func(ctx context.Context, cs *sdk.ClientSession, r round) error
 }
 
@@ -22,33 +24,59 @@ type round struct {
 }
 
 func callOf(name string, args json.RawMessage) wish {
-	return wish{name, func(ctx context.Context, cs *sdk.ClientSession, r round) error {
-		_, err := cs.CallTool(ctx, &sdk.CallToolParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state})
+	params := func(r round) *sdk.CallToolParams {
+		return &sdk.CallToolParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state}
+	}
+	return wish{name: name, call: params, send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+		_, err := cs.CallTool(ctx, params(r))
 		return err
 	}}
 }
 
 func readOf(uri string) wish {
-	return wish{"resources/read", func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+	return wish{name: "resources/read", send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
 		_, err := cs.ReadResource(ctx, &sdk.ReadResourceParams{Meta: r.meta, URI: uri, InputResponses: r.said, RequestState: r.state})
 		return err
 	}}
 }
 
 func promptOf(name string, args map[string]string) wish {
-	return wish{keyPrompt + name, func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+	return wish{name: keyPrompt + name, send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
 		_, err := cs.GetPrompt(ctx, &sdk.GetPromptParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state})
 		return err
 	}}
 }
 
 func completionOf(p sdk.CompleteParams) wish {
-	return wish{"completion/complete", func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+	return wish{name: "completion/complete", send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
 		p := p
 		p.Meta = r.meta
 		_, err := cs.Complete(ctx, &p)
 		return err
 	}}
+}
+
+// ask sends a request, and returns when the answer is caught. A call goes past the SDK where the connection has a way.
+func (w wish) ask(ctx context.Context, s *session, c *catch, r round) error {
+	if w.call == nil || s.tap == nil {
+		return w.send(ctx, s.cs, r)
+	}
+	params, err := plainJSON(w.call(r))
+	if err != nil {
+		return err
+	}
+	return s.tap.request(ctx, c, methodCall, params)
+}
+
+const methodCall = "tools/call"
+
+// plainJSON writes JSON as the SDK does, which leaves <, > and & as they are.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // forgetful keeps the SDK from keeping what a server said: the next one who asks may be told something else.

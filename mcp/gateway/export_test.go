@@ -1,0 +1,30 @@
+package gateway
+
+import "context"
+
+// ThroughSDK has the calls of a server go through the SDK, from here on.
+func (g *Gateway) ThroughSDK(ctx context.Context, server string) error {
+	for _, u := range g.servers {
+		if u.cfg.Name != server {
+			continue
+		}
+		s, err := u.session(ctx)
+		if err != nil {
+			return err
+		}
+		s.tap = nil
+	}
+	return nil
+}
+
+// Flying counts the calls that a server has not answered.
+func (g *Gateway) Flying(server string) (n int) {
+	for _, u := range g.servers {
+		if s := u.current(); s != nil && u.cfg.Name == server {
+			s.flights.mu.Lock()
+			n += len(s.flights.all)
+			s.flights.mu.Unlock()
+		}
+	}
+	return n
+}
