@@ -83,9 +83,11 @@ func TestElsewhere(t *testing.T) {
 	var told atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Store(true) }))
 	t.Cleanup(other.Close) // once the gateway has left
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", other.URL)
+		_ = http.NewResponseController(w).Flush() // a client that is gone is not told
+		<-r.Context().Done()                      // it stays, so that the end of the stream is not what is heard first
 	}))
 	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
