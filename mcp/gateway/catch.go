@@ -80,7 +80,7 @@ type web struct {
 // RoundTrip sends one request.
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if at := origin(r.URL); at != w.home { // a server of the older transport says itself where it takes messages
-		return nil, fmt.Errorf("the server at %s wants messages sent to %s, which is not where it is", w.home, at)
+		return nil, w.far.refuse(fmt.Errorf("the server at %s wants messages sent to %s, which is not where it is", w.home, at))
 	}
 	of := r.Context()
 	r, release, err := w.bounded(r)

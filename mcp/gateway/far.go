@@ -23,6 +23,25 @@ type far struct {
 	mu   sync.Mutex // never held across a wait
 	over bool
 	conn sdk.Connection
+	why  error // the gateway wants nothing of it; nil: it does
+}
+
+// refuse keeps why nothing is sent to the server: the SDK may say only that there is no connection any more.
+func (f *far) refuse(why error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.why = why
+	return why
+}
+
+// refused is why nothing is sent to the server, which may not be far.
+func (f *far) refused() error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.why
 }
 
 // Connect connects. What it returns is the SDK's own, which it tells more than any other.

@@ -233,6 +233,8 @@ func (u *upstream) explained(ctx context.Context, s *session, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		err = cause
+	case s.far.refused() != nil:
+		err = s.far.refused()
 	case s.program != nil && errors.Is(err, sdk.ErrConnectionClosed) && ended.MatchString(err.Error()): // the SDK wraps no more
 		err = errors.New("it ended before it answered")
 	}
