@@ -123,7 +123,7 @@ func (s *Server) send(next sdk.MethodHandler) sdk.MethodHandler {
 
 // follow tells how a task stands, as tasks/get would, now and whenever it stands otherwise, until it has ended.
 func (l *listening) follow(ctx context.Context, id string, subscription any) {
-	poll := time.NewTicker(pollMillis * time.Millisecond) // for what happens elsewhere
+	poll := time.NewTicker(l.c.s.opts.TaskPoll) // for what happens elsewhere
 	defer poll.Stop()
 	told := ""
 	for {

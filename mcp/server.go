@@ -43,6 +43,7 @@ type Options struct {
 	Tasks       []string
 	TaskAfter   time.Duration // how long a call may last before it goes on as a task; default 5 seconds
 	TaskTime    time.Duration // how long it may run as one, within the time that its tool has; default 1 hour
+	TaskPoll    time.Duration // how often clients are told to ask how one stands; default 2 seconds
 	TasksAtOnce int           // that one session may have running, others are waited for; default 16
 
 	Mirror Mirror       // of tools that stand for those of other servers, such as a gateway.Gateway; a Library where they have more; nil: there are none
@@ -64,7 +65,7 @@ func (o Options) withDefaults() (Options, error) {
 	for _, d := range []struct {
 		of       *time.Duration
 		standard time.Duration
-	}{{&o.TaskAfter, 5 * time.Second}, {&o.TaskTime, time.Hour}} {
+	}{{&o.TaskAfter, 5 * time.Second}, {&o.TaskTime, time.Hour}, {&o.TaskPoll, 2 * time.Second}} {
 		if *d.of < 0 {
 			return o, errors.New("mcp: a time is negative; 0 is the default")
 		}

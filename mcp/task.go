@@ -24,9 +24,6 @@ import (
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// pollMillis is how often a client should ask how a task stands.
-const pollMillis = 2000
-
 // The states of a task.
 const (
 	taskWorking   = "working"
@@ -116,7 +113,7 @@ func (c *call) created(q *question) *object {
 	} else if t, ok := c.s.runs.task(q.call.Ref.Call); ok {
 		until = t.end
 	}
-	describeTask(r, q.call, status, until)
+	c.describeTask(r, q.call, status, until)
 	r.set("resultType", "task")
 	if q.waits() {
 		r.set("statusMessage", waitsFor(q.call.Ref.Call))
@@ -130,21 +127,21 @@ func (c *call) created(q *question) *object {
 func waitsFor(call string) string { return "waits for approval: remit approve " + call }
 
 // describeTask says what a task is. Until is when it will have ended by itself; zero: it has.
-func describeTask(r *object, c *revert.Call, status string, until time.Time) {
-	r.set("taskId", c.Ref.Call)
+func (c *call) describeTask(r *object, of *revert.Call, status string, until time.Time) {
+	r.set("taskId", of.Ref.Call)
 	r.set("status", status)
-	r.set("createdAt", c.Began.UTC().Format(time.RFC3339Nano))
-	updated := c.Began
-	if !c.Ended.IsZero() {
-		updated = c.Ended
+	r.set("createdAt", of.Began.UTC().Format(time.RFC3339Nano))
+	updated := of.Began
+	if !of.Ended.IsZero() {
+		updated = of.Ended
 	}
 	r.set("lastUpdatedAt", updated.UTC().Format(time.RFC3339Nano))
 	r.set("ttlMs", nil)
 	if status == taskWorking || status == taskAsks {
 		if !until.IsZero() {
-			r.set("ttlMs", max(until.Sub(c.Began).Milliseconds(), 1))
+			r.set("ttlMs", max(until.Sub(of.Began).Milliseconds(), 1))
 		}
-		r.set("pollIntervalMs", pollMillis)
+		r.set("pollIntervalMs", c.s.opts.TaskPoll.Milliseconds())
 	}
 }
 
@@ -158,7 +155,7 @@ func (c *call) describe(t *talk) *object {
 	if len(asked) > 0 {
 		status = taskAsks
 	}
-	describeTask(r, t.is.call, status, t.end)
+	c.describeTask(r, t.is.call, status, t.end)
 	r.set("lastUpdatedAt", t.at.UTC().Format(time.RFC3339Nano))
 	if len(asked) > 0 {
 		r.set("inputRequests", asked)
@@ -211,18 +208,18 @@ func (c *call) standing(ctx context.Context, q *question, out tool.Outcome) (*ob
 	r := newObject(c.revision)
 	switch {
 	case q.waits() && c.elicits():
-		describeTask(r, q.call, taskAsks, q.call.Asked.Expires)
+		c.describeTask(r, q.call, taskAsks, q.call.Asked.Expires)
 		r.set("inputRequests", sdk.InputRequestMap{q.key(): q.form(out)})
 		r.set("statusMessage", waitsFor(q.call.Ref.Call))
 	case q.waits():
-		describeTask(r, q.call, taskWorking, q.call.Asked.Expires)
+		c.describeTask(r, q.call, taskWorking, q.call.Asked.Expires)
 		r.set("statusMessage", waitsFor(q.call.Ref.Call))
 	case q.call.Phase == revert.PhaseStarted && c.lives(ctx, q):
-		describeTask(r, q.call, taskWorking, time.Time{})
+		c.describeTask(r, q.call, taskWorking, time.Time{})
 	case q.call.Phase == revert.PhasePending: // its transaction was taken back
-		describeTask(r, q.call, taskCancelled, time.Time{})
+		c.describeTask(r, q.call, taskCancelled, time.Time{})
 	case out.Status == tool.StatusCancelled:
-		describeTask(r, q.call, taskCancelled, time.Time{})
+		c.describeTask(r, q.call, taskCancelled, time.Time{})
 		if out.Error != nil && out.Error.Why != "" {
 			r.set("statusMessage", out.Error.Why)
 		}
@@ -245,13 +242,13 @@ func (c *call) over(ctx context.Context, r *object, q *question, out tool.Outcom
 	var refusal *jsonrpc.Error
 	switch {
 	case err == nil:
-		describeTask(r, q.call, taskCompleted, time.Time{})
+		c.describeTask(r, q.call, taskCompleted, time.Time{})
 		if out.Status == tool.StatusDone && out.TakenBack != "" {
 			undone(result, out)
 		}
 		r.set("result", result)
 	case errors.As(err, &refusal):
-		describeTask(r, q.call, taskFailed, time.Time{})
+		c.describeTask(r, q.call, taskFailed, time.Time{})
 		r.set("error", refusal)
 		r.set("statusMessage", refusal.Message)
 	default:
@@ -308,7 +305,7 @@ func (c *call) letGoOn(ctx context.Context, q *question) *talk {
 
 // settle waits for the end of a call, or for what it asks, as long as its client would before it looks again.
 func (t *talk) settle(ctx context.Context) {
-	poll := time.NewTimer(pollMillis * time.Millisecond)
+	poll := time.NewTimer(t.c.s.opts.TaskPoll)
 	defer poll.Stop()
 	news, asks := t.changed()
 	if asks {

@@ -29,6 +29,7 @@ type serveFlags struct {
 	hosts, origins []string
 	expose         bool
 	noTransactions bool
+	tasks          taskLimits
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -60,6 +61,7 @@ func (a *app) serveCommand() *cobra.Command {
 	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: the `ORIGIN` of a web page that may call, such as https://example.com")
 	flags.BoolVar(&f.expose, "expose", false, "listen beyond this machine: whoever reaches ADDR and has a token acts as its session, and reads along where nothing before it encrypts")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
+	taskFlags(cmd, &f.tasks)
 	flags.BoolVar(&f.json, "json", false, "with --http: say where it listens as one JSON object")
 	return cmd
 }
@@ -97,6 +99,9 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 		if f.http == "" && changed(name) {
 			return usage("--" + name + " is of --http")
 		}
+	}
+	if err := f.tasks.check(changed); err != nil {
+		return err
 	}
 	switch f.onAsk {
 	case "elicit", "wait", "deny":
@@ -176,6 +181,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	o := mcp.Options{
 		Version: readVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
 	}
+	f.tasks.set(&o)
 	if a.gateway != nil {
 		o.Mirror = a.gateway
 	}

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -79,6 +81,28 @@ func TestServeAskedBefore(t *testing.T) {
 	}
 }
 
+// TestServeTaskFlags: after how long a call is a task, for how long it runs as one, how many there are and how often to ask, as flags say.
+func TestServeTaskFlags(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	dir := t.TempDir()
+	config, allow := waitingPeer(t, dir)
+	_, where, token := serving(t, remit, "gateway", "--config", config, "--policy", allow, "--workspace", workspace, "--state", state,
+		"--task-after", "1ms", "--task-time", "1s", "--task-poll", "700ms", "--tasks-at-once", "1")
+	ask := func(method, params string) map[string]any { return asTaskClient(t, where, token, method, params) }
+	never := `"name":"peer__wait","arguments":{"text":"` + filepath.Join(dir, "never") + `"}`
+	first := ask("tools/call", never)
+	require.Equal(t, "task", first["resultType"], "%v", first)
+	require.EqualValues(t, 700, first["pollIntervalMs"])
+	ttl, _ := first["ttlMs"].(float64)
+	require.Less(t, ttl, 60_000.0)
+	second := ask("tools/call", never)
+	require.Equal(t, "task", second["resultType"], "%v", second)
+	is := ask("tasks/get", `"taskId":"`+first["taskId"].(string)+`"`)
+	require.Equal(t, "completed", is["status"], "there is one at once: %v", is)
+	require.Contains(t, fmt.Sprint(is["result"]), "the call ran for as long as a task may")
+}
+
 // asTaskClient sends one request of a client that knows tasks, and returns its result.
 func asTaskClient(t *testing.T, url, token, method, params string) map[string]any {
 	t.Helper()
@@ -93,7 +117,9 @@ func asTaskClient(t *testing.T, url, token, method, params string) map[string]an
 		req.Header.Set(name, value)
 	}
 	if method == "tools/call" {
-		req.Header.Set("Mcp-Name", "file_write")
+		var of struct{ Name string }
+		require.NoError(t, json.Unmarshal([]byte("{"+params+"}"), &of))
+		req.Header.Set("Mcp-Name", of.Name)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
@@ -128,4 +154,22 @@ func serving(t *testing.T, remit string, args ...string) (cmd *exec.Cmd, url, to
 	raw, err := os.ReadFile(where.TokenFile)
 	require.NoError(t, err)
 	return cmd, where.URL, strings.TrimSpace(string(raw))
+}
+
+// TestTaskFlagsRefused: a bound that is none is refused, and not taken for the default.
+func TestTaskFlagsRefused(t *testing.T) {
+	good := taskLimits{after: time.Second, time: time.Second, poll: time.Second, atOnce: 1}
+	given := func(string) bool { return true }
+	require.NoError(t, good.check(given))
+	require.NoError(t, taskLimits{}.check(func(string) bool { return false }))
+	for what, spoil := range map[string]func(*taskLimits){
+		"--task-after 0s is too short":         func(l *taskLimits) { l.after = 0 },
+		"--task-time -1s is too short":         func(l *taskLimits) { l.time = -time.Second },
+		"--task-poll 99ms is too short; 100ms": func(l *taskLimits) { l.poll = 99 * time.Millisecond },
+		"--tasks-at-once 0 is less than one":   func(l *taskLimits) { l.atOnce = 0 },
+	} {
+		bad := good
+		spoil(&bad)
+		require.ErrorContains(t, bad.check(given), what)
+	}
 }

@@ -73,17 +73,24 @@ func (g *gatewayProcess) waits(t *testing.T, file string) (said chan string) {
 	return said
 }
 
+// waitingPeer is the configuration of a gateway before a peer, whose calls nobody can tell the outcome of, and a policy that allows all.
+func waitingPeer(t *testing.T, dir string) (config, allow string) {
+	t.Helper()
+	peer, err := exec.LookPath("peer")
+	require.NoError(t, err)
+	config, allow = filepath.Join(dir, "gateway.json"), filepath.Join(dir, "allow.rego")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"peer": {"command": %q}}, "remit": {"servers": {"peer": {"tools": {"wait": {"effectClass": "pivot"}}}}}}`, peer), 0o600))
+	require.NoError(t, os.WriteFile(allow, []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
+	return config, allow
+}
+
 // TestStartSettles: a server that starts settles the call that one left in flight which was killed, says so and what is open, leaves the call of
 // one that lives alone, and keeps nobody from taking back what is open.
 func TestStartSettles(t *testing.T) {
 	remit := build(t)
 	workspace, state := testPlace(t)
 	dir := t.TempDir()
-	peer, err := exec.LookPath("peer")
-	require.NoError(t, err)
-	config, allow := filepath.Join(dir, "gateway.json"), filepath.Join(dir, "allow.rego")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"peer": {"command": %q}}, "remit": {"servers": {"peer": {"tools": {"wait": {"effectClass": "pivot"}}}}}}`, peer), 0o600))
-	require.NoError(t, os.WriteFile(allow, []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
+	config, allow := waitingPeer(t, dir)
 	args := []string{"--config", config, "--policy", allow, "--workspace", workspace, "--state", state}
 	run := func(args ...string) string {
 		t.Helper()

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/mcp"
+)
+
+// taskLimits are the bounds of tasks that flags set. Zero: those of package mcp.
+type taskLimits struct {
+	after, time, poll time.Duration
+	atOnce            int
+}
+
+func taskFlags(cmd *cobra.Command, l *taskLimits) {
+	flags := cmd.Flags()
+	flags.DurationVar(&l.after, "task-after", 0, "how long a call lasts before it goes on as a task, where its client knows the Tasks extension (default: 5s)")
+	flags.DurationVar(&l.time, "task-time", 0, "how long it may run as one, within the time that its tool has (default: 1h)")
+	flags.DurationVar(&l.poll, "task-poll", 0, "how often clients are told to ask how a task stands (default: 2s)")
+	flags.IntVar(&l.atOnce, "tasks-at-once", 0, "the most tasks, `N`, that one session has running; other calls are waited for (default: 16)")
+}
+
+// shortestPoll keeps clients from asking without pause.
+const shortestPoll = 100 * time.Millisecond
+
+func (l taskLimits) check(changed func(string) bool) error {
+	for _, d := range []struct {
+		name        string
+		given, from time.Duration
+	}{{"task-after", l.after, time.Millisecond}, {"task-time", l.time, time.Millisecond}, {"task-poll", l.poll, shortestPoll}} {
+		if changed(d.name) && d.given < d.from {
+			return usage(fmt.Sprintf("--%s %s is too short; %s and more are valid", d.name, d.given, d.from))
+		}
+	}
+	if changed("tasks-at-once") && l.atOnce < 1 {
+		return usage(fmt.Sprintf("--tasks-at-once %d is less than one", l.atOnce))
+	}
+	return nil
+}
+
+func (l taskLimits) set(o *mcp.Options) {
+	o.TaskAfter, o.TaskTime, o.TaskPoll, o.TasksAtOnce = l.after, l.time, l.poll, l.atOnce
+}
