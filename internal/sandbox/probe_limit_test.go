@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,7 +56,10 @@ func limitProbes() []probe {
 	}
 }
 
+// forkBomb starts processes until there are no more. Threads count too, so this process has all that it may need before: the Go runtime ends one
+// that can have no other, which it wants all of a sudden where the machine is busy and a call of the kernel takes long.
 func forkBomb() error {
+	spareThreads(16)
 	for i := range 2 * probeLimits.Processes {
 		pid := daemon()
 		if pid < 0 {
@@ -66,6 +71,23 @@ func forkBomb() error {
 		}
 	}
 	return nil
+}
+
+// spareThreads makes threads that stay.
+func spareThreads(count int) {
+	var made sync.WaitGroup
+	made.Add(count)
+	enough := make(chan struct{})
+	for range count {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			made.Done()
+			<-enough
+		}()
+	}
+	made.Wait()
+	close(enough)
 }
 
 // tellProbes look for what the sandbox tells of the machine.
