@@ -40,6 +40,9 @@ func TestConnectTogether(t *testing.T) {
 			for _, client := range clientNames() {
 				at.Go(func() {
 					cmd := exec.Command(remit, verb, client)
+					if verb == "connect" {
+						cmd.Args = append(cmd.Args, "--workspace", home) // one of them wants to be told
+					}
 					cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 					if out, err := cmd.CombinedOutput(); err != nil {
 						t.Errorf("round %d: %s %s: %v: %s", round, verb, client, err, out)
