@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
@@ -26,6 +27,8 @@ func (l *Line) CanUndo(_ context.Context, c revert.Call) (bool, string) {
 		return false, fmt.Sprintf("tool %s with undo version %q is not among the tools here", c.Tool.Name, c.Tool.UndoVersion)
 	case c.Started != nil && c.Started.AnsweredBy != "":
 		return false, "filter " + c.Started.AnsweredBy + " answered in its place, so it did nothing"
+	case t.t.spec.Revert == nil && t.t.spec.Provenance.Kind == provenance.MCP:
+		return false, "the gateway's configuration has no \"undo\" for tool " + c.Tool.Name
 	case t.t.spec.Revert == nil:
 		return false, "tool " + c.Tool.Name + " declares no Revert"
 	case c.Phase == revert.PhaseFailed && c.Failed.Proof != string(provenBack):

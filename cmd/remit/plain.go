@@ -101,7 +101,8 @@ func (t plainTeller) end(s summary) {
 	if s.Committing {
 		commit = "its commit has begun; go on with it: "
 	}
-	if (*t.left || s.Held > 0 || s.Committing) && (s.State == revert.CommittedState || s.State == revert.Open) {
+	open := s.State == revert.Open && s.Done > 0 // what a server did is no change that was seen here
+	if (*t.left || s.Held > 0 || s.Committing || open) && (s.State == revert.CommittedState || s.State == revert.Open) {
 		_, _ = fmt.Fprintln(t.w, t.paint.faint("take it back: "+t.where.hint("revert", s.Txn)))
 		if s.State == revert.Open {
 			_, _ = fmt.Fprintln(t.w, t.paint.faint(commit+t.commit(s.Txn)))

@@ -80,3 +80,16 @@ func TestWithoutAnEntry(t *testing.T) {
 	}
 	require.Equal(t, "(none)", h.get("store.json"))
 }
+
+// TestWithoutUndo: who takes a call back that has no way back is told where one is written.
+func TestWithoutUndo(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"set": {"effectClass": "pivot"}}}}`)
+	tx := h.txn()
+	_, err := tx.Invoke(t.Context(), "s__set", tool.Args{"key": "a", "value": "1"})
+	require.NoError(t, err)
+	r, err := tx.Revert(t.Context())
+	require.ErrorContains(t, err, "not everything was taken back")
+	require.Len(t, r.Items, 1)
+	require.Contains(t, r.Items[0].Why, `the gateway's configuration has no "undo" for tool s__set`)
+}
