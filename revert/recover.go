@@ -197,7 +197,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 }
 
 // settleCall finds out what became of one call. In this order: a taking back
-// that was begun is finished; no version changed means no effect; the tool's
+// that was begun is finished; what only the world tells is found; no version changed means no effect; the tool's
 // own Verify is asked; what a confined call left half done is taken back;
 // anything else is unknown, and is neither repeated nor undone.
 func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, t *Txn) (Settled, error) {
@@ -221,6 +221,9 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 			return s, err
 		}
 		return r.finishUndo(ctx, w, rec, c, s, m)
+	}
+	if s, over, err := r.discover(ctx, w, rec, c, s); over || err != nil {
+		return s, err
 	}
 	took, known, err := w.took(ctx, c)
 	if err != nil {

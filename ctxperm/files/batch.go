@@ -187,23 +187,30 @@ const mostPreview = 1 << 20
 
 // preview shows all of it as a patch, for whoever is asked.
 func (b *Batch) preview(ctx context.Context) string {
-	var text strings.Builder
+	var p patch
 	for _, s := range b.shares {
 		for i, in := range s.intents {
-			if text.Len() >= mostPreview {
-				_, _ = fmt.Fprintf(&text, "%s of %q, which is not shown: there is too much before it\n", in.change.Kind, in.change.Resource)
-				continue
-			}
-			d, err := s.delta(in, s.altered[i])
-			if err == nil {
-				var t diff.Text
-				if t, err = d.Text(ctx, s.name+"/"+in.swap.target); err == nil {
-					text.WriteString(t.Patch)
-					continue
-				}
-			}
-			_, _ = fmt.Fprintf(&text, "%s of %q, which cannot be shown: %v\n", in.change.Kind, in.change.Resource, err)
+			p.add(ctx, in.change, s.name+"/"+in.swap.target, func() (diff.Delta, error) { return s.delta(in, s.altered[i]) })
 		}
 	}
-	return text.String()
+	return p.String()
+}
+
+// patch is a preview.
+type patch struct{ strings.Builder }
+
+func (p *patch) add(ctx context.Context, c effect.Change, name string, delta func() (diff.Delta, error)) {
+	if p.Len() >= mostPreview {
+		_, _ = fmt.Fprintf(p, "%s of %q, which is not shown: there is too much before it\n", c.Kind, c.Resource)
+		return
+	}
+	d, err := delta()
+	if err == nil {
+		var t diff.Text
+		if t, err = d.Text(ctx, name); err == nil {
+			p.WriteString(t.Patch)
+			return
+		}
+	}
+	_, _ = fmt.Fprintf(p, "%s of %q, which cannot be shown: %v\n", c.Kind, c.Resource, err)
 }

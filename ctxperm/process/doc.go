@@ -31,6 +31,12 @@
 // behind are left out, and said so; where one takes the place of a file, all is
 // refused. Owners and directories' times are not kept.
 //
+// # Programs that nobody holds
+//
+// Where somebody acts for a call outside the sandbox, such as a server that somebody else runs, a [Keep] has a copy of the folders
+// that it works in from before the call; what differs after it becomes the call's changes, which have happened by then. What
+// anybody else did there meanwhile is among them: nothing tells it apart.
+//
 // # Levels
 //
 // A driver demands a level of sandbox, Strict unless it says otherwise, and the

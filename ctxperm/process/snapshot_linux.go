@@ -25,6 +25,8 @@ type snapshot struct {
 	dir     string // its copy
 	scratch *scratch
 	seen    map[string]twin
+	most    bulk     // of what is copied; zero: there is no limit
+	copied  []string // the last time, but for folders
 }
 
 // twin is what a name was when copy and root were last alike.
@@ -62,6 +64,9 @@ type renewal struct {
 	next  map[string]twin
 	first map[uint64]string // one name of each file of the root that has several
 	twins map[uint64]bool   // the files of the copy that got several
+
+	bulk   bulk
+	copied []string
 }
 
 // refresh makes the copy like the root, but for what is hidden.
@@ -90,7 +95,7 @@ func (s *snapshot) renew(ctx context.Context, hidden []string, keep map[string]b
 	if err != nil {
 		return fmt.Errorf("the copy of root %s: %w", s.root, err)
 	}
-	s.seen = r.next
+	s.seen, s.copied = r.next, r.copied
 	return nil
 }
 
@@ -143,6 +148,9 @@ func (r *renewal) alike(name string) (twin, error) {
 	if err != nil {
 		return twin{}, err
 	}
+	if err := r.bulk.add(is, r.most); err != nil {
+		return twin{}, err
+	}
 	old, known := r.seen[name]
 	if known && r.keep[name] && old.root == is {
 		return old, nil
@@ -160,6 +168,9 @@ func (r *renewal) alike(name string) (twin, error) {
 		if err := sandbox.Discard(to); err != nil {
 			return twin{}, err
 		}
+	}
+	if !is.folder() {
+		r.copied = append(r.copied, name)
 	}
 	t := twin{root: is, fresh: !time.Unix(is.ctime.Unix()).Before(r.since)}
 	if t.shut, err = r.make(from, to, raw, name); err != nil {

@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/remit-dev/remit/internal/host"
@@ -25,6 +26,7 @@ type Turns struct {
 	below map[string]map[string]bool       // held resources below a resource
 	own   map[string]map[string]*host.Lock // by call and resource: its operations among themselves
 	queue []*waiter                        // in the order in which they came
+	then  map[string][]func()              // by call: run when it has ended
 }
 
 // waiter is an operation that waits for other calls.
@@ -43,7 +45,7 @@ func (e *CircleError) Error() string {
 
 // NewTurns makes the turns of one transaction.
 func NewTurns(h host.Host) *Turns {
-	return &Turns{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}}
+	return &Turns{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
 }
 
 // Take waits until no other call has the resource, and no other operation of this
@@ -187,14 +189,34 @@ func (t *Turns) hold(call, resource string) error {
 	return nil
 }
 
+// Then runs f when a call gives back what it has: verified, or taken back; what came last first. It reports whether anybody
+// will.
+func (t *Turns) Then(call string, f func()) bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.then[call] = append(t.then[call], f)
+	return true
+}
+
 // Leave gives back everything that a call has. It has ended: none of its
 // operations runs or waits any more.
 func (t *Turns) Leave(call string) {
 	if t == nil {
 		return
 	}
+	for _, f := range slices.Backward(t.leave(call)) {
+		f()
+	}
+}
+
+func (t *Turns) leave(call string) []func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	then := t.then[call]
+	delete(t.then, call)
 	for resource, holder := range t.held {
 		if holder == call {
 			t.free(resource)
@@ -211,6 +233,7 @@ func (t *Turns) Leave(call string) {
 		w.refused = t.hold(w.call, w.resource)
 		w.gate.Unlock()
 	}
+	return then
 }
 
 func (t *Turns) free(resource string) {

@@ -1,0 +1,305 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// Before is how one path was before somebody acted whom no handle saw.
+type Before struct {
+	Version // the zero Version: nothing was there; the digest of content is filled in
+
+	Path  string
+	Mtime time.Time                     // of a file or link
+	Open  func() (io.ReadCloser, error) // the content of a file
+	Twin  string                        // another name of the file; empty: it had one
+}
+
+// Traces are what somebody did below some roots, told by how the files were: changes that have happened already. Its
+// steps are Add for each root, then Record, and perhaps Decide, in this order and by one goroutine.
+type Traces struct {
+	host  host.Host
+	keep  journal.Keeper
+	all   []trace
+	blobs []journal.Blob
+}
+
+// trace is one path that is not as it was.
+type trace struct {
+	site
+	path   string
+	was    state
+	now    state
+	open   func() (io.ReadCloser, error)
+	twin   string // another name that the file had
+	blind  bool   // what is there cannot be looked at
+	change effect.Change
+}
+
+// NewTraces makes traces whose contents go to keep.
+func NewTraces(h host.Host, keep journal.Keeper) *Traces { return &Traces{host: h, keep: keep} }
+
+// Len is how many changes there are.
+func (t *Traces) Len() int { return len(t.all) }
+
+// Add holds how some paths of a root were against what is there now, and keeps what they held. What is as it was leaves no
+// trace. Of what cannot be looked at there is a change that nobody can take back without looking, and an error.
+func (t *Traces) Add(ctx context.Context, name string, root disk.Root, before []Before) error {
+	s := site{root: disk.Straight(root), host: t.host}
+	var mine []trace
+	var unclear error
+	for _, b := range before {
+		one, differs, err := s.trace(ctx, b)
+		if err != nil {
+			unclear = errors.Join(unclear, fmt.Errorf("%s: what became of it cannot be told: %w", b.Path, err))
+		}
+		if differs {
+			mine = append(mine, one)
+		}
+	}
+	slices.SortStableFunc(mine, inOrder)
+	shared, err := s.sharing(ctx, mine)
+	if err != nil {
+		return errors.Join(unclear, err)
+	}
+	for i := range mine {
+		if err := t.explain(ctx, name, &mine[i], shared[mine[i].path]); err != nil {
+			return errors.Join(unclear, err)
+		}
+	}
+	t.all = append(t.all, mine...)
+	return unclear
+}
+
+// inOrder is how changes of one call follow each other: what went, from below, then what came, from above.
+func inOrder(a, b trace) int {
+	gone := func(t trace) bool { return !t.now.exists() }
+	depth := strings.Count(a.path, "/") - strings.Count(b.path, "/")
+	switch {
+	case gone(a) != gone(b) && gone(a):
+		return -1
+	case gone(a) != gone(b):
+		return 1
+	case gone(a):
+		return -depth
+	default:
+		return depth
+	}
+}
+
+// trace looks at one path.
+func (s site) trace(ctx context.Context, b Before) (t trace, differs bool, err error) {
+	t = trace{site: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, twin: b.Twin}
+	if b.Type == typeFile {
+		if t.was.Content, err = digestOf(b.Open); err != nil {
+			return t, false, fmt.Errorf("what it held: %w", err)
+		}
+	}
+	if t.now, err = s.nowAt(ctx, b.Path); err != nil {
+		t.blind, t.now = true, state{Version: Version{Type: disk.TypeOther.String()}}
+		return t, true, err
+	}
+	//mutant:token
+	same := t.was.Token().Same(t.now.Token())
+	return t, !same || retimes(t.was, image{mtime: t.now.info.Mtime}), nil
+}
+
+func digestOf(open func() (io.ReadCloser, error)) (string, error) {
+	r, err := open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }()
+	return hashing(r)
+}
+
+// nowAt is what is under a path. Behind a link that has taken the place of a folder there is nothing.
+func (s site) nowAt(ctx context.Context, name string) (state, error) {
+	err := s.straight(ctx, name)
+	if err == nil {
+		var now state
+		if now, err = s.look(ctx, name, hashing); err == nil {
+			return now, nil
+		}
+	}
+	if elsewhere(err) || missing(err) {
+		return state{}, nil
+	}
+	return state{}, err
+}
+
+// sharing finds for each path whose file has several names by now another one of them, by which it can be made again.
+func (s site) sharing(ctx context.Context, all []trace) (map[string]string, error) {
+	names, changed := map[uint64][]string{}, map[string]bool{}
+	for _, t := range all {
+		if t.now.Type == typeFile && t.now.info.Links > 1 {
+			names[t.now.info.Inode] = nil
+			changed[t.path] = true
+		}
+	}
+	twin := map[string]string{}
+	if len(names) == 0 {
+		return twin, nil
+	}
+	if err := s.collect(ctx, ".", names); err != nil {
+		return nil, err
+	}
+	first := map[uint64]string{}
+	for inode, some := range names {
+		if at := slices.IndexFunc(some, func(name string) bool { return !changed[name] }); at >= 0 {
+			first[inode] = some[at]
+		}
+	}
+	for _, t := range all {
+		if !changed[t.path] {
+			continue
+		}
+		if twin[t.path] = first[t.now.info.Inode]; twin[t.path] == "" {
+			first[t.now.info.Inode] = t.path
+		}
+	}
+	return twin, nil
+}
+
+// explain makes the change of a trace, and keeps what was there.
+func (t *Traces) explain(ctx context.Context, root string, one *trace, twin string) error {
+	r, err := perm.FileResource(root, one.path)
+	if err != nil {
+		return fmt.Errorf("%s: it was changed, and its name cannot be written down: %w", one.path, err)
+	}
+	was := one.was.record(nil)
+	if one.was.Type == typeFile {
+		blob, err := t.content(ctx, *one)
+		if err != nil {
+			return fmt.Errorf("%s: what it held: %w", one.path, err)
+		}
+		t.blobs, was = append(t.blobs, blob), one.was.record(&blob)
+	}
+	pre, post := one.was.Token(), one.now.Token()
+	will := one.now.record(nil).with(twin)
+	if one.blind {
+		post = ""
+	}
+	if !pre.Known() {
+		return invalid(one.path, "it had more attributes than can be recorded")
+	}
+	one.change, err = change(r.String(), newStage(t.host), was.with(one.twin), will, pre, post)
+	return err
+}
+
+// content keeps what was there, and makes sure that it is what was looked at.
+func (t *Traces) content(ctx context.Context, one trace) (journal.Blob, error) {
+	r, err := one.open()
+	if err != nil {
+		return journal.Blob{}, err
+	}
+	defer func() { _ = r.Close() }()
+	blob, err := t.keep.Keep(ctx, r)
+	if err == nil && blob.Ref().Digest != one.was.Content {
+		err = conflict(one.path, "the copy of it changes while it is read")
+	}
+	return blob, err
+}
+
+// Changes returns what was found, and the contents that it needs.
+func (t *Traces) Changes() (all []effect.Change, blobs []journal.Blob) {
+	for _, one := range t.all {
+		all = append(all, one.change)
+	}
+	return all, t.blobs
+}
+
+// Record makes all of it changes of a call, durable when it returns. What another open transaction holds is left to
+// that one: it is journal.ErrClaimed, and all else is recorded.
+func (t *Traces) Record(ctx context.Context, k line.Key, call *line.Call) error {
+	if !k.Valid() {
+		return ctxperm.ErrClosed
+	}
+	op, err := call.Reenter()
+	if err != nil {
+		return err
+	}
+	defer op.Leave()
+	var others error
+	for {
+		changes, blobs := t.Changes()
+		accesses, _, err := allAsked(changes)
+		if err != nil || len(changes) == 0 {
+			return errors.Join(others, err)
+		}
+		_, err = ctxperm.PermitOf(k, op, accesses...).Intend(ctx, changes, blobs...)
+		var held *journal.ClaimedError
+		if !errors.As(err, &held) {
+			return errors.Join(others, err)
+		}
+		others = errors.Join(others, err)
+		t.all = slices.DeleteFunc(t.all, func(one trace) bool { return one.change.Resource == held.Resource })
+	}
+}
+
+// Decide asks for everything that was recorded, as for what a program wants to change. What is refused has happened: the
+// call is to be taken back.
+func (t *Traces) Decide(ctx context.Context, k line.Key, call *line.Call) error {
+	if !k.Valid() {
+		return ctxperm.ErrClosed
+	}
+	changes, _ := t.Changes()
+	accesses, facts, err := allAsked(changes)
+	if err != nil {
+		return err
+	}
+	return call.AuthorizeChanges(ctx, accesses, facts, func() string { return t.preview(ctx) })
+}
+
+func allAsked(changes []effect.Change) (accesses []perm.ResourceAccess, facts []perm.ChangeFacts, err error) {
+	for _, c := range changes {
+		a, f, err := asked(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		accesses, facts = append(accesses, a), append(facts, f)
+	}
+	return accesses, facts, nil
+}
+
+// preview shows all of it as a patch, for whoever is asked.
+func (t *Traces) preview(ctx context.Context) string {
+	var p patch
+	for _, one := range t.all {
+		p.add(ctx, one.change, path.Clean(strings.TrimPrefix(one.change.Resource, "file://")), one.delta)
+	}
+	return p.String()
+}
+
+func (t trace) delta() (diff.Delta, error) {
+	before, err := t.was.record(nil).sight(t.change.Pre)
+	if err != nil {
+		return diff.Delta{}, err
+	}
+	after, err := t.now.record(nil).sight(t.change.Post)
+	if err != nil {
+		return diff.Delta{}, err
+	}
+	if t.was.Type == typeFile {
+		before = before.From(func(context.Context) (io.ReadCloser, error) { return t.open() })
+	}
+	if t.now.Type == typeFile {
+		after = after.From(func(context.Context) (io.ReadCloser, error) { return t.pinned(t.path, t.now) })
+	}
+	return diff.Delta{Resource: t.change.Resource, Before: before, After: after}, nil
+}

@@ -1,0 +1,382 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// KeepConfig is what a Keep is made of. A zero number takes its default.
+type KeepConfig struct {
+	Dir   string // a folder of this user's outside every root, which outlives processes; made where it is not there
+	Names int    // the most that one folder may hold; default 200,000
+	Bytes int64  // the most that its files may hold; default 4 GiB
+}
+
+// Keep has copies of folders in which somebody acts for a call whom no sandbox holds, such as somebody's server of tools. A
+// copy is kept between calls, so that the next one costs a look at each name and a copy of what changed. It is a driver of
+// the runtime (agent.Driver), which finds by it what a call changed whose process died. It is safe for concurrent use.
+type Keep struct {
+	cfg    KeepConfig
+	driver Driver // which knows what is masked
+
+	mu    sync.Mutex // never held across a wait
+	gates map[string]*gate
+	known map[string]*shelf // that this process has used, by place
+
+	barriers
+}
+
+// barriers make durable what was written.
+type barriers struct {
+	sync  func(*os.File) error // of one file or folder
+	flush func(*os.File) error // of all of its file system
+}
+
+// gate lets one call at a time have a root.
+type gate struct {
+	turn   chan struct{}
+	holder string // a call; under Keep.mu
+	held   int    // how often it has it; likewise
+	file   *os.File
+}
+
+// Tree is a folder with all that is in it.
+type Tree struct {
+	Root   string // name of a root
+	Folder string // below it; "." or empty: all of the root
+}
+
+// NewKeep makes a Keep. It makes nothing on the disk yet.
+func NewKeep(c KeepConfig) (*Keep, error) {
+	if c.Dir == "" {
+		return nil, errors.New("process: copies of folders need a folder of their own, outside every root")
+	}
+	var err error
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return nil, fmt.Errorf("process: the folder for copies: %w", err)
+	}
+	if c.Names <= 0 {
+		c.Names = 200_000
+	}
+	if c.Bytes <= 0 {
+		c.Bytes = 4 << 30
+	}
+	return &Keep{cfg: c, driver: Driver{seen: map[string]*index{}}, gates: map[string]*gate{}, known: map[string]*shelf{}, barriers: barriers{(*os.File).Sync, flush}}, nil
+}
+
+// Schemes returns what finds the changes of interrupted calls.
+func (k *Keep) Schemes() []revert.Scheme { return []revert.Scheme{finder{k}} }
+
+// Beside refuses a root which the copies lie in, or which lies in them.
+func (k *Keep) Beside(root string) error {
+	root, mine := resolved(root), resolved(k.cfg.Dir)
+	if within(root, mine) || within(mine, root) {
+		return fmt.Errorf("%w: what folders held is kept in %s, and the root lies at %s: one of them is inside of the other; have remit keep its state outside of the root (--state)", ctxperm.ErrInvalid, mine, root)
+	}
+	return nil
+}
+
+func within(dir, name string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// resolved is a path without links, as far as there is something.
+func resolved(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if up := filepath.Dir(path); up != path {
+		return filepath.Join(resolved(up), filepath.Base(path))
+	}
+	return path
+}
+
+// bulk is how much a folder holds.
+type bulk struct {
+	names int
+	bytes int64
+}
+
+// ErrBulk means that a folder holds more than is kept of one.
+var ErrBulk = errors.New("the folder holds too much to be kept before each call")
+
+// Kept is what some folders held before somebody acted for a call. Whoever has it must say that something came of it by Tell,
+// and then perhaps Decide, or Drop it.
+type Kept struct {
+	keep   *Keep
+	call   *line.Call
+	op     *line.Op
+	trees  []*kept
+	told   bool
+	traces *files.Traces
+}
+
+// kept is one folder.
+type kept struct {
+	*shelf
+	claim
+
+	root disk.Root
+}
+
+// claim is written beside a copy as long as a call relies on it.
+type claim struct {
+	Call    string        `json:"call"`
+	Take    string        `json:"take"`
+	Name    string        `json:"name"` // of the root
+	Dir     string        `json:"dir"`  // its folder
+	Root    disk.Identity `json:"root"`
+	Folder  string        `json:"folder"`
+	Missing bool          `json:"missing,omitempty"` // there was no such folder
+	Masks   []string      `json:"masks,omitempty"`
+	Place   string        `json:"place"`
+}
+
+// noted is what the journal knows of a claim.
+type noted struct {
+	Place string `json:"place"`
+	Take  string `json:"take"`
+}
+
+// noteKept begins the keys of notes about what is kept.
+const noteKept = "kept:"
+
+// Take keeps what some folders hold, durable when it returns, and lets no other call of this user have their roots, nor
+// those named beside, until this call has ended. A call that may not change all of a folder is denied: somebody acts who
+// is not held to less. What the policy masks is neither kept nor looked at.
+func (k *Keep) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Tree, beside ...string) (_ *Kept, err error) {
+	call := tc.Line(line.NewKey())
+	if call == nil {
+		return nil, ctxperm.ErrClosed
+	}
+	op, err := call.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Kept{keep: k, call: call, op: op}
+	defer func() {
+		if err != nil {
+			out.Drop()
+		}
+	}()
+	if err := k.enter(ctx, out, trees, beside); err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		one, err := k.tree(ctx, call, t)
+		if err != nil {
+			return nil, fmt.Errorf("what %s holds cannot be kept, so the call is not made: %w", t, err)
+		}
+		out.trees = append(out.trees, one)
+	}
+	if len(out.trees) == 0 {
+		return out, nil
+	}
+	var notes []noted
+	for _, t := range out.trees {
+		notes = append(notes, noted{t.Place, t.Take})
+	}
+	return out, call.Note(ctx, noteKept+out.trees[0].Take, notes)
+}
+
+// String is the tree as a pattern.
+func (t Tree) String() string {
+	if t.Folder == "" || t.Folder == "." {
+		return "file://" + t.Root + "/**"
+	}
+	return "file://" + t.Root + "/" + t.Folder + "/**"
+}
+
+// Drop is for when nobody has acted. It does nothing once Tell was called.
+func (h *Kept) Drop() {
+	if h == nil || h.told {
+		return
+	}
+	h.release()
+	h.op.Leave()
+}
+
+// Tell finds what was changed in the folders and records it, durable when it returns. Final says that nobody acts for the
+// call any more. Else what still comes cannot be told, nor what the call came to, and that is the error.
+func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
+	if h == nil {
+		return nil
+	}
+	defer h.op.Leave()
+	h.told = true
+	if len(h.trees) == 0 {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	recorder := h.call.Config().Recorder
+	if err := recorder.Host().Point(ctx, "process.tell"); err != nil {
+		return errors.Join(line.ErrUndetermined, err)
+	}
+	h.traces = files.NewTraces(recorder.Host(), recorder.Journal())
+	for _, t := range h.trees {
+		before, lost, diff := t.differences(ctx, &h.keep.driver, recorder.Host().Now())
+		err = errors.Join(err, diff, lost)
+		if diff == nil {
+			err = errors.Join(err, h.traces.Add(ctx, t.Name, t.root, before))
+		}
+	}
+	recorded := h.traces.Record(ctx, line.NewKey(), h.call)
+	if err = errors.Join(err, recorded); err != nil {
+		return errors.Join(line.ErrUndetermined, err)
+	}
+	if err := recorder.Host().Point(ctx, "process.told"); err != nil {
+		return errors.Join(line.ErrUndetermined, err)
+	}
+	if final {
+		h.release()
+		return nil
+	}
+	if cfg := h.call.Config(); !cfg.Turns.Then(cfg.ID, h.release) { // once it is written down that nobody can tell
+		h.release()
+	}
+	return line.ErrUndetermined
+}
+
+// Decide asks for everything that was told, like for what a program wants to change. What is refused is taken back with the call,
+// since it has happened; nobody can be waited for any more.
+func (h *Kept) Decide(ctx context.Context) error {
+	if h == nil || h.traces == nil {
+		return nil
+	}
+	err := h.traces.Decide(context.WithoutCancel(ctx), line.NewKey(), h.call)
+	if err == nil || errors.Is(err, ctxperm.ErrDenied) {
+		return err
+	}
+	return fmt.Errorf("what the call changed is taken back, since it was not allowed in time: %v", err) //nolint:errorlint // whoever waits for an answer would make the call again
+}
+
+func (h *Kept) release() {
+	for _, t := range h.trees {
+		t.release()
+	}
+}
+
+// finder finds what interrupted calls changed. It restores nothing: what it finds are files.
+type finder struct{ keep *Keep }
+
+// Name returns the name of a scheme that no change has.
+func (finder) Name() string { return "kept" }
+
+var errNotKept = errors.New("changes of files are those of their own scheme")
+
+// Settle, Plan and Apply are never reached.
+func (finder) Settle(context.Context, effect.Change) (effect.Token, error) { return "", errNotKept }
+
+// Plan refuses.
+func (finder) Plan(context.Context, []effect.Change, journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+	return nil, nil, errNotKept
+}
+
+// Apply refuses.
+func (finder) Apply(_ context.Context, s effect.Step, _ journal.Keeper) effect.Result {
+	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Failed, Why: errNotKept.Error()}
+}
+
+var _ revert.Finder = finder{}
+
+// enter takes the turn of each root in the order of their names, and gives it back when the call has ended.
+func (k *Keep) enter(ctx context.Context, h *Kept, trees []Tree, beside []string) error {
+	for _, name := range rootsOf(trees, beside) {
+		root, ok := h.call.Root(name)
+		if !ok {
+			return fmt.Errorf("%w: there is no root %q", ctxperm.ErrInvalid, name)
+		}
+		dir, err := root.Path()
+		if err != nil {
+			return fmt.Errorf("root %s: %w", name, err)
+		}
+		if err := k.Beside(dir); err != nil {
+			return err
+		}
+		cfg := h.call.Config()
+		release, err := cfg.Turns.Take(ctx, cfg.ID, "file://"+name)
+		if err != nil {
+			return err
+		}
+		h.op.Then(release)
+		leave, err := k.lock(ctx, dir, cfg.ID)
+		if err != nil {
+			return err
+		}
+		if !cfg.Turns.Then(cfg.ID, leave) {
+			h.op.Then(leave)
+		}
+	}
+	return nil
+}
+
+// lock has a root for a call alone, among all processes of this user. The call may have it already.
+func (k *Keep) lock(ctx context.Context, dir, call string) (leave func(), err error) {
+	k.mu.Lock()
+	g := k.gates[dir]
+	if g == nil {
+		g = &gate{turn: make(chan struct{}, 1)}
+		k.gates[dir] = g
+	}
+	again := g.held > 0 && g.holder == call
+	if again {
+		g.held++
+	}
+	k.mu.Unlock()
+	if again {
+		return k.leaving(g), nil
+	}
+	select {
+	case g.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	file, err := k.await(ctx, dir)
+	if err != nil {
+		<-g.turn
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	g.holder, g.held, g.file = call, 1, file
+	return k.leaving(g), nil
+}
+
+// leaving gives a root back when whoever had it last leaves.
+func (k *Keep) leaving(g *gate) func() {
+	return sync.OnceFunc(func() {
+		k.mu.Lock()
+		g.held--
+		over := g.held == 0
+		k.mu.Unlock()
+		if over {
+			_ = g.file.Close() // unlocks
+			<-g.turn
+		}
+	})
+}
+
+// rootsOf lists the roots of trees, and some more, in order and each once.
+func rootsOf(trees []Tree, beside []string) []string {
+	all := slices.Clone(beside)
+	for _, t := range trees {
+		all = append(all, t.Root)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

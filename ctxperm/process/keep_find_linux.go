@@ -1,0 +1,110 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// Find finds what an interrupted call changed in the folders that it had kept.
+func (f finder) Find(ctx context.Context, c revert.Call, keep journal.Keeper) (found revert.Found, err error) {
+	traces := files.NewTraces(host.Real(), keep)
+	var lost []string
+	var releases []func()
+	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
+		if _, of, ok := strings.Cut(key, noteKept); !ok || of == "" {
+			continue
+		}
+		var all []noted
+		if err := json.Unmarshal(c.Notes[key], &all); err != nil {
+			return found, fmt.Errorf("note %q: %w", key, err)
+		}
+		for _, n := range all {
+			release, err := f.keep.found(ctx, n, traces)
+			if err != nil {
+				lost = append(lost, err.Error())
+			}
+			if release != nil {
+				releases = append(releases, release)
+			}
+		}
+	}
+	changes, blobs := traces.Changes()
+	if !slices.ContainsFunc(changes, func(ch effect.Change) bool { return told(c.Changes, ch) }) {
+		found.Changes, found.Blobs, found.Lost = changes, blobs, strings.Join(lost, "; ")
+	}
+	if len(releases) > 0 {
+		found.Release = func() {
+			for _, release := range releases {
+				release()
+			}
+		}
+	}
+	return found, nil
+}
+
+// told reports whether the call recorded a change before its process died, and with it all others: who has changed the file since
+// is somebody else.
+func told(all []effect.Change, ch effect.Change) bool {
+	return slices.ContainsFunc(all, func(have effect.Change) bool {
+		//mutant:token
+		return have.Resource == ch.Resource && have.Pre.Same(ch.Pre)
+	})
+}
+
+// found adds what differs from one copy. A call that has released its copy had told everything.
+func (k *Keep) found(ctx context.Context, n noted, traces *files.Traces) (release func(), err error) {
+	if n.Place == "" || filepath.Base(n.Place) != n.Place || filepath.Base(n.Take) != n.Take {
+		return nil, fmt.Errorf("%q is no place of a copy", n.Place)
+	}
+	at := filepath.Join(k.cfg.Dir, n.Place)
+	var c claim
+	aside := false
+	err = load(filepath.Join(at, shelfClaim), &c)
+	if _, there := os.Lstat(at + "." + n.Take); there == nil {
+		at, aside = at+"."+n.Take, true
+		err = load(filepath.Join(at, shelfClaim), &c)
+	}
+	_, missing := os.Lstat(at)
+	switch {
+	case missing != nil:
+		return nil, fmt.Errorf("the copy of what was there before is gone from %s", k.cfg.Dir)
+	case errors.Is(err, fs.ErrNotExist), err == nil && c.Take != n.Take:
+		return nil, nil // released
+	case err != nil:
+		return nil, fmt.Errorf("the copy of what was there before cannot be read: %w", err)
+	}
+	root, err := host.Real().OpenRoot(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("root %s at %s: %w", c.Name, c.Dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	if !root.Identity().IsAgain(c.Root) {
+		return nil, fmt.Errorf("root %s at %s is another folder than the one that the call worked in", c.Name, c.Dir)
+	}
+	t := &kept{claim: c, root: root, shelf: openShelf(at, filepath.Join(c.Dir, c.Folder))}
+	before, lost, err := t.differences(ctx, &k.driver, host.Real().Now())
+	if err == nil {
+		err = errors.Join(lost, traces.Add(ctx, c.Name, root, before))
+	}
+	return func() {
+		if aside {
+			_ = os.RemoveAll(at)
+			return
+		}
+		t.release()
+	}, err
+}

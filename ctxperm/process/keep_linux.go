@@ -1,0 +1,334 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/perm"
+)
+
+// add counts one name.
+func (b *bulk) add(is stamp, most bulk) error {
+	if b.names++; is.mode&unix.S_IFMT == unix.S_IFREG {
+		b.bytes += is.size
+	}
+	switch {
+	case most.names > 0 && b.names > most.names:
+		return fmt.Errorf("%w: it has more than %d names, which is the limit; name the folders that the server works in instead", ErrBulk, most.names)
+	case most.bytes > 0 && b.bytes > most.bytes:
+		return fmt.Errorf("%w: its files have more than %d bytes, which is the limit; name the folders that the server works in instead", ErrBulk, most.bytes)
+	}
+	return nil
+}
+
+// shelf is where the copy of one folder is kept.
+type shelf struct {
+	snapshot
+
+	at   string // its place: the copy, the list of what it is of, and the claim of a call
+	list stamp  // the list, as this process left it
+
+	barriers
+}
+
+const (
+	shelfCopy  = "copy"
+	shelfList  = "list"
+	shelfClaim = "claim"
+)
+
+// keyOf is a name for a path.
+func keyOf(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:12])
+}
+
+// await waits for what other processes of this user do in a root.
+func (k *Keep) await(ctx context.Context, dir string) (*os.File, error) {
+	if err := os.MkdirAll(k.cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := private(k.cfg.Dir); err != nil {
+		return nil, fmt.Errorf("the folder %s for copies: %w", k.cfg.Dir, err)
+	}
+	file, err := os.OpenFile(filepath.Join(k.cfg.Dir, keyOf(dir)+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
+		if err = lock(file, false); !errors.Is(err, unix.EWOULDBLOCK) {
+			break
+		}
+		t := time.NewTimer(rest)
+		select {
+		case <-t.C:
+			continue
+		case <-ctx.Done():
+			t.Stop()
+			err = context.Cause(ctx)
+		}
+		break
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// tree keeps what one folder holds, durable when it returns.
+func (k *Keep) tree(ctx context.Context, call *line.Call, t Tree) (*kept, error) {
+	root, _ := call.Root(t.Root) // it was there
+	dir, err := root.Path()
+	if err != nil {
+		return nil, err
+	}
+	c := claim{Call: call.Config().ID, Take: rand.Text(), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks}
+	if c.Folder, c.Missing, err = folderOf(root, t.Folder); err != nil {
+		return nil, err
+	}
+	if err := mayAll(call, Tree{t.Root, c.Folder}); err != nil {
+		return nil, err
+	}
+	c.Place = keyOf(dir) + "-" + keyOf(c.Folder)
+	one := &kept{claim: c, root: root}
+	hidden, err := k.driver.hiddenIn(ctx, c, root, call.Config().Recorder.Host().Now())
+	if err != nil {
+		return nil, err
+	}
+	if one.shelf, err = k.shelf(c); err != nil {
+		return nil, err
+	}
+	since, err := sandbox.Now()
+	if err != nil {
+		return nil, err
+	}
+	point := call.Config().Recorder.Host().Point
+	if err := point(ctx, "process.keep"); err != nil {
+		return nil, err
+	}
+	if err := one.fill(ctx, c, hidden, since); err != nil {
+		return nil, err
+	}
+	if err := point(ctx, "process.hold"); err != nil {
+		return nil, err
+	}
+	return one, one.hold()
+}
+
+// folderOf is a folder below a root that has no link on its way. Of one that is not there it is the first of its folders
+// that is not.
+func folderOf(root disk.Root, folder string) (_ string, missing bool, err error) {
+	if folder == "" || folder == "." {
+		return ".", false, nil
+	}
+	at := ""
+	for element := range strings.SplitSeq(folder, "/") {
+		at = path.Join(at, element)
+		is, err := root.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return at, true, nil
+		case err != nil:
+			return "", false, err
+		case is.Type == disk.TypeLink:
+			return "", false, fmt.Errorf("%w: %s is a link; name the folder that it leads to", ctxperm.ErrInvalid, at)
+		case is.Type != disk.TypeDir:
+			return "", false, fmt.Errorf("%w: %s is no folder", ctxperm.ErrInvalid, at)
+		}
+	}
+	return at, false, nil
+}
+
+// mayAll refuses a call that may not change all of a folder.
+func mayAll(call *line.Call, t Tree) error {
+	cfg := call.Config()
+	if cfg.Bound == nil {
+		return fmt.Errorf("%w: the call may change nothing", ctxperm.ErrDenied)
+	}
+	bound := cfg.Bound()
+	for _, a := range []perm.Action{perm.Read, perm.Write, perm.Delete} {
+		if access := perm.Access(a, t.String()); !bound.Covers(access) {
+			return fmt.Errorf("%w: the session may not %s all of it, and the server that acts is not held to less", ctxperm.ErrDenied, a)
+		}
+	}
+	return nil
+}
+
+// hiddenIn lists the names of a tree that are masked, relative to it.
+func (d *Driver) hiddenIn(ctx context.Context, c claim, root disk.Root, now time.Time) (map[string]bool, error) {
+	masks, err := patterns(c.Masks)
+	if err != nil {
+		return nil, err
+	}
+	all, err := perm.NewSet(perm.Access(perm.Read, "file://"+c.Name+"/**"))
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.hidden(ctx, c.Name, root, all, masks, now)
+	if err != nil {
+		return nil, err
+	}
+	hidden := map[string]bool{}
+	for _, name := range names {
+		switch rest, inside := strings.CutPrefix(name, c.Folder+"/"); {
+		case within(name, c.Folder):
+			return nil, fmt.Errorf("%w: the policy masks it", ctxperm.ErrDenied)
+		case c.Folder == ".":
+			hidden[name] = true
+		case inside:
+			hidden[rest] = true
+		}
+	}
+	return hidden, nil
+}
+
+// shelf finds the copy of a folder. One that an interrupted call relies on is put aside for whoever recovers that.
+func (k *Keep) shelf(c claim) (*shelf, error) {
+	at := filepath.Join(k.cfg.Dir, c.Place)
+	var left claim
+	switch err := load(filepath.Join(at, shelfClaim), &left); {
+	case err == nil:
+		if err := os.Rename(at, at+"."+left.Take); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(at, shelfCopy), 0o700); err != nil {
+		return nil, err
+	}
+	k.clear(c.Place)
+	k.mu.Lock()
+	s := k.known[c.Place]
+	k.mu.Unlock()
+	if s == nil || !s.current() {
+		s = openShelf(at, filepath.Join(c.Dir, c.Folder))
+		k.mu.Lock()
+		k.known[c.Place] = s
+		k.mu.Unlock()
+	}
+	s.most, s.barriers = bulk{k.cfg.Names, k.cfg.Bytes}, k.barriers
+	return s, nil
+}
+
+// mostShelves is how many copies are kept.
+const mostShelves = 32
+
+// clear removes the copies that were used least lately, where there are many: of calls that have ended, and those that were put
+// aside long ago. What cannot be removed is only in the way.
+func (k *Keep) clear(but string) {
+	found, err := os.ReadDir(k.cfg.Dir)
+	if err != nil {
+		return
+	}
+	used := map[string]time.Time{}
+	for _, e := range found {
+		if is, err := os.Lstat(filepath.Join(k.cfg.Dir, e.Name(), shelfList)); err == nil && e.Name() != but {
+			used[e.Name()] = is.ModTime()
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[a].Compare(used[b]) }) {
+		if len(used) < mostShelves {
+			return
+		}
+		if k.discard(name) {
+			delete(used, name)
+		}
+	}
+}
+
+// discard removes one copy, unless a call has its root.
+func (k *Keep) discard(name string) bool {
+	key, _, _ := strings.Cut(name, "-")
+	gate, err := os.OpenFile(filepath.Join(k.cfg.Dir, key+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = gate.Close() }()
+	at := filepath.Join(k.cfg.Dir, name)
+	_, err = os.Lstat(filepath.Join(at, shelfClaim))
+	if err == nil && !strings.Contains(name, ".") || lock(gate, false) != nil {
+		return false
+	}
+	return sandbox.Discard(at) == nil
+}
+
+// current reports whether nobody else has used a shelf since this process did.
+func (s *shelf) current() bool {
+	is, _, err := stampOf(filepath.Join(s.at, shelfList))
+	return err == nil && is == s.list
+}
+
+// openShelf reads a shelf. Of one whose list cannot be read all is copied anew.
+func openShelf(at, root string) *shelf {
+	s := &shelf{snapshot: snapshot{root: root, dir: filepath.Join(at, shelfCopy), seen: map[string]twin{}}, at: at}
+	var marks map[string]mark
+	if load(filepath.Join(at, shelfList), &marks) == nil {
+		for name, m := range marks {
+			s.seen[name] = m.twin()
+		}
+	}
+	return s
+}
+
+// fill makes the copy like the folder. What it writes is durable once hold returns.
+func (s *shelf) fill(ctx context.Context, c claim, hidden map[string]bool, since time.Time) error {
+	before := s.seen
+	if c.Missing {
+		s.seen, s.copied = map[string]twin{}, nil
+	} else if err := s.refresh(ctx, slices.Collect(maps.Keys(hidden)), since); err != nil {
+		return err
+	}
+	if err := s.harden(); err != nil {
+		return err
+	}
+	//mutant:check
+	if len(s.copied) == 0 && maps.EqualFunc(before, s.seen, alike) && s.current() {
+		return nil
+	}
+	marks := make(map[string]mark, len(s.seen))
+	for name, t := range s.seen {
+		marks[name] = t.mark()
+	}
+	if err := s.store(filepath.Join(s.at, shelfList), marks); err != nil {
+		return err
+	}
+	var err error
+	s.list, _, err = stampOf(filepath.Join(s.at, shelfList))
+	return err
+}
+
+// alike reports whether a name need not be written down again.
+func alike(was, is twin) bool {
+	return was.root == is.root && was.shut == is.shut && (was.fresh || !is.fresh)
+}
+
+// hold writes down that a call relies on the copy, durable with all that lies there.
+func (t *kept) hold() error {
+	err := t.store(filepath.Join(t.at, shelfClaim), t.claim)
+	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
+		err = errors.Join(err, with(dir, t.sync))
+	}
+	return err
+}
+
+// release gives the copy back.
+func (t *kept) release() { _ = os.Remove(filepath.Join(t.at, shelfClaim)) }

@@ -1,0 +1,335 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// shop is a Keep, and a root that it keeps.
+type shop struct {
+	*Keep
+
+	t   *testing.T
+	dir string
+}
+
+func newShop(t *testing.T) *shop {
+	k, err := NewKeep(KeepConfig{Dir: filepath.Join(t.TempDir(), "kept")})
+	require.NoError(t, err)
+	return &shop{k, t, t.TempDir()}
+}
+
+func (s *shop) put(name, content string) {
+	s.t.Helper()
+	at := filepath.Join(s.dir, name)
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(at), 0o755))
+	require.NoError(s.t, os.WriteFile(at, []byte(content), 0o644))
+}
+
+// take keeps the root for a call.
+func (s *shop) take(call string) *kept {
+	s.t.Helper()
+	c := claim{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
+	one := &kept{claim: c}
+	var err error
+	one.root, err = host.Real().OpenRoot(s.dir)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = one.root.Close() })
+	one.shelf, err = s.shelf(c)
+	require.NoError(s.t, err)
+	since, err := sandbox.Now()
+	require.NoError(s.t, err)
+	require.NoError(s.t, one.fill(s.t.Context(), c, nil, since))
+	require.NoError(s.t, one.hold())
+	return one
+}
+
+// differ lists what is not as it was, and how that was.
+func (s *shop) differ(one *kept) map[string]string {
+	s.t.Helper()
+	before, lost, err := one.differences(s.t.Context(), &s.driver, time.Now())
+	require.NoError(s.t, err)
+	require.NoError(s.t, lost)
+	all := map[string]string{}
+	for _, b := range before {
+		all[b.Path] = b.Type
+		if b.Open != nil {
+			r, err := b.Open()
+			require.NoError(s.t, err)
+			raw, err := io.ReadAll(r)
+			require.NoError(s.t, errors.Join(err, r.Close()))
+			all[b.Path] = string(raw)
+		}
+	}
+	return all
+}
+
+// copies are the inodes of the copy, and of the list of what it is of.
+func (s *shop) copies() map[string]uint64 {
+	s.t.Helper()
+	all := map[string]uint64{}
+	require.NoError(s.t, filepath.Walk(s.cfg.Dir, func(at string, is os.FileInfo, err error) error {
+		if err == nil && is.Mode().IsRegular() && is.Name() != shelfClaim {
+			all[at] = is.Sys().(*syscall.Stat_t).Ino
+		}
+		return err
+	}))
+	return all
+}
+
+// TestKeepLooksOnly: what was not touched is neither copied nor written down a second time, in the same process and in the next one;
+// what was is.
+func TestKeepLooksOnly(t *testing.T) {
+	s := newShop(t)
+	for i := range 100 {
+		s.put(fmt.Sprintf("%d/%d", i%7, i), fmt.Sprint(i))
+	}
+	s.put("twin", "two names")
+	require.NoError(t, os.Symlink("twin", filepath.Join(s.dir, "link")))
+	s.take("1").release()
+	first := s.copies()
+	require.Len(t, first, 102)
+	s.take("2").release()
+	require.Equal(t, first, s.copies())
+	clear(s.known) // as another process
+	s.take("3").release()
+	again := s.copies()
+	list := filepath.Join(s.cfg.Dir, keyOf(s.dir)+"-"+keyOf("."), shelfList)
+	delete(first, list)
+	delete(again, list)
+	require.Equal(t, first, again)
+
+	s.put("3/3", "other")
+	one := s.take("4")
+	require.Empty(t, s.differ(one))
+	require.NotEqual(t, first, s.copies())
+	s.put("3/3", "third")
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "link")))
+	require.Equal(t, "other", s.differ(one)["3/3"])
+	require.Equal(t, "link", s.differ(one)["link"])
+	one.release()
+
+	mine := s.Keep
+	other, err := NewKeep(mine.cfg)
+	require.NoError(t, err)
+	s.Keep = other // another process, which copies what was changed
+	s.take("5").release()
+	last := s.copies()
+	s.Keep = mine
+	s.take("6").release()
+	delete(last, list)
+	again = s.copies()
+	delete(again, list)
+	require.Equal(t, last, again)
+}
+
+// TestKeepUnreadable: what this user may not read is not kept; where it was changed, nobody can tell from what. What cannot be looked at
+// afterwards is told as that.
+func TestKeepUnreadable(t *testing.T) {
+	s := newShop(t)
+	s.dir = folder(t, "root")
+	base := folder(t, "kept")
+	s.cfg.Dir = base
+	write(t, filepath.Join(s.dir, "shut"), "x")
+	write(t, filepath.Join(s.dir, "dir/f"), "x")
+	asUser(t, func() {
+		require.NoError(t, os.Chmod(filepath.Join(s.dir, "shut"), 0))
+		one := s.take("1")
+		require.Empty(t, s.differ(one))
+		require.NoError(t, os.Chmod(filepath.Join(s.dir, "dir"), 0))
+		before, lost, err := one.differences(t.Context(), &s.driver, time.Now())
+		require.NoError(t, errors.Join(err, lost))
+		traces := files.NewTraces(host.Real(), journal.Memory())
+		require.ErrorContains(t, traces.Add(t.Context(), "workspace", one.root, before), "dir/f: what became of it cannot be told")
+		changes, _ := traces.Changes()
+		require.Len(t, changes, 2)
+		for _, c := range changes {
+			require.False(t, c.Post.Known(), c.Resource)
+		}
+		require.NoError(t, os.Chmod(filepath.Join(s.dir, "dir"), 0o755))
+		require.NoError(t, os.Remove(filepath.Join(s.dir, "shut")))
+		_, lost, err = one.differences(t.Context(), &s.driver, time.Now())
+		require.NoError(t, err)
+		require.ErrorContains(t, lost, "shut: it was changed, and what it held could not be read before")
+		one.release()
+	})
+}
+
+// TestKeepUnderTheClock: what is written so early that the clock has not gone on is found all the same.
+func TestKeepUnderTheClock(t *testing.T) {
+	s := newShop(t)
+	for range 50 {
+		at := filepath.Join(s.dir, "f")
+		s.put("f", "a")
+		before := s.take("1")
+		var is unix.Stat_t
+		require.NoError(t, unix.Lstat(at, &is))
+		f, err := os.OpenFile(at, os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("b"), 0)
+		require.NoError(t, errors.Join(err, f.Close()))
+		require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, at, []unix.Timespec{is.Atim, is.Mtim}, 0))
+		require.Contains(t, s.differ(before), "f")
+		before.release()
+	}
+}
+
+// TestKeepAside: the copy on which an interrupted call relies is not touched by those that come after it, and is told from theirs.
+func TestKeepAside(t *testing.T) {
+	s := newShop(t)
+	s.put("f", "first")
+	died := s.take("died")
+	s.put("f", "second")
+	clear(s.known)
+	next := s.take("next")
+	require.Empty(t, s.differ(next))
+	s.put("f", "third")
+	require.Equal(t, "second", s.differ(next)["f"])
+	next.release()
+	left := *died
+	left.shelf = openShelf(died.at+"."+died.Take, s.dir)
+	require.Equal(t, "first", s.differ(&left)["f"])
+}
+
+// TestKeepList: a list that somebody damaged is none, and all is copied anew.
+func TestKeepList(t *testing.T) {
+	s := newShop(t)
+	s.put("f", "first")
+	one := s.take("1")
+	one.release()
+	require.NoError(t, os.WriteFile(filepath.Join(one.at, shelfList), []byte("{"), 0o600))
+	s.put("f", "other")
+	one = s.take("2")
+	s.put("f", "third")
+	require.Equal(t, "other", s.differ(one)["f"])
+}
+
+// TestKeepClears: of many copies those that were used least lately go; what a call relies on does not, nor what is in the root of
+// another call.
+func TestKeepClears(t *testing.T) {
+	s := newShop(t)
+	old := time.Unix(1e9, 0)
+	place := func(name string, claimed bool) string {
+		at := filepath.Join(s.cfg.Dir, name)
+		require.NoError(t, os.MkdirAll(at, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(at, shelfList), []byte("{}"), 0o600))
+		require.NoError(t, os.Chtimes(filepath.Join(at, shelfList), old, old))
+		if old = old.Add(time.Second); claimed {
+			require.NoError(t, os.WriteFile(filepath.Join(at, shelfClaim), []byte("{}"), 0o600))
+		}
+		return at
+	}
+	claimed, locked, plain := place("a-1", true), place("b-1", false), place("c-1", false)
+	gate, err := os.Create(filepath.Join(s.cfg.Dir, "b.lock"))
+	require.NoError(t, err)
+	defer func() { _ = gate.Close() }()
+	require.NoError(t, lock(gate, true))
+	aside := place("d-1.take", true)
+	for i := range mostShelves {
+		place(fmt.Sprintf("e-%d", i), false)
+	}
+	s.take("1")
+	require.DirExists(t, claimed)
+	require.DirExists(t, locked)
+	require.NoDirExists(t, plain)
+	require.NoDirExists(t, aside)
+	all, err := filepath.Glob(filepath.Join(s.cfg.Dir, "*", shelfList))
+	require.NoError(t, err)
+	require.Len(t, all, mostShelves)
+}
+
+// TestKeepIsSynced: before a call may begin, all that was copied for it is durable with its names, and the list, and the claim.
+func TestKeepIsSynced(t *testing.T) {
+	s := newShop(t)
+	s.put("a/f", "1")
+	s.put("a/b/g", "1")
+	place := keyOf(s.dir) + "-" + keyOf(".")
+	var synced, flushed []string
+	note := func(all *[]string, real func(*os.File) error) func(*os.File) error {
+		return func(f *os.File) error {
+			name, err := filepath.Rel(s.cfg.Dir, f.Name())
+			require.NoError(t, err)
+			if strings.Contains(name, "/draft-") {
+				raw, err := os.ReadFile(f.Name())
+				require.NoError(t, err)
+				name = shelfList
+				if strings.Contains(string(raw), `"take"`) {
+					name = shelfClaim
+				}
+			}
+			*all = append(*all, strings.TrimPrefix(name, place+"/"))
+			return real(f)
+		}
+	}
+	s.sync, s.flush = note(&synced, s.sync), note(&flushed, s.flush)
+	s.take("1").release()
+	require.Equal(t, []string{"copy/a/b/g", "copy/a/f", "copy", "copy/a", "copy/a/b", "list", "claim", place, "."}, synced)
+	require.Empty(t, flushed)
+
+	synced = nil
+	s.take("2").release()
+	require.Equal(t, []string{"claim", place, "."}, synced)
+
+	for i := range few + 1 {
+		s.put(fmt.Sprint(i), "x")
+	}
+	synced = nil
+	s.take("3").release()
+	require.Equal(t, []string{"copy"}, flushed)
+	require.Equal(t, []string{"list", "claim", place, "."}, synced)
+
+	broken := errors.New("broken disk")
+	for at := range 3 {
+		n := 0
+		s.sync = func(*os.File) error {
+			if n++; n == at+1 {
+				return broken
+			}
+			return nil
+		}
+		s.put("a/f", fmt.Sprint("again", at))
+		c := claim{Call: "4", Take: "4", Name: "workspace", Dir: s.dir, Folder: ".", Place: place}
+		one := &kept{claim: c}
+		var err error
+		one.shelf, err = s.shelf(c)
+		require.NoError(t, err)
+		since, err := sandbox.Now()
+		require.NoError(t, err)
+		if err = one.fill(t.Context(), c, nil, since); err == nil {
+			err = one.hold()
+		}
+		require.ErrorIs(t, err, broken)
+		one.release()
+	}
+}
+
+// TestMark: what is written down of a name is what was known.
+func TestMark(t *testing.T) {
+	s := newShop(t)
+	s.put("a/f", "x")
+	require.NoError(t, os.Symlink("f", filepath.Join(s.dir, "a/l")))
+	one := s.take("1")
+	require.NotEmpty(t, one.seen)
+	for name, seen := range one.seen {
+		for _, seen.shut = range []bool{false, true} {
+			for _, seen.fresh = range []bool{false, true} {
+				require.Equal(t, seen, seen.mark().twin(), name)
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// store puts a file in its place whole. Its name is durable with its folder.
+func (s *shelf) store(name string, what any) error {
+	raw, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(name), "draft-")
+	if err != nil {
+		return err
+	}
+	_, err = draft.Write(raw)
+	if err == nil {
+		err = s.sync(draft)
+	}
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(draft.Name()))
+	}
+	return nil
+}
+
+// few is how many files are made durable one by one; more are with their file system.
+const few = 32
+
+// harden makes durable what was copied last.
+func (s *shelf) harden() error {
+	if len(s.copied) > few {
+		return with(s.dir, s.flush)
+	}
+	folders := map[string]bool{}
+	for _, name := range s.copied {
+		at := filepath.Join(s.dir, name)
+		for dir := filepath.Dir(at); within(s.dir, dir); dir = filepath.Dir(dir) {
+			folders[dir] = true
+		}
+		is, _, err := stampOf(at)
+		if err == nil && is.mode&unix.S_IFMT == unix.S_IFREG {
+			err = with(at, s.sync)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // what nobody may read holds nothing
+			return err
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		if err := with(dir, s.sync); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with does something with a file or folder that it opens.
+func with(name string, do func(*os.File) error) error {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(f), f.Close())
+}
+
+// flush makes everything durable that was written to the file system of a file.
+func flush(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
+
+func load(name string, into any) error {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// mark is a twin as data.
+type mark [2*8 + 1]int64
+
+func (t twin) mark() (m mark) {
+	for i, s := range []stamp{t.root, t.copy} {
+		copy(m[8*i:], []int64{int64(s.ino), int64(s.dev), int64(s.mode), s.size, s.mtime.Sec, s.mtime.Nsec, s.ctime.Sec, s.ctime.Nsec})
+	}
+	if t.shut {
+		m[16] |= 1
+	}
+	if t.fresh {
+		m[16] |= 2
+	}
+	return m
+}
+
+func (m mark) twin() twin {
+	var both [2]stamp
+	for i := range both {
+		v := m[8*i : 8*i+8]
+		both[i] = stamp{
+			ino: uint64(v[0]), dev: uint64(v[1]), mode: uint32(v[2]), size: v[3],
+			mtime: unix.Timespec{Sec: v[4], Nsec: v[5]}, ctime: unix.Timespec{Sec: v[6], Nsec: v[7]},
+		}
+	}
+	return twin{root: both[0], copy: both[1], shut: m[16]&1 != 0, fresh: m[16]&2 != 0}
+}

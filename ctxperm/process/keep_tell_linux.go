@@ -1,0 +1,161 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// differences lists how everything was that may be something else by now. What is lost is what was changed and could not
+// be kept.
+func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (before []files.Before, lost, err error) {
+	hidden, err := d.hiddenIn(ctx, t.claim, t.root, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	is, err := t.walk(ctx, hidden)
+	if err != nil {
+		return nil, nil, fmt.Errorf("what was changed in %s cannot be told: %w", Tree{t.Name, t.Folder}, err)
+	}
+	names := maps.Clone(is)
+	for name := range t.seen {
+		if _, there := names[name]; !there && !masked(hidden, name) {
+			names[name] = stamp{}
+		}
+	}
+	twins := t.twins(is)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		old, kept := t.seen[name]
+		full := path.Join(t.Folder, name)
+		switch {
+		case full == ".": // whoever configured the root says what it is like
+		case kept && !old.fresh && old.root == names[name]:
+		case !kept:
+			before = append(before, files.Before{Path: full})
+		case old.shut:
+			lost = errors.Join(lost, fmt.Errorf("%s: it was changed, and what it held could not be read before", full))
+		default:
+			b, err := t.before(name, old)
+			if err != nil {
+				return nil, nil, err
+			}
+			b.Path, b.Twin = full, twins[name]
+			before = append(before, b)
+		}
+	}
+	return before, lost, nil
+}
+
+// walk looks at each name that is there, but for what is masked and what is remit's own.
+func (t *kept) walk(ctx context.Context, hidden map[string]bool) (map[string]stamp, error) {
+	is := map[string]stamp{}
+	err := filepath.WalkDir(t.snapshot.root, func(at string, e fs.DirEntry, err error) error {
+		name := below(t.snapshot.root, at)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil // gone by now; or what is in it is looked at one by one, which tells
+		}
+		if err != nil {
+			return err
+		}
+		base := path.Base(name)
+		if hidden[name] || len(base) >= len(files.StagePrefix) && strings.EqualFold(base[:len(files.StagePrefix)], files.StagePrefix) {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		s, _, err := stampOf(at)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if kind := s.mode & unix.S_IFMT; err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR || kind == unix.S_IFLNK) {
+			is[name] = s
+		}
+		return err
+	})
+	return is, err
+}
+
+// masked reports whether a name, or a folder that it is in, is hidden.
+func masked(hidden map[string]bool, name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if hidden[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// twins finds for each file that had several names another one, best one that was not touched.
+func (t *kept) twins(is map[string]stamp) map[string]string {
+	names := map[uint64][]string{}
+	for name, old := range t.seen {
+		if old.root.mode&unix.S_IFMT == unix.S_IFREG {
+			names[old.root.ino] = append(names[old.root.ino], name)
+		}
+	}
+	twin := map[string]string{}
+	for _, some := range names {
+		if len(some) < 2 {
+			continue
+		}
+		slices.Sort(some)
+		first := some[0]
+		if at := slices.IndexFunc(some, func(name string) bool { return is[name] == t.seen[name].root }); at >= 0 {
+			first = some[at]
+		}
+		for _, name := range some {
+			if name != first {
+				twin[name] = path.Join(t.Folder, first)
+			}
+		}
+	}
+	return twin
+}
+
+// before is how one name was.
+func (t *kept) before(name string, old twin) (b files.Before, err error) {
+	at := filepath.Join(t.dir, name)
+	b.Mtime = time.Unix(old.root.mtime.Unix()).UTC()
+	switch old.root.mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		b.Type = disk.TypeLink.String()
+		b.Target, err = os.Readlink(at)
+		return b, err
+	case unix.S_IFDIR:
+		b.Type = disk.TypeDir.String()
+	default:
+		b.Type = disk.TypeFile.String()
+		b.Open = func() (io.ReadCloser, error) { return t.open(name) }
+	}
+	b.Perm = bitsOf(old.root.mode)
+	b.Xattrs, err = attributes(at)
+	return b, err
+}
+
+func bitsOf(mode uint32) fs.FileMode {
+	bits := fs.FileMode(mode) & fs.ModePerm
+	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+		if mode&bit != 0 {
+			bits |= is
+		}
+	}
+	return bits
+}

@@ -1,0 +1,139 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/revert/simjournal"
+)
+
+// seeker finds what it is told to.
+type seeker struct {
+	revert.Scheme
+
+	lab      *lab
+	found    map[string]any // what was there before, by what is not as it was
+	lost     string
+	err      error
+	released int
+	pending  func() int // records that are not durable
+}
+
+func (*seeker) Name() string { return "sought" }
+
+func (s *seeker) Find(ctx context.Context, c revert.Call, keep journal.Keeper) (f revert.Found, err error) {
+	if c.Notes["kept"] == nil || s.err != nil {
+		return f, s.err
+	}
+	shelf := faultyShelf{s.lab.shelf, s.lab.faults}
+	for _, key := range []string{"a", "b", "z"} {
+		was, ok := s.found[key]
+		if !ok {
+			continue
+		}
+		now := s.lab.shelf.token(key)
+		s.lab.shelf.set(key, token(was))
+		will, blobs, err := shelf.keepNow(ctx, key, keep)
+		require.NoError(s.lab.t, err)
+		s.lab.shelf.set(key, now)
+		f.Changes, f.Blobs = append(f.Changes, shelf.change(0, key, "write", token(was), now, will, nil)), append(f.Blobs, blobs...)
+	}
+	f.Lost, f.Release = s.lost, func() {
+		s.released++
+		require.False(s.lab.t, len(s.found) > 0 && s.pending() > 0, "what was kept is dropped before what was found is durable")
+	}
+	return f, nil
+}
+
+func token(value any) effect.Token {
+	if value == nil {
+		return effect.Absent
+	}
+	return effect.Token("v:" + value.(string))
+}
+
+// seeking gives the lab one more kind of resource.
+func (l *lab) seeking(s *seeker) {
+	s.lab = l
+	ways := l.reverter.Ways
+	l.reverter.Ways = func(ctx context.Context, session string) (revert.Ways, error) {
+		w, err := ways(ctx, session)
+		w.Schemes = append(w.Schemes, s)
+		return w, err
+	}
+}
+
+// TestFind: what is found of a call whose process died while somebody acted for it is on the journal with the word that nobody can
+// tell what it came to, in one step; nothing is taken back by itself, and all of it when somebody says so.
+func TestFind(t *testing.T) {
+	begin := func(s *seeker) (*lab, string, string) {
+		store := simjournal.NewStore()
+		l := newLabOn(t, func() journal.Journal { return store.Open() })
+		l.shelf.set("a", "v:acted")
+		l.shelf.set("z", "v:acted")
+		rec := l.txn()
+		started := handled()
+		id := l.prepared(started)
+		l.line(rec, id, started, &record.Noted{Key: "kept", Value: json.RawMessage(`[]`)})
+		l.next()
+		l.seeking(s)
+		s.pending = store.Pending
+		return l, rec.Txn(), id
+	}
+	recover1 := func(l *lab) revert.Settled {
+		rec, err := l.reverter.Recover(t.Context())
+		require.NoError(t, err)
+		require.Len(t, rec.Settled, 1)
+		return rec.Settled[0]
+	}
+
+	s := &seeker{found: map[string]any{"a": "old", "z": nil}}
+	l, txn, id := begin(s)
+	other := l.txn()
+	l.must(other, revert.Write{Claims: []string{"z"}})
+	got := recover1(l)
+	require.Equal(t, revert.PhaseUnknown, got.As)
+	require.Contains(t, got.Why, "2 files are not as they were before")
+	require.Equal(t, 1, s.released)
+	require.EqualValues(t, "v:acted", l.shelf.token("a"))
+	require.Len(t, l.call(id).Changes, 2)
+	claim := func(key string) error {
+		return other.Write(t.Context(), revert.Write{Claims: []string{key}})
+	}
+	require.ErrorIs(t, claim("a"), journal.ErrClaimed)
+	require.NoError(t, claim("z"), "it is the other's as before")
+	require.NoError(t, l.commit(t.Context(), other))
+	rep, err := l.reverter.Revert(t.Context(), txn)
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%v", rep.NotUndone())
+	require.EqualValues(t, "v:old", l.shelf.token("a"))
+	require.Equal(t, effect.Absent, l.shelf.token("z"))
+
+	s = &seeker{lost: "the copy is gone"}
+	l, _, _ = begin(s)
+	got = recover1(l)
+	require.Equal(t, revert.PhaseUnknown, got.As)
+	require.Contains(t, got.Why, "the copy is gone")
+
+	s = &seeker{}
+	l, _, _ = begin(s)
+	require.Equal(t, revert.PhaseFailed, recover1(l).As)
+	require.Equal(t, 1, s.released)
+
+	s = &seeker{found: map[string]any{"a": "old"}, err: errors.New("not now")}
+	l, _, id = begin(s)
+	_, err = l.reverter.Recover(t.Context())
+	require.ErrorContains(t, err, "not now")
+	require.Equal(t, revert.PhaseStarted, l.call(id).Phase)
+	require.Zero(t, s.released)
+	s.err = nil
+	require.Equal(t, revert.PhaseUnknown, recover1(l).As)
+}
