@@ -258,6 +258,13 @@ func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtim
 	if err != nil {
 		return nil, err
 	}
+	if on, ok := j.(interface{ Dir() string }); ok {
+		kept, err := process.NewKeep(process.KeepConfig{Dir: filepath.Join(on.Dir(), "kept")})
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, agent.Driver(kept))
+	}
 	opts = append(append(opts, a.tailored...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
 		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -153,8 +154,8 @@ type noted struct {
 	Take  string `json:"take"`
 }
 
-// noteKept begins the keys of notes about what is kept.
-const noteKept = "kept:"
+// noteKept begins the keys of notes about what is kept; a take comes after it.
+const noteKept = "remit.kept:"
 
 // Take keeps what some folders hold, durable when it returns, and lets no other call of this user have their roots, nor
 // those named beside, until this call has ended. A call that may not change all of a folder is denied: somebody acts who
@@ -314,7 +315,7 @@ func (k *Keep) enter(ctx context.Context, h *Kept, trees []Tree, beside []string
 			return err
 		}
 		h.op.Then(release)
-		leave, err := k.lock(ctx, dir, cfg.ID)
+		leave, err := k.lock(ctx, cfg.Recorder.Host(), dir, cfg.ID)
 		if err != nil {
 			return err
 		}
@@ -326,7 +327,7 @@ func (k *Keep) enter(ctx context.Context, h *Kept, trees []Tree, beside []string
 }
 
 // lock has a root for a call alone, among all processes of this user. The call may have it already.
-func (k *Keep) lock(ctx context.Context, dir, call string) (leave func(), err error) {
+func (k *Keep) lock(ctx context.Context, h host.Host, dir, call string) (leave func(), err error) {
 	k.mu.Lock()
 	g := k.gates[dir]
 	if g == nil {
@@ -346,7 +347,7 @@ func (k *Keep) lock(ctx context.Context, dir, call string) (leave func(), err er
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	file, err := k.await(ctx, dir)
+	file, err := k.await(ctx, h, dir)
 	if err != nil {
 		<-g.turn
 		return nil, err

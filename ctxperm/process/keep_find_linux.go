@@ -25,12 +25,10 @@ func (f finder) Find(ctx context.Context, c revert.Call, keep journal.Keeper) (f
 	var lost []string
 	var releases []func()
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
-		if _, of, ok := strings.Cut(key, noteKept); !ok || of == "" {
-			continue
-		}
+		_, take, ok := strings.Cut(key, noteKept)
 		var all []noted
-		if err := json.Unmarshal(c.Notes[key], &all); err != nil {
-			return found, fmt.Errorf("note %q: %w", key, err)
+		if !ok || json.Unmarshal(c.Notes[key], &all) != nil || len(all) == 0 || all[0].Take != take {
+			continue // of some tool
 		}
 		for _, n := range all {
 			release, err := f.keep.found(ctx, n, traces)

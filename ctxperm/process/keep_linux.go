@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
@@ -62,7 +62,7 @@ func keyOf(path string) string {
 }
 
 // await waits for what other processes of this user do in a root.
-func (k *Keep) await(ctx context.Context, dir string) (*os.File, error) {
+func (k *Keep) await(ctx context.Context, h host.Host, dir string) (*os.File, error) {
 	if err := os.MkdirAll(k.cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -77,15 +77,12 @@ func (k *Keep) await(ctx context.Context, dir string) (*os.File, error) {
 		if err = lock(file, false); !errors.Is(err, unix.EWOULDBLOCK) {
 			break
 		}
-		t := time.NewTimer(rest)
-		select {
-		case <-t.C:
-			continue
-		case <-ctx.Done():
-			t.Stop()
-			err = context.Cause(ctx)
+		over, cancel := h.WithTimeout(ctx, rest, nil)
+		<-over.Done()
+		cancel()
+		if err = context.Cause(ctx); err != nil {
+			break
 		}
-		break
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -100,7 +97,7 @@ func (k *Keep) tree(ctx context.Context, call *line.Call, t Tree) (*kept, error)
 	if err != nil {
 		return nil, err
 	}
-	c := claim{Call: call.Config().ID, Take: rand.Text(), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks}
+	c := claim{Call: call.Config().ID, Take: host.NewID(call.Config().Recorder.Host(), ""), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks}
 	if c.Folder, c.Missing, err = folderOf(root, t.Folder); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -19,7 +20,7 @@ var errNoKeep = errors.New("what whole folders hold can be kept on Linux alone; 
 // shelf is not needed here: nothing is kept.
 type shelf struct{}
 
-func (*Keep) await(context.Context, string) (*os.File, error) { return nil, errNoKeep }
+func (*Keep) await(context.Context, host.Host, string) (*os.File, error) { return nil, errNoKeep }
 
 func (*Keep) tree(context.Context, *line.Call, Tree) (*kept, error) { return nil, errNoKeep }
 

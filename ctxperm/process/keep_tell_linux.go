@@ -33,7 +33,7 @@ func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (befor
 	}
 	names := maps.Clone(is)
 	for name := range t.seen {
-		if _, there := names[name]; !there && !masked(hidden, name) {
+		if _, there := names[name]; !there {
 			names[name] = stamp{}
 		}
 	}
@@ -91,16 +91,6 @@ func (t *kept) walk(ctx context.Context, hidden map[string]bool) (map[string]sta
 		return err
 	})
 	return is, err
-}
-
-// masked reports whether a name, or a folder that it is in, is hidden.
-func masked(hidden map[string]bool, name string) bool {
-	for ; name != "."; name = path.Dir(name) {
-		if hidden[name] {
-			return true
-		}
-	}
-	return false
 }
 
 // twins finds for each file that had several names another one, best one that was not touched.

@@ -9,7 +9,7 @@
 //
 // What a server says of its own tools is a hint and never a right. An entry of the configuration says what a call needs,
 // which effect class it has, how to look whether it worked, and how to take it back: by another tool of the same server
-// (compensate), or from what the files held before (snapshot). A tool without an entry is undeclared: it counts as one
+// (compensate), or from what files or whole folders held before (snapshot). A tool without an entry is undeclared: it counts as one
 // without a way back, and the workspace policy denies it. A server that runs in the sandbox needs no entries for its
 // undo: it works on copies of its roots, and what a call leaves in them is decided, recorded and applied like what a
 // program leaves.

@@ -29,7 +29,7 @@ type Entry struct {
 
 	Before     *Invocation // a tool that only reads, called first; what it answers is /before in templates
 	Compensate *Invocation // takes a call back
-	Snapshot   []string    // files, as file://root/{argument}, whose content is kept before each call
+	Snapshot   []string    // files, as file://root/{argument}, and folders, as file://root/**, that are kept before each call
 	Verify     *Check
 }
 
@@ -311,16 +311,25 @@ func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
 
 func (r *reader) snapshot(e *Entry, n *jsonfile.Node) {
 	if e.Snapshot = n.Texts(); len(e.Snapshot) == 0 {
-		n.Refuse(`it is empty; it lists files, such as "file://workspace/{path}"`)
+		n.Refuse(`it is empty; it lists files, such as "file://workspace/{path}", or folders, such as "file://workspace/**"`)
 	}
+	kind := map[string]bool{} // whether it is of folders, by root
 	for _, m := range n.Elements() {
-		p, err := perm.ParsePattern(m.Value.Text())
-		switch {
-		case err != nil:
+		text, tree := folderOf(m.Value.Text())
+		p, err := perm.ParsePattern(text)
+		if err != nil {
 			m.Refuse("%v", err)
-		case p.Kind() != perm.KindFile || strings.Contains(m.Value.Text(), "*"):
-			m.Refuse("it is one file below a root, such as file://workspace/{path}")
+			continue
 		}
+		if p.Kind() != perm.KindFile || strings.Contains(text, "*") {
+			m.Refuse("it is one file below a root, such as file://workspace/{path}, or a folder with all that is in it, such as file://workspace/** or file://workspace/{folder}/**")
+			continue
+		}
+		root := rootOf(text)
+		if before, known := kind[root]; known && before != tree {
+			m.Refuse("of one root it names files, or folders, and not both: what lies in a folder is kept with it")
+		}
+		kind[root] = tree
 	}
 }
 

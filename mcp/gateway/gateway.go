@@ -119,6 +119,9 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)
 			}
 		}
+		if err := o.outside(s); err != nil && !o.Lazy {
+			return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
+		}
 		if s.Sandbox != nil {
 			if u.box, err = newBox(s, &g.opts); err != nil && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
@@ -135,6 +138,27 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	g.connectAll(ctx)
 	g.done.Go(func() { g.watch(g.life) })
 	return g, nil
+}
+
+// outside refuses folders that cannot be kept: of no root, or of one that what is kept would lie in.
+func (o Options) outside(s Server) error {
+	for _, root := range s.keepsFolders() {
+		dir := o.Roots[root]
+		if dir == "" {
+			return fmt.Errorf("what root %q holds is to be kept, and there is none", root)
+		}
+		if o.State == "" {
+			continue
+		}
+		k, err := process.NewKeep(process.KeepConfig{Dir: o.State})
+		if err == nil {
+			err = k.Beside(dir)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o Options) withDefaults() Options {

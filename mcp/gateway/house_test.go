@@ -15,6 +15,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
@@ -39,13 +40,15 @@ type house struct {
 	heard   chan tool.Progress
 	listen  func() // before a report is heard; optional
 	scratch string
+	kept    process.KeepConfig
+	host    host.Host
 }
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &house{t: t, dir: dir, state: t.TempDir(), log: &strings.Builder{}, journal: journal.Memory(), heard: make(chan tool.Progress, 16)}
+	return &house{t: t, dir: dir, state: t.TempDir(), log: &strings.Builder{}, journal: journal.Memory(), host: host.Real(), heard: make(chan tool.Progress, 16)}
 }
 
 // server is an entry of mcpServers that starts this binary.
@@ -116,7 +119,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	h.t.Cleanup(func() { require.NoError(h.t, h.gateway.Close()) })
 	opts := []agent.Option{
 		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
-		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits),
+		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits), agent.On(h.host),
 		agent.OnProgress(func(p tool.Progress) {
 			if h.listen != nil {
 				h.listen()
@@ -130,7 +133,12 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	if h.policy != nil {
 		opts = append(opts, agent.Policy(h.policy))
 	}
-	h.rt, err = agent.New(opts...)
+	if h.kept.Dir == "" {
+		h.kept.Dir = filepath.Join(h.state, "kept")
+	}
+	kept, err := process.NewKeep(h.kept)
+	require.NoError(h.t, err)
+	h.rt, err = agent.New(append(opts, agent.Driver(kept))...)
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = h.rt.Close() })
 }

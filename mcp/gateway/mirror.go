@@ -218,6 +218,9 @@ func (m mirrored) spec(loose bool) (tool.Spec, error) {
 	if e.Compensate != nil {
 		s.Revert, s.UndoVersion = m.revert, undoVersion
 	}
+	if slices.ContainsFunc(e.Snapshot, func(resource string) bool { _, tree := folderOf(resource); return tree }) {
+		s.Verify = verify.Changes
+	}
 	if e.Verify != nil {
 		s.Verify = m.verify
 	}
@@ -270,6 +273,11 @@ func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) err
 
 // execute is one call.
 func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+	held, err := m.hold(ctx, tc, in)
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	defer held.Drop()
 	s, turn, err := m.u.begin(ctx, tc)
 	if err != nil {
 		return tool.Result{}, err
@@ -289,8 +297,9 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 		return tool.Result{}, err // which is denied, or had no effect yet
 	}
 	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
-	if landed := kept.landed(ctx); landed != nil {
-		err = errors.Join(err, landed)
+	err = errors.Join(err, kept.landed(ctx), held.Tell(ctx, concluded(err)))
+	if err == nil && !a.failed {
+		err = held.Decide(ctx)
 	}
 	if err != nil {
 		refuse(ctx, err)

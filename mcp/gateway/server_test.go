@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		serveScript()
 	case "killed":
 		serveKilled()
+	case "disk":
+		serveDisk()
+	case "diskKilled":
+		serveDiskKilled()
 	case "librarian":
 		if err := librarian(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)

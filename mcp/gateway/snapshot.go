@@ -1,22 +1,130 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
-// snapshots are the accesses that keeping a call's files takes.
+// folderOf is the folder that a pattern names with all that is in it.
+func folderOf(pattern string) (folder string, ok bool) { return strings.CutSuffix(pattern, "/**") }
+
+// rootOf is the root of a pattern of files.
+func rootOf(pattern string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "file://"), "/")
+	return name
+}
+
+// snapshots are the accesses that keeping a call's files takes. Which of the names in a folder a call is going to change nobody
+// knows before; the folder itself, where an argument names it, is asked for.
 func (m mirrored) snapshots() (all []perm.ResourceAccess) {
 	for _, resource := range m.entry.Snapshot {
-		all = append(all, perm.Access(perm.Write, resource))
+		folder, tree := folderOf(resource)
+		all = append(all, perm.Access(perm.Write, folder))
+		if !tree {
+			continue
+		}
+		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
+			all = append(all, perm.Access(a, "file://"+rootOf(resource)+"/**"))
+		}
 	}
 	return all
+}
+
+// keepsFolders are the roots in which folders are kept before calls of a server.
+func (s Server) keepsFolders() (roots []string) {
+	for _, e := range s.Tools {
+		for _, resource := range e.Snapshot {
+			if _, tree := folderOf(resource); tree {
+				roots = append(roots, rootOf(resource))
+			}
+		}
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots)
+}
+
+// folders are those that are kept before one call. Where an argument is left out that names one, the server has a folder of its
+// own for that, and all of the root is kept.
+func (m mirrored) folders(in json.RawMessage) (all []process.Tree, err error) {
+	v, err := canon.Parse(in, canon.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	for _, resource := range m.entry.Snapshot {
+		folder, tree := folderOf(resource)
+		if !tree {
+			continue
+		}
+		b, err := bindingOf(perm.Access(perm.Write, folder), m.u.g.opts.Roots)
+		if err != nil {
+			return nil, err
+		}
+		some := []perm.ResourceAccess{b.access}
+		if len(b.params) > 0 {
+			if some, err = b.fill(v); err != nil {
+				return nil, err
+			}
+		}
+		if len(some) == 0 {
+			some = []perm.ResourceAccess{perm.Access(perm.Write, "file://"+b.root)}
+		}
+		for _, exact := range some {
+			r, err := perm.ParseResource(exact.Resource)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, process.Tree{Root: r.Root(), Folder: r.Path()})
+		}
+	}
+	return outermost(all), nil
+}
+
+// outermost leaves out what lies in another one.
+func outermost(all []process.Tree) []process.Tree {
+	slices.SortFunc(all, func(a, b process.Tree) int {
+		return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.Folder, b.Folder))
+	})
+	return slices.DeleteFunc(slices.Compact(slices.Clone(all)), func(t process.Tree) bool {
+		return slices.ContainsFunc(all, func(o process.Tree) bool {
+			return o != t && o.Root == t.Root && (o.Folder == "" || strings.HasPrefix(t.Folder, o.Folder+"/"))
+		})
+	})
+}
+
+// hold keeps what the folders of a call hold, and has their roots for it alone: also where only other tools of the server have
+// folders kept, since what this one does there would be taken for theirs.
+func (m mirrored) hold(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.Kept, error) {
+	roots := m.u.cfg.keepsFolders()
+	if len(roots) == 0 || m.entry.Class == effect.Pure {
+		return nil, nil
+	}
+	folders, err := m.folders(in)
+	if err != nil {
+		return nil, err
+	}
+	k, err := ctxperm.DriverOf[*process.Keep](ctx, tc)
+	if err != nil {
+		return nil, fmt.Errorf("what folders hold cannot be kept: give the runtime a process.Keep (agent.Driver): %w", err)
+	}
+	return k.Take(ctx, tc, folders, roots...)
+}
+
+// concluded reports whether a server has ended a call, whatever it answered.
+func concluded(err error) bool {
+	var refused *refusedError
+	return err == nil || errors.As(err, &refused)
 }
 
 // kept are the files of one call as they were before it.
@@ -33,8 +141,11 @@ func (m mirrored) keep(ctx context.Context, tc ctxperm.ToolContext, in json.RawM
 	}
 	paths := map[string][]string{} // by root
 	var roots []string
-	for _, a := range m.snapshots() {
-		b, err := bindingOf(a, m.u.g.opts.Roots)
+	for _, resource := range m.entry.Snapshot {
+		if _, tree := folderOf(resource); tree {
+			continue
+		}
+		b, err := bindingOf(perm.Access(perm.Write, resource), m.u.g.opts.Roots)
 		if err != nil {
 			return nil, err
 		}
