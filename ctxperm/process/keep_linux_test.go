@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
@@ -330,4 +331,15 @@ func TestMark(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTold: a call has told what it recorded from the same version on; what it did to the file before it kept it is something else.
+func TestTold(t *testing.T) {
+	one := func(pre, post effect.Token) effect.Change {
+		return effect.Change{Resource: "file://workspace/f", Pre: pre, Post: post}
+	}
+	all := []effect.Change{one("a", "b"), {Resource: "file://workspace/other", Pre: "b"}}
+	require.True(t, told(all, one("a", "c")))
+	require.False(t, told(all, one("b", "c")))
+	require.False(t, told(nil, one("a", "b")))
 }
