@@ -343,3 +343,19 @@ func TestTold(t *testing.T) {
 	require.False(t, told(all, one("b", "c")))
 	require.False(t, told(nil, one("a", "b")))
 }
+
+// TestTraces: a folder in which something came is as it was; what came is a change.
+func TestTraces(t *testing.T) {
+	s := newShop(t)
+	s.put("dir/f", "x")
+	one := s.take("1")
+	s.put("dir/new", "x")
+	before, lost, err := one.differences(t.Context(), &s.driver, time.Now())
+	require.NoError(t, errors.Join(err, lost))
+	require.Len(t, before, 2)
+	traces := files.NewTraces(host.Real(), journal.Memory())
+	require.NoError(t, traces.Add(t.Context(), "workspace", one.root, before))
+	changes, _ := traces.Changes()
+	require.Len(t, changes, 1)
+	require.Equal(t, "file://workspace/dir/new", changes[0].Resource)
+}
