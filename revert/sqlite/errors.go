@@ -24,6 +24,7 @@ const (
 	codeNotADB  = lib.SQLITE_NOTADB
 	codeNoOpen  = lib.SQLITE_CANTOPEN
 	codeReading = lib.SQLITE_READONLY
+	codeUnique  = lib.SQLITE_CONSTRAINT
 )
 
 // codeOf returns SQLite's primary result code, 0 for errors of other origin.

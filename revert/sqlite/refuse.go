@@ -18,13 +18,13 @@ func (w *writer) mayStore(b journal.Batch) (refused, err error) {
 
 func (w *writer) mayTake(b journal.Batch) (refused, err error) {
 	txn, owner := b.Take.To.Txn, ""
-	if txn == "" {
+	if txn == "" || passes(b) { // take finds out
 		return nil, nil
 	}
 	if b.Take.From == "" {
 		exists, err := w.find(stmtExists, &owner, txn)
 		if exists {
-			refused = fmt.Errorf("begin %s: it exists: %w", txn, journal.ErrNotOwner)
+			refused = errExists(txn)
 		}
 		return refused, err
 	}
@@ -33,6 +33,10 @@ func (w *writer) mayTake(b journal.Batch) (refused, err error) {
 		refused = fmt.Errorf("take %s from %s: %w", txn, b.Take.From, journal.ErrNotOwner)
 	}
 	return refused, err
+}
+
+func errExists(txn string) error {
+	return fmt.Errorf("begin %s: it exists: %w", txn, journal.ErrNotOwner)
 }
 
 // mayPass checks the fence as ownership will stand after the batch's take.

@@ -97,7 +97,8 @@ func (j *Journal) finder(ctx context.Context) finder {
 }
 
 // catchUp makes the writer's tree that of what is stored: other processes append
-// as well. Inside a transaction that writes it stays so until the end.
+// as well, which shows where their entries have the positions of the next ones
+// here. Inside a transaction that writes it stays so until the end.
 func (w *writer) catchUp() error {
 	var size int64
 	if _, err := w.find(stmtLast, &size); err != nil {

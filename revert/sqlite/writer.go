@@ -52,7 +52,7 @@ func statements() [stmtCount]string {
 		stmtExists: "SELECT owner FROM txns WHERE txn = ?",
 		stmtBegin:  "INSERT INTO txns (txn, owner) VALUES (?, ?)",
 		// One whose beginning and end come together is never among those that are open.
-		stmtBeginEnded: "INSERT INTO txns (txn, owner, ended) VALUES (?, ?, 1)",
+		stmtBeginEnded: "INSERT INTO txns (txn, owner, ended) VALUES (?, ?, 1) ON CONFLICT DO NOTHING",
 		stmtAdopt:      "UPDATE txns SET owner = ?2 WHERE txn = ?1",
 		stmtEnd:        "UPDATE txns SET ended = 1 WHERE txn = ?",
 		stmtRelease:    "DELETE FROM claims WHERE txn = ?",
@@ -181,11 +181,11 @@ func (w *writer) insertFenced(e record.Entry, fence journal.Ownership) (stored b
 func (w *writer) store(taken []*request) (refused []error, err error) {
 	refused = make([]error, len(taken))
 	written := false
-	if err := w.catchUp(); err != nil {
-		return nil, err
-	}
 	for i, r := range taken {
 		refused[i], err = w.mayStore(r.batch)
+		if err == nil && refused[i] == nil {
+			refused[i], err = w.take(r.batch)
+		}
 		if err == nil && refused[i] == nil {
 			err = w.write(r.batch)
 			written = written || len(r.batch.Entries) > 0
@@ -204,7 +204,7 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 }
 
 func (w *writer) write(b journal.Batch) error {
-	steps := []func(journal.Batch) error{w.take, w.erase, w.writeBlobs, w.writeEntries, w.claim, w.end}
+	steps := []func(journal.Batch) error{w.erase, w.writeBlobs, w.writeEntries, w.claim, w.end}
 	for _, step := range steps {
 		if err := step(b); err != nil {
 			return err
@@ -213,17 +213,27 @@ func (w *writer) write(b journal.Batch) error {
 	return nil
 }
 
-func (w *writer) take(b journal.Batch) (err error) {
+// take is the one step that may refuse a batch, and then writes nothing: to ask
+// first whether a transaction exists that ends at once would cost as much.
+func (w *writer) take(b journal.Batch) (refused, err error) {
 	switch to := b.Take.To; {
 	case to.Txn == "":
 	case passes(b):
-		_, err = w.run(stmtBeginEnded, to.Txn, to.Owner)
+		var res sql.Result
+		if res, err = w.run(stmtBeginEnded, to.Txn, to.Owner); err != nil {
+			return nil, err
+		}
+		n, err := res.RowsAffected()
+		if n == 0 && err == nil {
+			refused = errExists(to.Txn)
+		}
+		return refused, err
 	case b.Take.From == "":
 		_, err = w.run(stmtBegin, to.Txn, to.Owner)
 	default:
 		_, err = w.run(stmtAdopt, to.Txn, to.Owner)
 	}
-	return err
+	return nil, err
 }
 
 func (w *writer) writeBlobs(b journal.Batch) error {
@@ -242,23 +252,40 @@ func (w *writer) writeBlobs(b journal.Batch) error {
 // writeEntries stores four at a time, which is all of a call that only read, and then the rest.
 func (w *writer) writeEntries(b journal.Batch) error {
 	for left := b.Entries; len(left) > 0; {
-		stmt, n := stmtInsert, 1
+		n := 1
 		if len(left) >= 4 {
-			stmt, n = stmtInsertFour, 4
+			n = 4
 		}
-		before := w.tree
-		var rows []any
-		for _, e := range left[:n] {
-			row, tree := w.row(e)
-			rows, w.tree = append(rows, row...), tree
+		err := w.insert(left[:n])
+		if codeOf(err) == codeUnique { // nothing of it is stored
+			if err = w.catchUp(); err == nil {
+				err = w.insert(left[:n])
+			}
 		}
-		if _, err := w.run(stmt, rows...); err != nil {
-			w.tree = before
+		if err != nil {
 			return err
 		}
 		left = left[n:]
 	}
 	return nil
+}
+
+// insert stores one entry, or four.
+func (w *writer) insert(entries []record.Entry) error {
+	stmt, before := stmtInsert, w.tree
+	if len(entries) == 4 {
+		stmt = stmtInsertFour
+	}
+	var rows []any
+	for _, e := range entries {
+		row, tree := w.row(e)
+		rows, w.tree = append(rows, row...), tree
+	}
+	_, err := w.run(stmt, rows...)
+	if err != nil {
+		w.tree = before
+	}
+	return err
 }
 
 func (w *writer) claim(b journal.Batch) error {
