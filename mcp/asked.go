@@ -9,9 +9,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mayBeAsked reports whether the client is one that can be asked.
+// mayBeAsked reports whether the client is one that can be asked, by this tool.
 func (c *call) mayBeAsked() bool {
-	return c.caps != nil && (c.caps.Elicitation != nil || c.caps.Sampling != nil || c.caps.RootsV2 != nil)
+	return c.caps != nil && (c.caps.Elicitation != nil || c.caps.Sampling != nil || c.caps.RootsV2 != nil) &&
+		(c.s.asker == nil || c.s.asker.MayAsk(c.tool, c.caps))
 }
 
 // atOnce asks a client of an older revision, whose request goes on meanwhile.

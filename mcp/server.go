@@ -92,6 +92,15 @@ type Mirror interface {
 	Called(name string) (tool string, ok bool)
 }
 
+// Asker is a Mirror that knows what other servers may ask. A call in which nobody can be asked is answered with less work.
+type Asker interface {
+	Mirror
+
+	// MayAsk reports whether a tool may ask the client of a call for something that such a client can. It is true for a tool that stands
+	// for no other.
+	MayAsk(t tool.Tool, can *sdk.ClientCapabilities) bool
+}
+
 // Server serves the tools of one runtime to any number of clients. It is safe for concurrent use.
 type Server struct {
 	rt     *agent.Runtime
@@ -103,6 +112,7 @@ type Server struct {
 	seats  *seats
 
 	library Library // nil: there is none
+	asker   Asker   // nil: any tool may ask
 	offers  offers
 	traffic traffic
 	runs    runs
@@ -144,6 +154,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	s.sdk.AddReceivingMiddleware(panics.Middleware(opts.Log), s.receive)
 	s.sdk.AddSendingMiddleware(s.send)
 	s.library, _ = opts.Mirror.(Library)
+	s.asker, _ = opts.Mirror.(Asker)
 	s.OffersChanged()
 	return s, nil
 }

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/tool"
 )
 
 // Ask is something that a server may ask the client of a call for.
@@ -65,6 +66,16 @@ func (u *upstream) may(a Ask) bool {
 		return a == Elicitation
 	}
 	return slices.Contains(u.cfg.Asks, a)
+}
+
+// MayAsk reports whether the server behind a tool may ask a client for something that the client can. It is true where no server is known.
+func (g *Gateway) MayAsk(t tool.Tool, can *sdk.ClientCapabilities) bool {
+	return g.mayAsk(t.Name(), can)
+}
+
+func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
+	u, ok := g.seen.Load().of[name]
+	return !ok || u.may(Elicitation) && can.Elicitation != nil || u.may(Sampling) && can.Sampling != nil || u.may(Roots) && can.RootsV2 != nil
 }
 
 // of is can for one call, as it goes over the wire.

@@ -117,7 +117,7 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	trace.Into(ctx, r.meta)
 	if s.within() {
 		r.meta[sdk.MetaKeyProtocolVersion] = s.cs.InitializeResult().ProtocolVersion
-		r.meta[sdk.MetaKeyClientInfo] = u.g.implementation()
+		r.meta[sdk.MetaKeyClientInfo] = u.g.introduction()
 		r.meta[sdk.MetaKeyClientCapabilities] = u.of(f)
 		if about.log.Level != "" {
 			r.meta[sdk.MetaKeyLogLevel] = about.log.Level

@@ -74,6 +74,9 @@ type Gateway struct {
 	undone  *attempts
 	servers []*upstream
 
+	introduced sync.Once
+	intro      json.RawMessage
+
 	turn chan struct{} // one at a time makes the mirror
 	seen atomic.Pointer[mirror]
 	news news
@@ -87,6 +90,7 @@ type Gateway struct {
 type mirror struct {
 	tools       []tool.Tool
 	listed      map[string]json.RawMessage // by tool's name
+	of          map[string]*upstream       // by tool's name; not of those that read resources and prompts
 	called      map[string]string          // tool's name by the one that clients know
 	quarantined []Quarantined
 	library     library

@@ -25,7 +25,7 @@ import (
 func (g *Gateway) rebuild() error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	b := builder{g: g, mirror: &mirror{listed: map[string]json.RawMessage{}, called: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
+	b := builder{g: g, mirror: &mirror{listed: map[string]json.RawMessage{}, of: map[string]*upstream{}, called: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
 	for _, t := range g.opts.Beside {
 		b.taken[likeness(t.Name())] = t.Name()
 	}
@@ -174,7 +174,7 @@ func (b *builder) tool(u *upstream, d definition, has []definition, identity, wi
 		return err
 	}
 	b.mirror.tools = append(b.mirror.tools, t)
-	b.mirror.listed[t.Name()] = object
+	b.mirror.listed[t.Name()], b.mirror.of[t.Name()] = object, u
 	b.mirror.called[mcpName(u.cfg.Name, d.name)] = t.Name()
 	return nil
 }

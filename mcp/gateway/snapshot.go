@@ -106,8 +106,11 @@ func outermost(all []process.Tree) []process.Tree {
 // hold keeps what the folders of a call hold, and has their roots for it alone: also where only other tools of the server have
 // folders kept, since what this one does there would be taken for theirs.
 func (m mirrored) hold(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.Kept, error) {
+	if m.entry.Class == effect.Pure {
+		return nil, nil
+	}
 	roots := m.u.cfg.keepsFolders()
-	if len(roots) == 0 || m.entry.Class == effect.Pure {
+	if len(roots) == 0 {
 		return nil, nil
 	}
 	folders, err := m.folders(in)

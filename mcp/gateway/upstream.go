@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -244,6 +245,18 @@ func (u *upstream) explained(ctx context.Context, s *session, err error) error {
 // implementation is what servers are told of the gateway.
 func (g *Gateway) implementation() *sdk.Implementation {
 	return &sdk.Implementation{Name: g.opts.Name, Version: g.opts.Version}
+}
+
+// introduction is the same as it goes along with each request of the newest revision.
+func (g *Gateway) introduction() json.RawMessage {
+	g.introduced.Do(func() {
+		raw, err := json.Marshal(g.implementation())
+		if err != nil {
+			raw = []byte("{}")
+		}
+		g.intro = raw
+	})
+	return g.intro
 }
 
 // shake connects, as the newest revision of the protocol that both know.

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -61,7 +64,7 @@ func (w wish) ask(ctx context.Context, s *session, c *catch, r round) error {
 	if w.call == nil || s.tap == nil {
 		return w.send(ctx, s.cs, r)
 	}
-	params, err := plainJSON(w.call(r))
+	params, err := paramsOf(w.call(r))
 	if err != nil {
 		return err
 	}
@@ -69,6 +72,48 @@ func (w wish) ask(ctx context.Context, s *session, c *catch, r round) error {
 }
 
 const methodCall = "tools/call"
+
+// paramsOf writes the parameters of a call as the SDK does. Those of a first request it writes itself: encoding/json takes longer, and
+// more stack than a call has by then.
+func paramsOf(p *sdk.CallToolParams) ([]byte, error) {
+	args, ok := p.Arguments.(json.RawMessage)
+	if !ok || len(args) == 0 || bytes.ContainsAny(args, "\r\n") || p.InputResponses != nil || p.RequestState != "" {
+		return plainJSON(p)
+	}
+	b := append(make([]byte, 0, len(args)+512), '{')
+	if len(p.Meta) > 0 {
+		b = append(b, `"_meta":`...)
+		for i, key := range slices.Sorted(maps.Keys(p.Meta)) {
+			b = append(b, "{,"[min(i, 1)])
+			b = appendText(b, key)
+			b = append(b, ':')
+			switch v := p.Meta[key].(type) {
+			case string:
+				b = appendText(b, v)
+			case json.RawMessage:
+				b = append(b, v...)
+			default:
+				raw, err := plainJSON(v)
+				if err != nil {
+					return nil, err
+				}
+				b = append(b, raw...)
+			}
+		}
+		b = append(b, "},"...)
+	}
+	b = append(b, `"name":`...)
+	b = appendText(b, p.Name)
+	b = append(b, `,"arguments":`...)
+	b = append(b, args...)
+	return append(b, '}'), nil
+}
+
+// appendText quotes a text, whatever it holds.
+func appendText(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // the one error is of what is no UTF-8, in whose place there is U+FFFD
+	return b
+}
 
 // plainJSON writes JSON as the SDK does, which leaves <, > and & as they are.
 func plainJSON(v any) ([]byte, error) {
