@@ -300,27 +300,49 @@ func pretty(raw json.RawMessage) []string {
 func (a *app) initCommand() *cobra.Command {
 	p := place{sandbox: "strict"}
 	write, asJSON := false, false
+	var keep []string
 	cmd := &cobra.Command{
 		Use: "init --config FILE", Short: "Draft what is known of the tools of MCP servers",
 		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none, from what the server says of\n" +
 			"it: what says that it only reads may run, what says that it writes is asked about, and what says nothing is denied. A draft\n" +
 			"is the server's own word; look at it, say how calls are taken back, and take \"draft\" away. With --write the entries come\n" +
-			"into the file, whose comments stay; what was there is kept beside it, in FILE.backup.",
+			"into the file, whose comments stay; what was there is kept beside it, in FILE.backup.\n\n" +
+			"With --keep workspace what says that it writes has the workspace kept before each call, so that what it changes there can be taken\n" +
+			"back. What else it does nobody knows: it is asked about all the same.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := knownRoots(&p, keep); err != nil {
+				return err
+			}
 			g, err := a.knownServers(cmd.Context(), &p)
 			if err != nil {
 				return err
 			}
-			return a.draft(g.Drafts(), p.upstreams.config, write, asJSON)
+			return a.draft(g.Drafts(keep...), p.upstreams.config, write, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
 	gatewayFlag(cmd, &p.upstreams)
 	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&keep, "keep", nil, "draft that the root `NAME` is kept before each call that writes, of servers by command")
 	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// knownRoots refuses a root that there is none of.
+func knownRoots(p *place, names []string) error {
+	known := []string{"workspace"}
+	for _, root := range p.moved {
+		name, _, _ := strings.Cut(root, "=")
+		known = append(known, name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return usage(fmt.Sprintf("there is no root %q to keep; there are: %s. --root NAME=DIR names another folder", name, strings.Join(known, ", ")))
+		}
+	}
+	return nil
 }
 
 // drafted is an entry for a tool, for programs.

@@ -16,31 +16,42 @@ type Draft struct {
 
 // Drafts are entries for the tools that have none: one that says that it only reads may run, one that says that it writes is asked
 // about, and of one that says nothing the entry says nothing, so that it is denied. A server in the sandbox needs none but for
-// what only reads.
-func (g *Gateway) Drafts() (out []Draft) {
+// what only reads. Where keep names roots, what says that it writes, of a server by command, has these kept before each call, so
+// that what it changes there can be taken back.
+func (g *Gateway) Drafts(keep ...string) (out []Draft) {
 	for _, u := range g.servers {
 		for _, d := range u.declared().of(tools) {
 			if _, there := u.cfg.Tools[d.name]; there {
 				continue
 			}
-			out = append(out, Draft{Server: u.cfg.Name, Tool: d.name, Entry: d.draft(u.box != nil)})
+			out = append(out, Draft{Server: u.cfg.Name, Tool: d.name, Entry: d.draft(u, keep)})
 		}
 	}
 	return out
 }
 
-func (d definition) draft(boxed bool) json.RawMessage {
+func (d definition) draft(u *upstream, keep []string) json.RawMessage {
+	type undo struct {
+		Snapshot []string `json:"snapshot"`
+	}
 	said := struct {
 		Draft bool   `json:"draft"`
 		Class string `json:"effectClass,omitempty"`
 		Idem  bool   `json:"idempotent,omitempty"`
+		Undo  *undo  `json:"undo,omitempty"`
 	}{Draft: true, Idem: d.hints.Idempotent != nil && *d.hints.Idempotent}
 	reads := d.hints.ReadOnly
 	switch {
-	case boxed: // the sandbox tells what it writes
+	case u.box != nil: // the sandbox tells what it writes
 	case reads != nil && *reads:
 		said.Class = "pure"
-	case reads != nil || d.hints.Destructive != nil:
+	case reads == nil && d.hints.Destructive == nil:
+	case len(keep) > 0 && u.cfg.URL == "": // what is elsewhere changes nothing here
+		said.Class, said.Undo = "reversible", &undo{}
+		for _, root := range keep {
+			said.Undo.Snapshot = append(said.Undo.Snapshot, "file://"+root+"/**")
+		}
+	default:
 		said.Class = "pivot"
 	}
 	raw, err := json.Marshal(said)

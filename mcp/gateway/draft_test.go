@@ -1,12 +1,19 @@
 package gateway_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/tool"
 )
 
 // TestDrafts: an entry is drafted from what a server says of a tool, marked as a draft, and never from nothing; it comes into the
@@ -41,4 +48,56 @@ func TestDrafts(t *testing.T) {
 	c, err = gateway.Read("gateway.json", text, os.LookupEnv)
 	require.NoError(t, err)
 	require.Equal(t, []gateway.Ask{gateway.Sampling}, c.Servers[0].Asks, "what somebody said stays")
+}
+
+// TestDraftsThatKeep: what says that it writes has the workspace kept before each call, and can be taken back as soon as it is drafted. A
+// server that moves to the sandbox needs none of that.
+func TestDraftsThatKeep(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, "")
+	drafts := h.gateway.Drafts("workspace")
+	said := map[string]string{}
+	for _, d := range drafts {
+		said[d.Tool] = string(d.Entry)
+	}
+	require.Equal(t, `{"draft":true,"effectClass":"pure"}`, said["get"])
+	require.Equal(t, `{"draft":true,"effectClass":"reversible","idempotent":true,"undo":{"snapshot":["file://workspace/**"]}}`, said["set"])
+	require.Equal(t, `{"draft":true}`, said["hang"], "it says nothing of itself, and a call is denied")
+
+	text, err := gateway.Write([]byte(h.config), drafts)
+	require.NoError(t, err)
+	require.NoError(t, h.gateway.Close())
+	h.config = string(text)
+	h.begin()
+	h.put("store.json", `{"a":"1"}`)
+	tx := h.txn()
+	out, err := tx.Invoke(t.Context(), "s__set", tool.Args{"key": "a", "value": "2"})
+	require.NoError(t, err)
+	require.Contains(t, h.get("store.json"), `"2"`)
+	require.NotEmpty(t, out.Changes)
+	_, err = tx.Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, `{"a":"1"}`, h.get("store.json"))
+
+	boxed, err := gateway.Read("gateway.json", []byte(strings.Replace(h.config, `"asks"`, `"sandbox": {"roots": ["workspace"]}, "asks"`, 1)), os.LookupEnv)
+	require.NoError(t, err)
+	require.NotNil(t, boxed.Servers[0].Sandbox)
+	require.Empty(t, boxed.Servers[0].Tools["set"].Snapshot)
+	require.Empty(t, boxed.Servers[0].Tools["set"].Class)
+}
+
+// TestDraftsOfWhatIsElsewhere: what a server by URL writes is not in a folder of this machine.
+func TestDraftsOfWhatIsElsewhere(t *testing.T) {
+	h := newHouse(t)
+	server := sdk.NewServer(&sdk.Implementation{Name: "far", Version: "1"}, nil)
+	no := false
+	sdk.AddTool(server, &sdk.Tool{Name: "set", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no}}, func(context.Context, *sdk.CallToolRequest, pair) (*sdk.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	listener := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(listener.Close)
+	h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, "")
+	drafts := h.gateway.Drafts("workspace")
+	require.Len(t, drafts, 1)
+	require.Equal(t, `{"draft":true,"effectClass":"pivot"}`, string(drafts[0].Entry))
 }

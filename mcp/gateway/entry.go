@@ -302,6 +302,8 @@ func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
 		e.Class = usual
 	}
 	switch {
+	case len(e.Snapshot) > 0 && s.Sandbox != nil && e.Draft:
+		e.Snapshot, e.Class = nil, "" // drafted when it ran elsewhere
 	case len(e.Snapshot) > 0 && s.Sandbox != nil:
 		undo.Refuse("a server in the sandbox needs no snapshot: what its calls leave in its roots is taken back")
 	case e.Class != effect.Compensable && e.Class != effect.Reversible:

@@ -252,6 +252,7 @@ func (g *Gateway) Close() error {
 			if s := u.current(); s != nil {
 				s.close()
 			}
+			u.there.Wait() // one that was left before would stay behind, where it does not go by itself
 		})
 	}
 	all.Wait()

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,12 +105,19 @@ func TestDeafServer(t *testing.T) {
 	require.NoError(t, h.gateway.Close())
 }
 
-// TestServerThatHungUp: a call of a server that takes no more requests ends at once, though it still has its output open.
+// TestServerThatHungUp: a call of a server that takes no more requests ends at once, though it still has its output open. It is ended with
+// the gateway at the latest.
 func TestServerThatHungUp(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, `tools/call HANGUP {"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
 	require.Equal(t, tool.StatusDone, h.call("s__x", tool.Args{}).Status)
+	pid, err := strconv.Atoi(h.get("store.json.pid"))
+	require.NoError(t, err)
 	out, err := h.txn().Invoke(t.Context(), "s__x", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrUnknown)
 	require.Contains(t, out.Error.Why, "has gone while the call was under way")
+	require.NoError(t, h.gateway.Close())
+	p, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }

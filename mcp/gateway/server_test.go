@@ -282,6 +282,9 @@ func serveScript() {
 		default:
 			text, hangsUp := strings.CutPrefix(text, "HANGUP ")
 			if hangsUp {
+				if err := os.WriteFile(os.Getenv("STORE")+".pid", fmt.Append(nil, os.Getpid()), 0o644); err != nil {
+					panic(err)
+				}
 				_ = os.Stdin.Close() // a call may be on its way
 			}
 			fmt.Println(strings.ReplaceAll(text, " THEN ", "\n"))

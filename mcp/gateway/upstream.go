@@ -32,6 +32,7 @@ type upstream struct {
 	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
 
 	watches watches
+	there   sync.WaitGroup  // connections that have not ended; some are left by all already
 	told    map[string]bool // entries that somebody was told of, by their tools, since there are none; who rebuilds the mirror has it
 
 	mu       sync.Mutex // never held across a wait
@@ -173,7 +174,11 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 		_, _, complaints := prog.pipes()
 		go s.said.follow(complaints, u.g.log, u.cfg.Name)
 	}
-	s.close = sync.OnceFunc(s.shut)
+	u.there.Add(1)
+	s.close = sync.OnceFunc(func() {
+		defer u.there.Done()
+		s.shut()
+	})
 	abort := context.AfterFunc(ctx, s.close) // what hangs is ended
 	err = u.shake(s.whole, s, transport)
 	if err == nil {

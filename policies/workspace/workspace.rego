@@ -104,6 +104,15 @@ allow contains "a call of another server's tool whose files can be taken back ma
 	input.tool.confinement in {"sandbox", "handles"}
 }
 
+# What a draft says of a tool is its server's word, and that the call can be
+# taken back is only as good as that.
+ask contains "nobody has looked at what its server says of this tool; whoever has takes draft out of its entry" if {
+	server_call
+	"draft" in input.tool.tags
+	input.call.effect_class == "reversible"
+	input.tool.confinement != "sandbox"
+}
+
 # A read has no effects by the word of the protocol, and who says otherwise of a
 # server is believed. What was read counts as untrusted.
 allow contains "what another server has to be read may be read" if {

@@ -184,6 +184,14 @@ test_tools_of_other_servers if {
 	})
 }
 
+test_drafts if {
+	tagged := {"tool": {"tags": ["mcp", "untrusted", "draft"]}}
+	asks(object.union(server("reversible", true, "handles"), tagged))
+	asks(object.union(server("reversible", true, "trusted"), tagged))
+	runs(object.union(server("reversible", true, "sandbox"), tagged))
+	runs(object.union(server("pure", true, "trusted"), tagged))
+}
+
 server_read(class, declared) := object.union(
 	tool(class, declared, "trusted"),
 	{"access": {"action": "read", "resource": {"kind": "mcp", "server": "s", "tool": "resource/x"}}},
