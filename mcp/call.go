@@ -106,11 +106,12 @@ func (c *call) begin(ctx context.Context) (*object, error) {
 	c.voice = &voice{}
 	c.voice.turnTo(ctx, req)
 	ctx = ask.WithLog(ctx, ask.Log{Session: st.in.ID(), Level: c.level(), Say: c.voice.say})
-	if c.mayTask || c.mayBeAsked() && c.revision >= stateless {
+	asks := c.mayBeAsked()
+	if c.mayTask || asks && c.revision >= stateless {
 		return c.converse(ctx, leave)
 	}
 	defer leave()
-	if c.mayBeAsked() {
+	if asks {
 		ctx = ask.With(ctx, atOnce{c})
 	}
 	return c.run(ctx)

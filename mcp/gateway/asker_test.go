@@ -37,6 +37,9 @@ func asker(revision string) *sdk.Server {
 			"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}},
 		}})
 	})
+	add("again", func(_ context.Context, _ *sdk.CallToolRequest, word string) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"k": &sdk.ElicitParams{Message: "who? " + word, RequestedSchema: map[string]any{"type": "object"}}}, RequestState: "s"}, nil
+	})
 	add("model", func(ctx context.Context, r *sdk.CallToolRequest, word string) (*sdk.CallToolResult, error) {
 		return want(ctx, r, word, &sdk.CreateMessageWithToolsParams{MaxTokens: 7, IncludeContext: "allServers", Messages: []*sdk.SamplingMessageV2{
 			{Role: "user", Content: []sdk.Content{&sdk.TextContent{Text: "who? " + word}}},

@@ -70,7 +70,7 @@ func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts)
 	for range mostRounds {
 		a, err := u.send(ctx, s, f, w, r, about)
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case err != nil && ctx.Err() != nil && !errors.Is(err, errUnsent):
 			s.flights.giveUp(f)
 			return a, err
 		case err != nil || a.wants == nil:
@@ -78,9 +78,12 @@ func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts)
 			return a, err
 		}
 		if r, err = u.more(ctx, f, a, &busy); err != nil {
+			s.flights.landed(f)
 			return answer{}, err
 		}
+		s.flights.again(f)
 	}
+	s.flights.landed(f)
 	return answer{}, fmt.Errorf("server %s wants something of its client (input_required) again and again", u.cfg.Name)
 }
 
@@ -135,6 +138,8 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 		return read(object)
 	case err == nil:
 		return answer{}, errors.New("the answer is lost")
+	case errors.Is(err, errUnsent):
+		return answer{}, err
 	case ctx.Err() != nil:
 		return answer{}, context.Cause(ctx)
 	}

@@ -76,6 +76,13 @@ func (f *flights) landed(one *flight) {
 	delete(f.all, one.id)
 }
 
+// again counts a call in once more, which its server has answered with something that it wants first.
+func (f *flights) again(one *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all[one.id] = one
+}
+
 // giveUp notes that nobody waits for the answer any more.
 func (f *flights) giveUp(one *flight) {
 	f.mu.Lock()

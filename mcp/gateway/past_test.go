@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -102,6 +103,7 @@ func TestDeafServer(t *testing.T) {
 		require.Contains(t, out.Error.Why, "timed out")
 		require.Equal(t, tool.StatusUnknown, out.Status)
 	}
+	require.Eventually(t, func() bool { return h.gateway.Flying("s") == 2 }, 10*time.Second, time.Millisecond, "the first, and the one whose line was begun: of others nothing was sent")
 	require.NoError(t, h.gateway.Close())
 }
 

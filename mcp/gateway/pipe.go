@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	wire "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -133,21 +134,24 @@ func (p *piped) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return p.line(ctx, data)
+	return p.line(ctx, data, new(atomic.Bool))
 }
 
-// request writes a request whose parameters are JSON.
-func (p *piped) request(ctx context.Context, id int64, method string, params []byte) error {
-	return p.line(ctx, fmt.Appendf(make([]byte, 0, len(params)+len(method)+64), `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params))
+// request writes a request whose parameters are JSON, unless sent says that it is not to be sent any more.
+func (p *piped) request(ctx context.Context, id int64, method string, params []byte, sent *atomic.Bool) error {
+	return p.line(ctx, fmt.Appendf(make([]byte, 0, len(params)+len(method)+64), `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params), sent)
 }
 
-func (p *piped) line(ctx context.Context, data []byte) error {
+func (p *piped) line(ctx context.Context, data []byte, sent *atomic.Bool) error {
 	select {
 	case p.writing <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("%w: %w", errUnsent, ctx.Err())
 	}
 	defer func() { <-p.writing }()
+	if !sent.CompareAndSwap(false, true) {
+		return errUnsent
+	}
 	_, err := p.in.Write(append(data, '\n'))
 	return err
 }

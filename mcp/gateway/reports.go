@@ -17,21 +17,26 @@ const (
 // reports is what a server reports of how far one call is. The client of the call is told by whoever waits for its answer: one that is
 // slow holds up nobody else, and what came before the answer is told before it.
 type reports struct {
-	to func(done, total float64, message string)
+	to   func(done, total float64, message string)
+	past bool // they do not come by way of the SDK, which would tell them when it comes to it, and maybe behind the answer
 
 	mu      sync.Mutex // never held across a wait
 	waiting []*sdk.ProgressNotificationParams
+	bytes   int
 	some    chan struct{} // something waits
 }
 
 // add takes a report. It waits for nobody.
-func (r *reports) add(p *sdk.ProgressNotificationParams) {
+func (r *reports) add(p *sdk.ProgressNotificationParams, size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.bytes+size > mostHeardBytes {
+		return
+	}
 	if len(r.waiting) == mostReports {
 		r.waiting = r.waiting[1:]
 	}
-	r.waiting = append(r.waiting, p)
+	r.waiting, r.bytes = append(r.waiting, p), r.bytes+size
 	select {
 	case r.some <- struct{}{}:
 	default: // it is known
@@ -53,19 +58,43 @@ func (r *reports) tell() {
 	}
 	r.mu.Lock()
 	all := r.waiting
-	r.waiting = nil
+	r.waiting, r.bytes = nil, 0
 	r.mu.Unlock()
 	for _, p := range all {
 		r.to(p.Progress, p.Total, p.Message)
 	}
 }
 
-// reporting has what is reported of a call until it ends. What the SDK reads is told at once.
+// follow tells what comes until its end is called, which tells the rest.
+func (r *reports) follow() (end func()) {
+	if r == nil || !r.past {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-r.come():
+				r.tell()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-done
+		r.tell()
+	}
+}
+
+// reporting has what is reported of a call until it ends.
 func (s *session) reporting(about callFacts) (r *reports, end func()) {
 	if about.report == nil {
 		return nil, func() {}
 	}
-	r = &reports{to: about.report, some: make(chan struct{}, 1)}
+	r = &reports{to: about.report, past: s.tap != nil, some: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress[about.id] = r
@@ -103,8 +132,9 @@ func (s *session) heardReport(m *jsonrpc.Request) bool {
 	if json.Unmarshal(m.Params, &p) != nil {
 		return false // the SDK says so
 	}
-	if r := s.reports(&p); r != nil {
-		r.add(&p)
+	r := s.reports(&p)
+	if r != nil && r.past {
+		r.add(&p, len(m.Params))
 	}
-	return true
+	return r == nil || r.past
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -48,6 +49,9 @@ type tapped struct {
 	asked   int64 // requests of its own
 }
 
+// errUnsent is the end of a call of which the server has not read anything.
+var errUnsent = errors.New("the server does not read what it is sent, and the call was not sent")
+
 // firstOwn is the first id of requests that go past the SDK, which counts its own from one. Servers that keep ids in 32 bits know
 // them apart too.
 const firstOwn = 1 << 30
@@ -65,8 +69,9 @@ func (t *tapped) request(ctx context.Context, c *catch, method string, params []
 	t.waiting[id] = c
 	t.mu.Unlock()
 	failed := make(chan error, 1)
-	go func() { // a server that does not read holds up no call for longer than it has
-		if err := t.pipe.request(ctx, id, method, params); err != nil {
+	var sent atomic.Bool // or never will be
+	go func() {          // a server that does not read holds up no call for longer than it has
+		if err := t.pipe.request(ctx, id, method, params, &sent); err != nil {
 			failed <- err
 		}
 	}()
@@ -84,6 +89,10 @@ func (t *tapped) request(ctx context.Context, c *catch, method string, params []
 			c.of.reports.tell()
 			return t.why
 		case <-ctx.Done():
+			if sent.CompareAndSwap(false, true) {
+				t.forget(id)
+				return fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
+			}
 			t.giveUp(id)
 			go t.cancel(id, ctx.Err())
 			return ctx.Err()

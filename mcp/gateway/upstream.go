@@ -115,6 +115,8 @@ func (u *upstream) session(ctx context.Context) (*session, error) {
 	case u.gate <- struct{}{}:
 	case <-ctx.Done():
 		return nil, &downError{server: u.cfg.Name, err: context.Cause(ctx)}
+	case <-u.g.life.Done(): // Close holds the gate, and may wait for this call
+		return nil, &downError{server: u.cfg.Name, err: context.Cause(u.g.life)}
 	}
 	defer func() { <-u.gate }()
 	if s := u.current(); s != nil {

@@ -62,6 +62,7 @@ func completionOf(p sdk.CompleteParams) wish {
 // ask sends a request, and returns when the answer is caught. A call goes past the SDK where the connection has a way.
 func (w wish) ask(ctx context.Context, s *session, c *catch, r round) error {
 	if w.call == nil || s.tap == nil {
+		defer c.of.reports.follow()()
 		return w.send(ctx, s.cs, r)
 	}
 	params, err := paramsOf(w.call(r))
