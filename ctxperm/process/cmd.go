@@ -54,6 +54,14 @@ type Result struct {
 	Survivors int      // processes that it left running and that were ended
 	Level     Level    // of the sandbox that it ran in
 	Missing   []string // what that lacked; empty at Strict
+
+	Restrictions []Restriction // rules of the sandbox that the program met, whether or not it failed by them
+}
+
+// Restriction is a rule of the sandbox that a program met.
+type Restriction struct {
+	Rule string `json:"rule"` // name of the rule, such as "link"
+	Text string `json:"text"` // what the program asked for, what it got instead, and what to do
 }
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -158,6 +158,9 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 		Code: exit.Code, Signal: exit.Signal, Survivors: exit.Left, Stdout: out.bytes(), Stderr: complaints.bytes(),
 		Dropped: out.dropped + complaints.dropped, Level: Level(reached.Level.String()), Missing: reached.Missing,
 	}
+	for _, met := range exit.Met {
+		r.Restrictions = append(r.Restrictions, Restriction(met))
+	}
 	return r, h.collect(&r)
 }
 

@@ -19,6 +19,14 @@ type Exit struct {
 	Code   int    // exit code; -1 when a signal ended it
 	Signal string // the signal that ended it, such as "killed"; empty
 	Left   int    // processes that it left running and that were killed, as far as they were seen
+	Met    []Restriction
+}
+
+// Restriction is a rule of the sandbox that a program met, whether or not the
+// program failed by it.
+type Restriction struct {
+	Rule string // name of the rule, such as "link"
+	Text string // what the program asked for, what it got instead, and what to do
 }
 
 // Kind is what lies at a name in an overlay's upper folder.

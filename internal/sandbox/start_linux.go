@@ -374,6 +374,9 @@ func (p *Process) Wait() (Exit, error) {
 			p.locked[p.order[l.Upper]+"\x00"+l.Name] = l.Mode
 		}
 		exit := Exit{Code: m.Exit.Code, Left: m.Exit.Left}
+		for _, r := range m.Met {
+			exit.Met = append(exit.Met, Restriction(r))
+		}
 		if m.Exit.Signal != 0 {
 			exit.Signal = syscall.Signal(m.Exit.Signal).String()
 		}

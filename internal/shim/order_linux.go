@@ -46,13 +46,20 @@ type Limits struct {
 // Message is what the shim says.
 type Message struct {
 	Kind     Kind
-	Why      string   // of a refusal
-	Root     string   // with NoOverlay
-	Missing  []string // with Began: layers that the run does not have
-	Landlock int      // with Began: version of the kernel's Landlock
-	Level    int      // with Began
-	Exit     Exit     // with Ended
-	Locked   []Locked // with Ended
+	Why      string        // of a refusal
+	Root     string        // with NoOverlay
+	Missing  []string      // with Began: layers that the run does not have
+	Landlock int           // with Began: version of the kernel's Landlock
+	Level    int           // with Began
+	Exit     Exit          // with Ended
+	Locked   []Locked      // with Ended
+	Met      []Restriction // with Ended: rules of the sandbox that the program met
+}
+
+// Restriction is a rule of the sandbox that a program met.
+type Restriction struct {
+	Rule string // name of the rule, such as "link"
+	Text string // what the program asked for, what it got instead, and what to do
 }
 
 // Kind is what a message is about.
@@ -151,6 +158,11 @@ func (m *Message) Pack() []byte {
 		p.text(l.Name)
 		p.number(uint64(l.Mode))
 	}
+	p.number(uint64(len(m.Met)))
+	for _, r := range m.Met {
+		p.text(r.Rule)
+		p.text(r.Text)
+	}
 	return p.out
 }
 
@@ -164,6 +176,10 @@ func (m *Message) Unpack(in []byte) error {
 	m.Locked = make([]Locked, u.count())
 	for i := range m.Locked {
 		m.Locked[i] = Locked{Upper: small(), Name: u.text(), Mode: uint32(u.atMost(math.MaxUint32))} //nolint:gosec // bits of a mode
+	}
+	m.Met = make([]Restriction, u.count())
+	for i := range m.Met {
+		m.Met[i] = Restriction{Rule: u.text(), Text: u.text()}
 	}
 	return u.end()
 }

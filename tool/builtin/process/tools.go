@@ -110,6 +110,8 @@ type output struct {
 	Survivors int      `json:"survivors,omitempty"`
 	Sandbox   string   `json:"sandbox"`
 	Missing   []string `json:"missing,omitempty"`
+
+	Restrictions []handle.Restriction `json:"restrictions,omitempty"`
 }
 
 func execute(ctx context.Context, tc ctxperm.ToolContext, c handle.Cmd) (tool.Result, error) {
@@ -120,11 +122,20 @@ func execute(ctx context.Context, tc ctxperm.ToolContext, c handle.Cmd) (tool.Re
 	if err != nil {
 		return tool.Result{}, err
 	}
-	raw, err := canon.Marshal(output{
+	raw, err := canon.Marshal(answer(r))
+	return tool.Result{JSON: raw, Text: said(r)}, err
+}
+
+// answer makes the structured result of a call.
+func answer(r handle.Result) output {
+	out := output{
 		ExitCode: r.Code, Signal: r.Signal, Stdout: text(r.Stdout), Stderr: text(r.Stderr), Dropped: r.Dropped,
 		Wrote: r.Wrote, LeftOut: r.LeftOut, Survivors: r.Survivors, Sandbox: string(r.Level), Missing: r.Missing,
-	})
-	return tool.Result{JSON: raw, Text: said(r)}, err
+	}
+	if failed(r) {
+		out.Restrictions = r.Restrictions
+	}
+	return out
 }
 
 // text is what a program wrote, as JSON can hold it.
@@ -149,8 +160,17 @@ func said(r handle.Result) string {
 	for _, what := range r.LeftOut {
 		_, _ = fmt.Fprintf(&b, "\n[not applied: %s]", what)
 	}
+	if failed(r) {
+		for _, met := range r.Restrictions {
+			_, _ = fmt.Fprintf(&b, "\n[sandbox: %s]", met.Text)
+		}
+	}
 	return b.String()
 }
+
+// failed reports whether a program ended with an exit code or by a signal. Only
+// then does the answer name the rules of the sandbox that the program met.
+func failed(r handle.Result) bool { return r.Signal != "" || r.Code != 0 }
 
 func plainly(err error) error {
 	return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "run: "+ctxperm.ErrInvalid.Error()+": "))
@@ -169,5 +189,6 @@ const (
 // outputSchema is that of output.
 var outputSchema = object(`"exit_code":{"type":"integer"},"signal":{"type":"string"},"stdout":{"type":"string"},"stderr":{"type":"string"},`+
 	`"dropped":{"type":"integer"},"wrote":{"type":"integer"},"left_out":{"type":"array","items":{"type":"string"}},"survivors":{"type":"integer"},`+
-	`"sandbox":{"enum":["partial","strict"]},"missing":{"type":"array","items":{"type":"string"}}`,
+	`"sandbox":{"enum":["partial","strict"]},"missing":{"type":"array","items":{"type":"string"}},`+
+	`"restrictions":{"type":"array","items":{"type":"object","additionalProperties":false,"properties":{"rule":{"type":"string"},"text":{"type":"string"}},"required":["rule","text"]}}`,
 	`"exit_code","stdout","stderr","wrote","sandbox"`)
