@@ -111,6 +111,14 @@ var reaches = []reach{
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "testing", "filippo.io/age", "github.com/zalando/go-keyring"},
 	},
 	{from: []string{"mcp/connect"}, never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing", "github.com/modelcontextprotocol/go-sdk/..."}},
+	// The checker judges what all these do, and so uses none of them.
+	{
+		from: []string{"internal/proof/treecheck"},
+		never: []string{
+			"github.com/...", "modernc.org/...", "agent/...", "tool/...", "ctxperm/...", "revert/...", "verify/...", "perm/...",
+			"internal/disk/...", "internal/sparse/...", "internal/link/...",
+		},
+	},
 	{from: []string{"revert"}, never: []string{"perm/...", "tool/...", "verify/...", "ctxperm/..."}},
 }
 

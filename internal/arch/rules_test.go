@@ -71,6 +71,9 @@ func TestPackageRules(t *testing.T) {
 		{"agent may", linked, pkg{dir: "agent", deps: []string{opa, "net/http"}}, ""},
 		{"revert links perm", linked, pkg{dir: "revert", deps: []string{module + "/perm"}}, "revert links perm"},
 		{"revert links a tool", linked, pkg{dir: "revert", deps: []string{module + "/tool/wire"}}, "revert links tool/wire"},
+		{"checker links the disk", linked, pkg{dir: "internal/proof/treecheck", deps: []string{module + "/internal/disk"}}, "internal/proof/treecheck links internal/disk"},
+		{"checker imports the disk", arrows, importing("internal/proof/treecheck", module+"/internal/disk"), "which stands beside it"},
+		{"checker links the system", linked, pkg{dir: "internal/proof/treecheck", deps: []string{"os", "golang.org/x/sys/unix", module + "/internal/proof/treecheck"}}, ""},
 		{"revert links canon", linked, pkg{dir: "revert", deps: []string{module + "/internal/canon"}}, ""},
 
 		{"folder name", named, pkg{dir: "internal/util", name: "util"}, `"util" says nothing`},
