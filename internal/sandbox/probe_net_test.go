@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -23,12 +25,17 @@ func socket(family, kind, protocol int) func() error {
 
 func address(env string) unix.Sockaddr {
 	at := netip.MustParseAddrPort(os.Getenv(env))
+	if at.Addr().Is6() {
+		return &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	}
 	return &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
 }
 
-func connect(kind, protocol int, env string) func() error {
+// connect says something to what listens outside, and hears it again: to send a
+// datagram shows nothing.
+func connect(family, kind, protocol int, env string) func() error {
 	return func() error {
-		fd, err := unix.Socket(unix.AF_INET, kind, protocol)
+		fd, err := unix.Socket(family, kind, protocol)
 		if err != nil {
 			return err
 		}
@@ -36,9 +43,55 @@ func connect(kind, protocol int, env string) func() error {
 		if err := unix.Connect(fd, address(env)); err != nil {
 			return err
 		}
-		_, err = unix.Write(fd, []byte("out"))
+		if _, err = unix.Write(fd, []byte("out")); err != nil {
+			return err
+		}
+		_, err = unix.Read(fd, make([]byte, 3))
 		return err
 	}
+}
+
+// repeat says again what it hears, as connect wants it.
+func repeat(c net.PacketConn) {
+	buf := make([]byte, 16)
+	for {
+		n, from, err := c.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		_, _ = c.WriteTo(buf[:n], from)
+	}
+}
+
+// repeatAll is repeat for a listener.
+func repeatAll(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = c.Close() }()
+			_, _ = io.CopyN(c, c, 3)
+		}()
+	}
+}
+
+// taken binds a port that is taken outside. In a network of its own the program
+// may have it.
+func taken() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	switch err = unix.Bind(fd, address("TCP")); {
+	case err == nil:
+		return errors.New("the port is free here")
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil
+	}
+	return err
 }
 
 func listen(protocol int) func() error {
@@ -65,24 +118,50 @@ func dialUnix(at func() string) func() error {
 	}
 }
 
+// lower takes the loopback down, which its owner alone may.
+func lower() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(0)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}
+
+func sameNetwork() error {
+	if now, err := os.Readlink("/proc/self/ns/net"); err != nil || now != os.Getenv("NETWORK") {
+		return fmt.Errorf("%q: %w", now, errors.Join(err, errors.ErrUnsupported))
+	}
+	return nil
+}
+
 func netProbes() []probe {
-	const mptcp = 262
-	return []probe{
-		{name: "tcp connect", stops: []string{"network", "seccomp", "landlock"}, run: connect(unix.SOCK_STREAM, 0, "TCP")},
-		{name: "tcp listen", stops: []string{"seccomp", "landlock"}, run: listen(0)},
-		{name: "mptcp connect", stops: []string{"network", "seccomp"}, run: connect(unix.SOCK_STREAM, mptcp, "TCP")},
-		{name: "mptcp listen", stops: []string{"seccomp"}, run: listen(mptcp)},
-		{name: "udp send", stops: []string{"network", "seccomp"}, run: connect(unix.SOCK_DGRAM, 0, "UDP")},
-		{name: "udp socket", stops: []string{"seccomp"}, run: socket(unix.AF_INET, unix.SOCK_DGRAM, 0)},
-		{name: "tcp v6 socket", stops: []string{"seccomp"}, run: socket(unix.AF_INET6, unix.SOCK_STREAM, 0)},
+	all := []probe{
+		{name: "tcp connect", stops: []string{"network", "seccomp", "landlock"}, run: connect(unix.AF_INET, unix.SOCK_STREAM, 0, "TCP")},
+		{name: "tcp port of the host", stops: []string{"network", "seccomp", "landlock"}, run: taken},
+		{name: "mptcp connect", stops: []string{"network", "seccomp"}, run: connect(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, "TCP")},
+		{name: "mptcp listen", stops: []string{"seccomp"}, run: listen(unix.IPPROTO_MPTCP)},
+		{name: "udp send", stops: []string{"network", "seccomp"}, run: connect(unix.AF_INET, unix.SOCK_DGRAM, 0, "UDP")},
+		{name: "network of the host", stops: []string{"network"}, run: sameNetwork},
+		{name: "take the loopback down", stops: []string{"capabilities"}, run: lower},
 		{name: "raw", stops: []string{"seccomp", "capabilities"}, run: socketInOwnNet(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), by: "root"},
 		{name: "packet", stops: []string{"seccomp", "capabilities"}, run: socketInOwnNet(unix.AF_PACKET, unix.SOCK_RAW, 0), by: "root"},
-		{name: "netlink", stops: []string{"seccomp"}, run: socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)},
+		{name: "netlink of devices", stops: []string{"seccomp"}, run: socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT)},
+		{name: "netlink of anything", stops: []string{"seccomp"}, run: socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_GENERIC)},
 		{name: "vsock", stops: []string{"seccomp"}, run: socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)},
 		{name: "abstract socket", stops: []string{"network", "landlock"}, run: dialUnix(func() string { return os.Getenv("ABSTRACT") })},
 		{name: "path socket outside", stops: []string{"mounts", "landlock"}, run: dialUnix(func() string { return os.Getenv("OUT") + "/socket" })},
 		{name: "path socket in the root", stops: []string{"mounts", "landlock"}, run: dialUnix(func() string { return os.Getenv("ROOT") + "/socket" })},
 	}
+	if os.Getenv("TCP6") != "" { // this machine has it
+		all = append(all, probe{name: "tcp v6 connect", stops: []string{"network", "seccomp", "landlock"}, run: connect(unix.AF_INET6, unix.SOCK_STREAM, 0, "TCP6")})
+	}
+	return all
 }
 
 func socketInOwnNet(family, kind, protocol int) func() error {

@@ -66,6 +66,16 @@ func beProbe(name string) int {
 		return startProgram()
 	case "write overlay attributes":
 		return writeOverlayAttributes()
+	case "use its loopback":
+		return useLoopback()
+	case "meet rules":
+		return meetRules()
+	case "path socket there":
+		if err := dialUnix(func() string { return os.Getenv("OUT") + "/there" })(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
 	case "kill its starter":
 		return killStarter()
 	}
@@ -121,9 +131,20 @@ func makeOutside(t *testing.T) *outside {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tcp.Close() })
+	go repeatAll(tcp)
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = udp.Close() })
+	go repeat(udp)
+	six := ""
+	if l, err := net.Listen("tcp", "[::1]:0"); err == nil {
+		t.Cleanup(func() { _ = l.Close() })
+		go repeatAll(l)
+		six = l.Addr().String()
+	}
+	t.Setenv("TCP6", six)
+	network, err := os.Readlink("/proc/self/ns/net")
+	require.NoError(t, err)
 	abstract := fmt.Sprintf("@remit-%d", os.Getpid())
 	for _, at := range []string{abstract, filepath.Join(dir, "socket"), filepath.Join(o.root, "socket")} {
 		_ = os.Remove(at)
@@ -139,7 +160,7 @@ func makeOutside(t *testing.T) *outside {
 	o.env = []string{
 		"TCP=" + tcp.Addr().String(), "UDP=" + udp.LocalAddr().String(), "ABSTRACT=" + abstract,
 		"OUT=" + dir, "ROOT=" + o.root, fmt.Sprint("VICTIM=", victim.Process.Pid), "PATH=/usr/bin:/bin",
-		"HOST=" + name, fmt.Sprint("IPC=", key), fmt.Sprint("PARENT=", os.Getpid()),
+		"HOST=" + name, "TCP6=" + six, "NETWORK=" + network, fmt.Sprint("IPC=", key), fmt.Sprint("PARENT=", os.Getpid()),
 	}
 	return o
 }
@@ -249,7 +270,7 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, err)
 	program := filepath.Join(dir, "sandbox.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
-	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestWithoutNamespaces|TestTrap.*)$")
+	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestLoopback|TestUnixSockets|TestMeetRules|TestWithoutNamespaces|TestTrap.*)$")
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}

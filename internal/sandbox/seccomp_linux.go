@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"golang.org/x/net/bpf"
@@ -16,16 +17,37 @@ const (
 	offArch   = 4
 	offArg0   = 16 // the low half of the first argument, on a little-endian machine
 	offArg1   = 24
+	offArg2   = 32
 )
 
-// What the filter answers.
+// What the filter answers. A refusal that is told is handed to the shim, which makes
+// a note of it and answers with the same number.
 const (
-	retAllow = unix.SECCOMP_RET_ALLOW
-	retEPERM = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	retNoSys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
-	retNoFam = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
-	retKill  = unix.SECCOMP_RET_KILL_PROCESS
+	retAllow   = unix.SECCOMP_RET_ALLOW
+	retTell    = unix.SECCOMP_RET_USER_NOTIF
+	retEPERM   = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	retNoSys   = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retNoFam   = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
+	retNoProto = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
+	retKill    = unix.SECCOMP_RET_KILL_PROCESS
 )
+
+// doors say what a program may reach beyond its files.
+type doors struct {
+	network    bool // the host's network
+	namespaces bool // it has namespaces of its own
+	loopback   bool // its network is its own, with nothing in it but a loopback
+	paths      bool // sockets that lie in folders: where the host's are in sight no layer else keeps the program from them
+	told       bool // what is refused is told to the shim
+}
+
+// or is the answer of a call that is refused.
+func (d doors) or(refusal uint32) uint32 {
+	if d.told {
+		return retTell
+	}
+	return refusal
+}
 
 // namespaceFlags are the flags of clone and unshare that make a namespace: in a
 // new user namespace a program would have capabilities again.
@@ -35,23 +57,47 @@ const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID
 // refused are the system calls that no program here has a use for and that reach
 // past the other layers: other processes, the kernel's keys and programs, mounts,
 // files by handle, clocks and modules. io_uring would do what a filter of system
-// calls refuses.
-func refused() []uint32 {
-	return []uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
-		unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE,
-		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
-		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT,
-		unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_SYSLOG,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
-		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE,
-		unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES, unix.SYS_MBIND, unix.SYS_SET_MEMPOLICY,
+// calls refuses. The names are for people.
+func refused() map[uint32]string {
+	all := map[uint32]string{
+		unix.SYS_PTRACE: "ptrace", unix.SYS_PROCESS_VM_READV: "process_vm_readv",
+		unix.SYS_PROCESS_VM_WRITEV: "process_vm_writev", unix.SYS_KCMP: "kcmp", unix.SYS_PIDFD_GETFD: "pidfd_getfd",
+		unix.SYS_PROCESS_MADVISE: "process_madvise", unix.SYS_PROCESS_MRELEASE: "process_mrelease", unix.SYS_KEYCTL: "keyctl",
+		unix.SYS_ADD_KEY: "add_key", unix.SYS_REQUEST_KEY: "request_key", unix.SYS_BPF: "bpf",
+		unix.SYS_PERF_EVENT_OPEN: "perf_event_open", unix.SYS_USERFAULTFD: "userfaultfd",
+		unix.SYS_FANOTIFY_INIT: "fanotify_init", unix.SYS_FANOTIFY_MARK: "fanotify_mark", unix.SYS_MOUNT: "mount",
+		unix.SYS_UMOUNT2: "umount2", unix.SYS_PIVOT_ROOT: "pivot_root", unix.SYS_CHROOT: "chroot",
+		unix.SYS_MOVE_MOUNT: "move_mount", unix.SYS_OPEN_TREE: "open_tree", unix.SYS_FSOPEN: "fsopen",
+		unix.SYS_FSCONFIG: "fsconfig", unix.SYS_FSMOUNT: "fsmount", unix.SYS_FSPICK: "fspick",
+		unix.SYS_MOUNT_SETATTR: "mount_setattr", unix.SYS_SETNS: "setns", unix.SYS_OPEN_BY_HANDLE_AT: "open_by_handle_at",
+		unix.SYS_NAME_TO_HANDLE_AT: "name_to_handle_at", unix.SYS_SWAPON: "swapon", unix.SYS_SWAPOFF: "swapoff",
+		unix.SYS_QUOTACTL: "quotactl", unix.SYS_QUOTACTL_FD: "quotactl_fd", unix.SYS_ACCT: "acct", unix.SYS_REBOOT: "reboot",
+		unix.SYS_KEXEC_LOAD: "kexec_load", unix.SYS_KEXEC_FILE_LOAD: "kexec_file_load", unix.SYS_INIT_MODULE: "init_module",
+		unix.SYS_FINIT_MODULE: "finit_module", unix.SYS_DELETE_MODULE: "delete_module", unix.SYS_SYSLOG: "syslog",
+		unix.SYS_SETTIMEOFDAY: "settimeofday", unix.SYS_CLOCK_SETTIME: "clock_settime",
+		unix.SYS_CLOCK_ADJTIME: "clock_adjtime", unix.SYS_ADJTIMEX: "adjtimex", unix.SYS_SETHOSTNAME: "sethostname",
+		unix.SYS_SETDOMAINNAME: "setdomainname", unix.SYS_VHANGUP: "vhangup", unix.SYS_LOOKUP_DCOOKIE: "lookup_dcookie",
+		unix.SYS_MOVE_PAGES: "move_pages", unix.SYS_MIGRATE_PAGES: "migrate_pages", unix.SYS_MBIND: "mbind",
+		unix.SYS_SET_MEMPOLICY: "set_mempolicy",
 	}
+	maps.Copy(all, refusedHere())
+	return all
+}
+
+// callName is the name of a system call that some answer refuses; empty: it has none
+// here.
+func callName(nr uint32) string {
+	switch nr {
+	case unix.SYS_CLONE:
+		return "clone, with a namespace"
+	case unix.SYS_UNSHARE:
+		return "unshare, with a namespace"
+	case unix.SYS_IOCTL:
+		return "ioctl, on a terminal"
+	case unix.SYS_PRLIMIT64:
+		return "prlimit64, of another process"
+	}
+	return refused()[nr]
 }
 
 // unknown are the calls that are answered as if the kernel did not have them, so
@@ -76,51 +122,70 @@ func shared() []uint32 {
 }
 
 // answers says of each system call that is not simply allowed what becomes of it:
-// one answer, or a look at its arguments. paths allows sockets that lie in folders:
-// where the host's are in sight no layer else keeps the program from them.
-func answers(network, namespaces, paths bool) map[uint32][]bpf.Instruction {
+// one answer, or a look at its arguments.
+func (d doors) answers() map[uint32][]bpf.Instruction {
 	all := map[uint32][]bpf.Instruction{}
 	with := func(numbers []uint32, then ...bpf.Instruction) {
 		for _, nr := range numbers {
 			all[nr] = then
 		}
 	}
-	look := func(off uint32, then ...bpf.Instruction) []bpf.Instruction {
-		return append([]bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}, then...)
+	no := ret(d.or(retEPERM))
+	for nr := range refused() {
+		with([]uint32{nr}, no)
 	}
-	ret := func(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
-	with(append(refused(), refusedHere()...), ret(retEPERM))
 	with(unknown(), ret(retNoSys))
 	with([]uint32{unix.SYS_CLONE, unix.SYS_UNSHARE},
-		look(offArg0, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaceFlags, SkipFalse: 1}, ret(retEPERM), ret(retAllow))...)
+		load(offArg0, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaceFlags, SkipFalse: 1}, no, ret(retAllow))...)
 	// Typing into, or pasting to, a terminal that the program was left.
-	with([]uint32{unix.SYS_IOCTL}, look(offArg1,
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCLINUX, SkipFalse: 1}, ret(retEPERM), ret(retAllow))...)
-	with([]uint32{unix.SYS_SOCKETPAIR}, look(offArg0, families(unix.AF_UNIX)...)...)
-	if !namespaces {
-		with(shared(), ret(retEPERM))
+	with([]uint32{unix.SYS_IOCTL}, load(offArg1, slices.Concat(when(unix.TIOCSTI, no), when(unix.TIOCLINUX, no), always(retAllow))...)...)
+	with([]uint32{unix.SYS_SOCKETPAIR}, load(offArg0, slices.Concat(when(unix.AF_UNIX, ret(retAllow)), always(d.or(retNoFam)))...)...)
+	if !d.namespaces {
+		with(shared(), no)
 		// Another process, which would be one of the machine, has no limits to look at or set.
-		with([]uint32{unix.SYS_PRLIMIT64}, look(offArg0, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, ret(retEPERM), ret(retAllow))...)
+		with([]uint32{unix.SYS_PRLIMIT64}, load(offArg0, slices.Concat(when(0, ret(retAllow)), always(d.or(retEPERM)))...)...)
 	}
-	var allowed []uint32
-	if paths {
-		allowed = append(allowed, unix.AF_UNIX)
-	}
-	if network {
-		allowed = append(allowed, unix.AF_INET, unix.AF_INET6)
-	}
-	with([]uint32{unix.SYS_SOCKET}, look(offArg0, families(allowed...)...)...)
+	with([]uint32{unix.SYS_SOCKET}, d.socket()...)
 	return all
 }
 
-// families refuses every kind of socket but those that are meant.
-func families(allowed ...uint32) (p []bpf.Instruction) {
-	for i, family := range allowed {
-		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: family, SkipTrue: uint8(len(allowed) - i)}) //nolint:gosec // three at most
+// socket allows the kinds of sockets that are meant, and no other.
+func (d doors) socket() []bpf.Instruction {
+	allow, no := always(retAllow), always(d.or(retNoFam))
+	var p []bpf.Instruction
+	if d.paths {
+		p = append(p, when(unix.AF_UNIX, allow...)...)
 	}
-	return append(p, bpf.RetConstant{Val: retNoFam}, bpf.RetConstant{Val: retAllow})
+	switch {
+	case d.network:
+		p = append(p, when(unix.AF_INET, allow...)...)
+		p = append(p, when(unix.AF_INET6, allow...)...)
+	case d.loopback:
+		// TCP and UDP alone. Programs try MPTCP first and go on without: that is not told.
+		kinds := load(offArg1, slices.Concat([]bpf.Instruction{bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf}},
+			when(unix.SOCK_STREAM, load(offArg2, slices.Concat(when(0, allow...), when(unix.IPPROTO_TCP, allow...), when(unix.IPPROTO_MPTCP, ret(retNoProto)), no)...)...),
+			when(unix.SOCK_DGRAM, load(offArg2, slices.Concat(when(0, allow...), when(unix.IPPROTO_UDP, allow...), no)...)...), no)...)
+		p = append(p, when(unix.AF_INET, kinds...)...)
+		p = append(p, when(unix.AF_INET6, kinds...)...)
+		// What lists the interfaces asks for them so, and may change nothing without a capability.
+		p = append(p, when(unix.AF_NETLINK, load(offArg2, slices.Concat(when(unix.NETLINK_ROUTE, allow...), no)...)...)...)
+	}
+	return load(offArg0, append(p, no...)...)
 }
+
+// load takes half an argument to look at.
+func load(off uint32, then ...bpf.Instruction) []bpf.Instruction {
+	return append([]bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}, then...)
+}
+
+// when is done where what is looked at has a value. It must end with an answer.
+func when(value uint32, then ...bpf.Instruction) []bpf.Instruction {
+	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: uint8(len(then))}}, then...) //nolint:gosec // a few
+}
+
+func ret(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
+
+func always(value uint32) []bpf.Instruction { return []bpf.Instruction{ret(value)} }
 
 // span is a row of system calls that are treated alike.
 type span struct {
@@ -132,9 +197,8 @@ type span struct {
 // is not refused is allowed, since other layers bound what a file, a signal or a
 // limit can do. It searches by halves: the kernel runs it for every number when it
 // is loaded, and for many at each call.
-func filter(network, namespaces, paths bool) []bpf.Instruction {
-	all := answers(network, namespaces, paths)
-	allow := []bpf.Instruction{bpf.RetConstant{Val: retAllow}}
+func (d doors) filter() []bpf.Instruction {
+	all, allow := d.answers(), always(retAllow)
 	spans := []span{{0, allow}}
 	for nr := uint32(0); nr <= lastKnown; nr++ {
 		then, ok := all[nr]
@@ -172,8 +236,8 @@ func halves(spans []span) []bpf.Instruction {
 }
 
 // assembled is the filter as the kernel takes it.
-func assembled(network, namespaces, paths bool) ([]byte, error) {
-	raw, err := bpf.Assemble(filter(network, namespaces, paths))
+func assembled(d doors) ([]byte, error) {
+	raw, err := bpf.Assemble(d.filter())
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,18 @@ import "golang.org/x/sys/unix"
 const auditArch = unix.AUDIT_ARCH_X86_64
 
 // refusedHere are system calls that only this machine's architecture has.
-func refusedHere() []uint32 {
-	return []uint32{
-		unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS,
-		unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE, unix.SYS_NFSSERVCTL, unix.SYS__SYSCTL,
+func refusedHere() map[uint32]string {
+	return map[uint32]string{
+		unix.SYS_IOPERM:          "ioperm",
+		unix.SYS_IOPL:            "iopl",
+		unix.SYS_MODIFY_LDT:      "modify_ldt",
+		unix.SYS_USELIB:          "uselib",
+		unix.SYS_USTAT:           "ustat",
+		unix.SYS_SYSFS:           "sysfs",
+		unix.SYS_CREATE_MODULE:   "create_module",
+		unix.SYS_GET_KERNEL_SYMS: "get_kernel_syms",
+		unix.SYS_QUERY_MODULE:    "query_module",
+		unix.SYS_NFSSERVCTL:      "nfsservctl",
+		unix.SYS__SYSCTL:         "sysctl",
 	}
 }

@@ -5,4 +5,4 @@ import "golang.org/x/sys/unix"
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
 // refusedHere are system calls that only this machine's architecture has.
-func refusedHere() []uint32 { return []uint32{unix.SYS_NFSSERVCTL} }
+func refusedHere() map[uint32]string { return map[uint32]string{unix.SYS_NFSSERVCTL: "nfsservctl"} }

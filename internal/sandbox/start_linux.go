@@ -191,13 +191,21 @@ func (p *Process) bound(spec Spec, order *shim.Order) {
 // order is what the shim is told.
 func (s Spec) order(namespaces bool) (*shim.Order, error) {
 	l := s.Limits.withDefaults()
-	direct := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct })
-	code, err := assembled(s.Network, namespaces, namespaces && !direct)
+	// A copy of a root has no socket of the host in it. A root itself may.
+	live := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct && r.Upper == "" })
+	own := namespaces && !s.Network && !slices.Contains(s.without, "network")
+	may := doors{network: s.Network, namespaces: namespaces, loopback: own, paths: namespaces && !live, told: true}
+	code, err := assembled(may)
+	if err != nil {
+		return nil, err
+	}
+	may.told = false
+	plain, err := assembled(may)
 	if err != nil {
 		return nil, err
 	}
 	o := &shim.Order{
-		Argv: s.Argv, Env: s.Env, Dir: s.Dir, System: s.System, Network: s.Network, Namespaces: namespaces, Filter: code, Require: int(s.Require), Try: s.try, Without: s.without,
+		Argv: s.Argv, Env: s.Env, Dir: s.Dir, System: s.System, Network: s.Network, Loopback: own, Namespaces: namespaces, Filter: code, Plain: plain, Require: int(s.Require), Try: s.try, Without: s.without,
 		Limits: shim.Limits{
 			Processes: uint64(l.Processes), Files: uint64(l.Files), FileSize: uint64(l.FileSize), //nolint:gosec // positive
 			Data: uint64(l.Data), Scratch: uint64(l.Scratch), CPU: uint64((l.CPU + time.Second - 1) / time.Second), //nolint:gosec // positive
@@ -295,6 +303,7 @@ func namespaces(network bool, without []string) (*syscall.SysProcAttr, error) {
 	}
 	if !network {
 		a.Cloneflags |= unix.CLONE_NEWNET
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN) // to raise its loopback
 	}
 	for layer, flag := range map[string]uintptr{
 		"users": unix.CLONE_NEWUSER, "name": unix.CLONE_NEWUTS, "network": unix.CLONE_NEWNET, "processes": unix.CLONE_NEWPID,
@@ -375,7 +384,7 @@ func (p *Process) Wait() (Exit, error) {
 		}
 		exit := Exit{Code: m.Exit.Code, Left: m.Exit.Left}
 		for _, r := range m.Met {
-			exit.Met = append(exit.Met, Restriction(r))
+			exit.Met = append(exit.Met, inWords(r))
 		}
 		if m.Exit.Signal != 0 {
 			exit.Signal = syscall.Signal(m.Exit.Signal).String()

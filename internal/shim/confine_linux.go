@@ -85,13 +85,25 @@ func (s *stage) limit() error {
 	return nil
 }
 
-// loadFilter puts the filter of system calls on this thread, and on what it
-// starts.
-func loadFilter(code []byte) error {
+// filter puts the filter of system calls on this thread, and on what it starts:
+// one that hands over what it refuses, to be told, or where the kernel cannot do
+// that (before Linux 5.19, or below somebody else's listener) one that does not.
+func (s *stage) filter() error {
+	// Without WAIT_KILLABLE_RECV a signal could end a call that is being answered.
+	listener, err := loadFilter(s.Filter, seccompFilterFlagNewListener|seccompFilterFlagWaitKillableRecv)
+	if err == nil {
+		go s.watch(listener)
+		return nil
+	}
+	_, err = loadFilter(s.Plain, 0)
+	return err
+}
+
+func loadFilter(code []byte, flags uintptr) (listener int, err error) {
 	const one = int(unsafe.Sizeof(syscall.SockFilter{}))
 	if len(code) == 0 || len(code)%one != 0 {
-		return errors.New("no filter")
+		return -1, errors.New("no filter")
 	}
 	prog := syscall.SockFprog{Len: uint16(len(code) / one), Filter: (*syscall.SockFilter)(unsafe.Pointer(&code[0]))} //nolint:gosec // a few hundred
-	return seccomp(&prog)
+	return seccomp(flags, &prog)
 }

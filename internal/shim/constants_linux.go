@@ -29,6 +29,7 @@ const (
 	resolveInRoot     = 0x10     // RESOLVE_IN_ROOT
 	closeRangeCloexec = 0x4      // CLOSE_RANGE_CLOEXEC
 	pollIn            = 0x1      // POLLIN
+	pollHup           = 0x10     // POLLHUP
 	pollRDHup         = 0x2000   // POLLRDHUP
 )
 
@@ -42,16 +43,20 @@ const (
 
 // Processes, their rights and limits.
 const (
-	prSetChildSubreaper     = 0x24       // PR_SET_CHILD_SUBREAPER
-	prSetNoNewPrivs         = 0x26       // PR_SET_NO_NEW_PRIVS
-	prCapAmbient            = 0x2f       // PR_CAP_AMBIENT
-	prCapAmbientClearAll    = 0x4        // PR_CAP_AMBIENT_CLEAR_ALL
-	capSetPCap              = 0x8        // CAP_SETPCAP
-	linuxCapabilityVersion3 = 0x20080522 // LINUX_CAPABILITY_VERSION_3
-	seccompSetModeFilter    = 0x1        // SECCOMP_SET_MODE_FILTER
-	rlimitNproc             = 0x6        // RLIMIT_NPROC
-	rlimitMemlock           = 0x8        // RLIMIT_MEMLOCK
-	rlimitMsgqueue          = 0xc        // RLIMIT_MSGQUEUE
+	prSetChildSubreaper               = 0x24       // PR_SET_CHILD_SUBREAPER
+	prSetNoNewPrivs                   = 0x26       // PR_SET_NO_NEW_PRIVS
+	prCapAmbient                      = 0x2f       // PR_CAP_AMBIENT
+	prCapAmbientClearAll              = 0x4        // PR_CAP_AMBIENT_CLEAR_ALL
+	capSetPCap                        = 0x8        // CAP_SETPCAP
+	linuxCapabilityVersion3           = 0x20080522 // LINUX_CAPABILITY_VERSION_3
+	seccompSetModeFilter              = 0x1        // SECCOMP_SET_MODE_FILTER
+	seccompFilterFlagNewListener      = 0x8        // SECCOMP_FILTER_FLAG_NEW_LISTENER
+	seccompFilterFlagWaitKillableRecv = 0x20       // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	seccompIoctlNotifRecv             = 0xc0502100 // SECCOMP_IOCTL_NOTIF_RECV
+	seccompIoctlNotifSend             = 0xc0182101 // SECCOMP_IOCTL_NOTIF_SEND
+	rlimitNproc                       = 0x6        // RLIMIT_NPROC
+	rlimitMemlock                     = 0x8        // RLIMIT_MEMLOCK
+	rlimitMsgqueue                    = 0xc        // RLIMIT_MSGQUEUE
 )
 
 // Landlock.

@@ -23,6 +23,27 @@ type (
 	openHow struct {
 		flags, mode, resolve uint64
 	}
+	// notification is a system call that waits for its answer.
+	notification struct {
+		id         uint64
+		pid, flags uint32
+		number     int32
+		arch       uint32
+		pointer    uint64
+		args       [6]uint64
+	}
+	notificationAnswer struct {
+		id    uint64
+		value int64
+		err   int32
+		flags uint32
+	}
+	// interfaceFlags is struct ifreq with the flags of a network interface.
+	interfaceFlags struct {
+		name  [16]byte
+		flags uint16
+		_     [22]byte
+	}
 	pollFd struct {
 		fd              int32
 		events, revents int16
@@ -127,8 +148,33 @@ func poll(fd int32, events int16) error {
 	return failed(errno)
 }
 
-func seccomp(prog *syscall.SockFprog) error {
-	_, _, errno := syscall.Syscall(sysSeccomp, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(prog)))
+func seccomp(flags uintptr, prog *syscall.SockFprog) (int, error) {
+	fd, _, errno := syscall.Syscall(sysSeccomp, seccompSetModeFilter, flags, uintptr(unsafe.Pointer(prog)))
+	return int(fd), failed(errno)
+}
+
+// hungUp reports whether nothing can come from a descriptor any more.
+func hungUp(fd int) bool {
+	p := pollFd{fd: int32(fd), events: pollIn} //nolint:gosec // a descriptor
+	var now syscall.Timespec
+	_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+	return errno == 0 && p.revents&pollHup != 0
+}
+
+// receiveNotification waits for a system call that the filter hands over.
+func receiveNotification(listener int, n *notification) error {
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), seccompIoctlNotifRecv, uintptr(unsafe.Pointer(n)))
+	return failed(errno)
+}
+
+func answerNotification(listener int, a *notificationAnswer) error {
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), seccompIoctlNotifSend, uintptr(unsafe.Pointer(a)))
+	return failed(errno)
+}
+
+// ioctl gets or sets the flags of a network interface.
+func ioctl(fd int, request uintptr, of *interfaceFlags) error {
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(of)))
 	return failed(errno)
 }
 

@@ -79,7 +79,8 @@ func (s *stage) rules() rules {
 	if why != nil {
 		s.lack("landlock", why)
 	}
-	attr := handled(s.landlock, s.Network)
+	// What answers in a network of its own is the sandbox itself.
+	attr := handled(s.landlock, s.Network || s.loopback)
 	fd, err := landlockCreateRuleset(&attr)
 	if err != nil {
 		return rules{err: err}

@@ -208,6 +208,10 @@ func (s *stage) proc() error {
 			s.lack("limit of processes", err)
 		}
 	}
+	if s.loopback {
+		// No port of it is anybody's privilege. Without this the low ones are.
+		_ = writeText(procs+"/sys/net/ipv4/ip_unprivileged_port_start", "0")
+	}
 	for _, name := range hidden() {
 		if err := hide(procs + "/" + name); err != nil {
 			return failedAt(name, err)

@@ -11,12 +11,16 @@ type Order struct {
 	System    []string // paths of the host that are shown read-only
 	Roots     []Root
 	Network   bool
+	// Loopback says that the network is the sandbox's own, and its loopback is to be
+	// raised.
+	Loopback bool
 	// Namespaces says that the shim is process 1 of its own namespaces. Else it
 	// has nothing to build: the program sees the host, as far as Landlock lets it.
 	Namespaces bool
 	Scratch    string // without namespaces: the folder that stands in for /tmp
 	Limits     Limits
 	Filter     []byte   // the program of system calls, as the kernel takes it
+	Plain      []byte   // the same for a kernel that hands no call over
 	Require    int      // the least level: 1 partial, 2 strict
 	Missing    []string // layers that the parent knows to be missing
 	Try        bool     // start nothing: only see how far everything else can be had
@@ -108,12 +112,14 @@ func (o *Order) Pack() []byte {
 		p.list(r.Masked)
 	}
 	p.flag(o.Network)
+	p.flag(o.Loopback)
 	p.flag(o.Namespaces)
 	p.text(o.Scratch)
 	for _, v := range o.Limits.all() {
 		p.number(*v)
 	}
 	p.text(string(o.Filter))
+	p.text(string(o.Plain))
 	p.number(uint64(o.Require)) //nolint:gosec // small
 	p.list(o.Missing)
 	p.flag(o.Try)
@@ -133,11 +139,11 @@ func (o *Order) Unpack(in []byte) error {
 	for i := range o.Roots {
 		o.Roots[i] = Root{Dir: u.text(), Upper: u.text(), Dev: u.number(), Ino: u.number(), View: u.text(), Masked: u.list()}
 	}
-	o.Network, o.Namespaces, o.Scratch = u.flag(), u.flag(), u.text()
+	o.Network, o.Loopback, o.Namespaces, o.Scratch = u.flag(), u.flag(), u.flag(), u.text()
 	for _, v := range o.Limits.all() {
 		*v = u.number()
 	}
-	o.Filter, o.Require = []byte(u.text()), int(u.number()) //nolint:gosec // small
+	o.Filter, o.Plain, o.Require = []byte(u.text()), []byte(u.text()), int(u.number()) //nolint:gosec // small
 	o.Missing, o.Try, o.Without = u.list(), u.flag(), u.list()
 	return u.end()
 }

@@ -105,12 +105,12 @@ func (s *stage) work(began chan<- started) {
 }
 
 // spareThreads makes every thread that this process may come to need beside its
-// first: two that run, one that waits for the parent, and the one that starts the
-// program and ends. While the program runs there may be none to be had, since the
+// first: two that run, one that waits for the parent, one that waits for calls to
+// answer, and the one that starts the program and ends. While the program runs there may be none to be had, since the
 // limit of processes counts threads too, and the Go runtime ends a process that
 // can have none.
 func spareThreads() {
-	const most = 4
+	const most = 5
 	var made sync.WaitGroup
 	made.Add(most)
 	enough := make(chan struct{})
@@ -127,11 +127,18 @@ func spareThreads() {
 }
 
 // prepare parts from what the parent's process had open, which must reach nobody,
-// whatever its flags, and from the host's name.
+// whatever its flags, and from the host's name. It raises the loopback.
 func (s *stage) prepare() error {
 	if !s.leaveOut("descriptors") {
 		if err := closeRange(control+1, ^uint(0)>>1, closeRangeCloexec); err != nil {
 			return failedAt("descriptors", err)
+		}
+	}
+	if s.Loopback {
+		if err := raise(); err != nil {
+			s.met.add(RuleLoopback, err.Error())
+		} else {
+			s.loopback = true
 		}
 	}
 	if !s.Namespaces || s.leaveOut("name") {
@@ -160,6 +167,8 @@ func (s *stage) finish(pid int) int {
 	}
 	m := Message{Kind: Ended, Exit: s.reap(pid)}
 	m.Locked = s.unlock()
+	s.countNetwork()
+	m.Met = s.met.list()
 	if Send(control, &m) != nil {
 		return 1
 	}
@@ -253,6 +262,8 @@ type stage struct {
 	folders  []int // without namespaces, a descriptor for each root
 	uppers   []int // a descriptor for each overlay's upper folder, in the order of the roots
 	ignored  sigset
+	loopback bool // the sandbox has a network of its own, whose loopback is up
+	met      restrictions
 }
 
 func (s *stage) lack(layer string, why error) {
@@ -323,7 +334,7 @@ func (s *stage) confine() error {
 		}
 	}
 	if !s.leaveOut("seccomp") {
-		if err := loadFilter(s.Filter); err != nil {
+		if err := s.filter(); err != nil {
 			s.lack("seccomp", err)
 		}
 	}

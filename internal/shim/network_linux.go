@@ -1,0 +1,91 @@
+//go:build amd64 || arm64
+
+package shim
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+)
+
+// raise brings up the loopback of a network that is the sandbox's own. It refuses
+// where the loopback is up already: then the network is somebody else's.
+func raise() error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	lo := interfaceFlags{name: [16]byte{'l', 'o'}}
+	if err := ioctl(fd, syscall.SIOCGIFFLAGS, &lo); err != nil {
+		return err
+	}
+	if lo.flags&syscall.IFF_UP != 0 {
+		return errors.New("it is up already, so the network is not the sandbox's own")
+	}
+	lo.flags |= syscall.IFF_UP
+	return ioctl(fd, syscall.SIOCSIFFLAGS, &lo)
+}
+
+// countNetwork remembers what the kernel counted in the sandbox's own network, where
+// it counts for nobody else.
+func (s *stage) countNetwork() {
+	if !s.loopback {
+		return
+	}
+	const most = 16 << 10
+	text, _ := readText("/proc/net/snmp", most)
+	six, _ := readText("/proc/net/snmp6", most)
+	for _, c := range []struct {
+		rule  string
+		count int
+	}{
+		{RuleNetwork, column(string(text), "Ip:", "OutNoRoutes") + row(string(six), "Ip6OutNoRoutes")},
+		{RulePort, column(string(text), "Tcp:", "AttemptFails")},
+		{RuleDatagram, column(string(text), "Udp:", "NoPorts") + row(string(six), "Udp6NoPorts")},
+	} {
+		if c.count > 0 {
+			s.met.add(c.rule, "")
+		}
+	}
+}
+
+// column is a number of a table of which each line begins with its name: the first
+// has the names of the columns, the second their numbers.
+func column(text, table, name string) int {
+	at, heads := -1, true
+	for line, rest, more := cut(text, '\n'); more; line, rest, more = cut(rest, '\n') {
+		word, words, some := cut(line, ' ')
+		if word != table {
+			continue
+		}
+		for i := 0; some; i++ {
+			word, words, some = cut(words, ' ')
+			if heads && word == name {
+				at = i
+			}
+			if !heads && i == at {
+				n, _ := strconv.Atoi(word)
+				return n
+			}
+		}
+		heads = false
+	}
+	return 0
+}
+
+// row is the number that follows a name, with any white space between.
+func row(text, name string) int {
+	for line, rest, more := cut(text, '\n'); more; line, rest, more = cut(rest, '\n') {
+		if len(line) <= len(name) || line[:len(name)] != name || line[len(name)] != ' ' && line[len(name)] != '\t' {
+			continue
+		}
+		line = line[len(name):]
+		for line != "" && (line[0] == ' ' || line[0] == '\t') {
+			line = line[1:]
+		}
+		n, _ := strconv.Atoi(line)
+		return n
+	}
+	return 0
+}
