@@ -42,6 +42,8 @@ var layers = [][]string{
 // siblings are the imports inside one row that are meant: importer, then imported.
 var siblings = [][2]string{
 	{"ctxperm/process", "ctxperm/files"}, // what a program changes are files
+	{"internal/canon", "internal/sparse"},
+	{"internal/disk", "internal/sparse"},
 	{"internal/host", "internal/disk"},
 	{"internal/host/hosttest", "internal/disk"},
 	{"internal/sandbox", "internal/shim"},

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"hash"
 	"strings"
+
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // Digest is "sha256:" and 64 lower case hex digits. Digests are equal exactly when their texts are.
@@ -36,10 +38,15 @@ func Sum(domain string, parts ...[]byte) Digest {
 	return spell(h.Sum(buf[:0]))
 }
 
-// SumBytes is the plain SHA-256 of content, as sha256sum computes it.
+// SumBytes is the digest of content, that [Hash] computes too.
 func SumBytes(data []byte) Digest {
-	sum := sha256.Sum256(data)
-	return spell(sum[:])
+	if len(data) < sparse.Block {
+		sum := sha256.Sum256(data)
+		return spell(sum[:])
+	}
+	h := NewHash()
+	_, _ = h.Write(data) // a hash never returns an error
+	return h.Digest()
 }
 
 func spell(sum []byte) Digest {
@@ -48,24 +55,84 @@ func spell(sum []byte) Digest {
 	return Digest(hex.AppendEncode(text, sum))
 }
 
-// Hash computes [SumBytes] of what is written to it, for content that is not held in memory. Make it with [NewHash]; it is
+// sparseTag begins, after a block of zeros, what is hashed of content with blocks of zeros.
+const sparseTag = "remit/sparse-content/v1"
+
+// Hash computes the digest of content that is not held in memory. Make it with [NewHash]; it is
 // for one goroutine at a time.
+//
+// Content is looked at in blocks of 4096 bytes from its beginning. If none of them holds only zeros, the digest is its
+// SHA-256, as sha256sum computes it. Otherwise it is the SHA-256 of
+//
+//	4096 zeros, "remit/sparse-content/v1",
+//	for each run of blocks of zeros: its offset and its length in bytes, as eight bytes each, big endian,
+//	the SHA-256 of all other bytes in their order
+//
+// So blocks of zeros need not be read where a file system knows them, content has one digest however it is stored, and no two
+// contents share what is hashed: that of the second kind begins with a block of zeros, which no content of the first kind holds.
 type Hash struct {
-	sum  hash.Hash
+	to   parts
+	in   *sparse.Writer
 	size int64
+	end  Digest // once it was asked for
+}
+
+// parts takes content apart.
+type parts struct {
+	data hash.Hash // of all but blocks of zeros
+	runs hash.Hash // of where those are; nil: there are none
+	at   int64
+}
+
+func (p *parts) Write(b []byte) (int, error) {
+	p.at += int64(len(b))
+	return p.data.Write(b)
+}
+
+func (p *parts) Skip(n int64) error {
+	if p.runs == nil {
+		p.runs = sha256.New()
+		_, _ = p.runs.Write(append(make([]byte, sparse.Block), sparseTag...)) // a hash never returns an error
+	}
+	run := binary.BigEndian.AppendUint64(make([]byte, 0, 16), uint64(p.at))
+	_, _ = p.runs.Write(binary.BigEndian.AppendUint64(run, uint64(n)))
+	p.at += n
+	return nil
 }
 
 // NewHash returns a Hash of no content yet.
-func NewHash() *Hash { return &Hash{sum: sha256.New()} }
+func NewHash() *Hash {
+	h := &Hash{to: parts{data: sha256.New()}}
+	h.in = sparse.NewWriter(&h.to)
+	return h
+}
 
 // Write adds content. It never returns an error.
 func (h *Hash) Write(p []byte) (int, error) {
 	h.size += int64(len(p))
-	return h.sum.Write(p)
+	return h.in.Write(p)
 }
 
-// Size returns the number of bytes written so far.
+// Skip adds n zeros. It never returns an error.
+func (h *Hash) Skip(n int64) error {
+	h.size += n
+	return h.in.Skip(n)
+}
+
+// Size returns the number of bytes added so far.
 func (h *Hash) Size() int64 { return h.size }
 
-// Digest returns the digest of all content written so far; more may follow.
-func (h *Hash) Digest() Digest { return spell(h.sum.Sum(nil)) }
+// Digest returns the digest of all content added. Nothing may be added after it.
+func (h *Hash) Digest() Digest {
+	if h.end != "" {
+		return h.end
+	}
+	_ = h.in.End() // a hash never returns an error
+	sum := h.to.data.Sum(nil)
+	if h.to.runs != nil {
+		_, _ = h.to.runs.Write(sum)
+		sum = h.to.runs.Sum(nil)
+	}
+	h.end = spell(sum)
+	return h.end
+}

@@ -29,7 +29,8 @@
 // # Digests
 //
 // [Sum] hashes a domain tag and parts, each behind its length, so that no two different lists give the same input to the
-// hash; [SumBytes] and [Hash] are the plain SHA-256 of content, which other programs can compute too.
+// hash; [SumBytes] and [Hash] are the SHA-256 of content, which other programs can compute too, but for content that holds
+// whole blocks of zeros: see [Hash].
 //
 // Everything here is safe for concurrent use except [Hash]. No message of this package repeats a value of the document.
 package canon

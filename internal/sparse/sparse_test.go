@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -70,9 +71,95 @@ func TestSame(t *testing.T) {
 		}
 		require.NoError(t, w.End())
 		require.True(t, bytes.Equal(content, out.Bytes()))
-		require.LessOrEqual(t, zeroBlocks(content), out.skipped, "in whatever pieces")
+		require.Equal(t, zeroBlocks(content), out.skipped, "in whatever pieces")
 	})
 }
+
+// told is content that knows of some of its zeros.
+type told struct {
+	*bytes.Reader
+	content []byte
+	knows   func() bool
+}
+
+func (s told) Hole() (int64, error) {
+	at := s.Size() - int64(s.Len())
+	rest := s.content[at:]
+	n := int64(len(rest) - len(bytes.TrimLeft(rest, "\x00")))
+	if !s.knows() {
+		n = 0
+	}
+	_, err := s.Seek(n, io.SeekCurrent)
+	return n, err
+}
+
+// TestHoles: whatever of its zeros content knows, the same is written and the same is skipped.
+func TestHoles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var content []byte
+		for range rapid.IntRange(0, 8).Draw(t, "runs") {
+			n := rapid.SampledFrom([]int{1, 4095, 4096, 5000, 20_000, 100_000}).Draw(t, "length")
+			content = append(content, bytes.Repeat([]byte{byte(rapid.IntRange(0, 1).Draw(t, "byte"))}, n)...)
+		}
+		source := told{bytes.NewReader(content), content, func() bool { return rapid.Bool().Draw(t, "knows") }}
+		var out, other holed
+		w := sparse.NewWriter(sparse.Tee(&out, &other))
+		n, err := sparse.Copy(w, source, make([]byte, rapid.SampledFrom([]int{1000, 4096, 8192, 20_000}).Draw(t, "room")))
+		require.NoError(t, err)
+		require.NoError(t, w.End())
+		require.EqualValues(t, len(content), n)
+		require.True(t, bytes.Equal(content, out.Bytes()))
+		require.Equal(t, zeroBlocks(content), out.skipped)
+		require.Equal(t, out, other)
+	})
+}
+
+// TestHole: of a file with holes no more is read than its data, and a little.
+func TestHole(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	require.NoError(t, f.Truncate(3<<30))
+	_, err = f.WriteAt([]byte("middle"), 1<<30)
+	require.NoError(t, err)
+	if n, err := (sparse.File{File: f}).Hole(); err != nil || n != 1<<30 {
+		t.Skipf("the file system tells of no holes: %d, %v", n, err)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	require.NoError(t, err)
+	read := &counting{File: sparse.File{File: f}}
+	var data bytes.Buffer
+	to := &layout{}
+	n, err := sparse.Copy(sparse.Tee(to, sparse.NewWriter(&only{&data})), read, make([]byte, 128<<10))
+	require.NoError(t, err)
+	require.EqualValues(t, 3<<30, n)
+	require.EqualValues(t, 3<<30, to.size)
+	require.Equal(t, "middle", string(bytes.Trim(data.Bytes(), "\x00")))
+	require.Less(t, read.n, 2<<20)
+}
+
+type counting struct {
+	sparse.File
+
+	n int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.File.Read(p)
+	c.n += n
+	return n, err
+}
+
+// layout only counts.
+type layout struct{ size int64 }
+
+func (l *layout) Write(p []byte) (int, error) { l.size += int64(len(p)); return len(p), nil }
+func (l *layout) Skip(n int64) error          { l.size += n; return nil }
+
+// only takes no holes.
+type only struct{ io.Writer }
+
+func (only) Skip(int64) error { return nil }
 
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
@@ -89,6 +176,8 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(content, got))
 	require.Error(t, sparse.File{File: f}.Skip(1))
+	_, err = sparse.File{File: f}.Hole()
+	require.Error(t, err)
 }
 
 func TestErrors(t *testing.T) {
@@ -100,4 +189,32 @@ func TestErrors(t *testing.T) {
 	n, err := w.Write(append(make([]byte, 4096), 'x'))
 	require.ErrorIs(t, err, out.fails)
 	require.Equal(t, 4096, n)
+
+	_, err = sparse.Copy(&out, bytes.NewReader([]byte("x")), make([]byte, 1))
+	require.ErrorIs(t, err, out.fails)
+	w = sparse.NewWriter(&holed{})
+	_, err = sparse.Copy(w, iotest.ErrReader(out.fails), make([]byte, 1))
+	require.ErrorIs(t, err, out.fails)
+	_, err = sparse.Copy(w, broken{out.fails}, make([]byte, 1))
+	require.ErrorIs(t, err, out.fails)
+	for _, failing := range []sparse.Target{sparse.Tee(&out, &holed{}), sparse.Tee(&holed{}, &out)} {
+		_, err = failing.Write([]byte("x"))
+		require.ErrorIs(t, err, out.fails)
+		require.ErrorIs(t, failing.Skip(1), out.fails)
+		w = sparse.NewWriter(failing)
+		require.NoError(t, w.Skip(5000))
+		require.ErrorIs(t, w.End(), out.fails)
+	}
+	late := &holed{}
+	w = sparse.NewWriter(late)
+	_, err = w.Write([]byte("x"))
+	require.NoError(t, err)
+	late.fails = out.fails
+	require.ErrorIs(t, w.Skip(1), out.fails)
 }
+
+// broken cannot tell of holes.
+type broken struct{ err error }
+
+func (broken) Read(p []byte) (int, error) { return len(p), nil }
+func (b broken) Hole() (int64, error)     { return 0, b.err }
