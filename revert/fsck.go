@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -212,7 +213,7 @@ func (f *fsck) blob(ctx context.Context, ref effect.BlobRef) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, content)
+	_, err = sparse.Copy(sparse.Into(io.Discard), content, make([]byte, journal.InlineMax))
 	return errors.Join(err, content.Close())
 }
 

@@ -114,22 +114,30 @@ func (w *swap) fill(ctx context.Context, f disk.File, from io.Reader) error {
 	buf, giveBack := borrow()
 	defer giveBack()
 	to := sparse.NewWriter(f)
-	for {
-		if err := w.host.Point(ctx, "files.write"); err != nil {
-			return err
-		}
-		n, err := io.ReadFull(from, buf)
-		if _, werr := to.Write(buf[:n]); werr != nil {
-			return werr
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return to.End()
-		}
-		if err != nil {
-			return err
-		}
+	if _, err := sparse.Copy(to, pointed{from, func() error { return w.host.Point(ctx, "files.write") }}, buf); err != nil {
+		return err
 	}
+	return to.End()
 }
+
+// pointed passes a scheduling point before each chunk.
+type pointed struct {
+	from  io.Reader
+	point func() error
+}
+
+func (p pointed) Read(buf []byte) (int, error) {
+	if err := p.point(); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(p.from, buf)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (p pointed) Hole() (int64, error) { return sparse.HoleOf(p.from) }
 
 // dress gives the draft its attributes, bits and time, in the order in which
 // none undoes another.

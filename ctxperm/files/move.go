@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -201,6 +202,14 @@ func (c *checked) Read(p []byte) (int, error) {
 	_, _ = c.hash.Write(p[:n])
 	if errors.Is(err, io.EOF) && string(c.hash.Digest()) != c.want {
 		return n, fmt.Errorf("%s: %w", c.name, errOther)
+	}
+	return n, err
+}
+
+func (c *checked) Hole() (int64, error) {
+	n, err := sparse.HoleOf(c.file)
+	if err == nil {
+		err = c.hash.Skip(n)
 	}
 	return n, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // site is a root seen through the host's scheduling points: each method passes
@@ -124,7 +125,7 @@ func hashing(r io.Reader) (string, error) {
 	h := canon.NewHash()
 	buf, giveBack := borrow()
 	defer giveBack()
-	if _, err := io.CopyBuffer(h, r, buf); err != nil {
+	if _, err := sparse.Copy(h, r, buf); err != nil {
 		return "", err
 	}
 	return string(h.Digest()), nil

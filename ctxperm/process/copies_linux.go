@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // copyKnown shows copies of the roots of which it is known that no overlay will do.
@@ -153,5 +154,9 @@ func (h *handle) open(dir, name string) (io.ReadCloser, error) {
 	if s, ok := h.copies[dir]; ok {
 		return s.open(filepath.FromSlash(name))
 	}
-	return h.proc.Open(dir, name)
+	f, err := h.proc.Open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return sparse.File{File: f}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // difference is what a program did to a copy.
@@ -128,5 +129,9 @@ func (d *difference) missing() {
 
 // open opens the content of a file that changes told of.
 func (s *snapshot) open(name string) (io.ReadCloser, error) {
-	return os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return sparse.File{File: f}, nil
 }

@@ -70,7 +70,7 @@ func copyFile(from, to string, is unix.Stat_t) (shut bool, err error) {
 		return false, err
 	}
 	w := sparse.NewWriter(sparse.File{File: out})
-	if _, err = io.Copy(w, in); err == nil {
+	if _, err = sparse.Copy(w, sparse.File{File: in}, make([]byte, 128<<10)); err == nil {
 		err = w.End()
 	}
 	return false, err

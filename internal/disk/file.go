@@ -5,12 +5,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // openFile is a File on the real disk.
 type openFile struct {
-	file *os.File
-	name string // as the caller gave it, relative to the root
+	file  *os.File
+	name  string // as the caller gave it, relative to the root
+	holes bool   // it lies on a file system whose word on holes is trusted
 }
 
 func (f *openFile) Read(p []byte) (int, error) {
@@ -29,6 +32,15 @@ func (f *openFile) Skip(n int64) error {
 		err = f.file.Truncate(end)
 	}
 	return f.relative(err)
+}
+
+// Hole passes over zeros that come next, where the file system tells of them.
+func (f *openFile) Hole() (int64, error) {
+	if !f.holes {
+		return 0, nil
+	}
+	n, err := sparse.File{File: f.file}.Hole()
+	return n, f.relative(err)
 }
 
 func (f *openFile) Sync() error { return f.relative(f.file.Sync()) }

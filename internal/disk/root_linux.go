@@ -80,7 +80,7 @@ func (r *linuxRoot) Open(name string) (File, error) {
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	return &openFile{file: file, name: name}, nil
+	return &openFile{file: file, name: name, holes: r.features.SyncAll}, nil
 }
 
 // openRegular looks at the file before it opens it, since opening can do

@@ -129,7 +129,6 @@ func allZero(piece []byte) bool {
 // Copy passes the rest of what r holds on to a target, through buf. Where zeros come it asks
 // a Source how many follow, and reads none of those. It returns how many bytes there were.
 func Copy(to Target, r io.Reader, buf []byte) (n int64, err error) {
-	source, _ := r.(Source)
 	for {
 		got, err := r.Read(buf)
 		if _, werr := to.Write(buf[:got]); werr != nil {
@@ -142,10 +141,10 @@ func Copy(to Target, r io.Reader, buf []byte) (n int64, err error) {
 		if err != nil {
 			return n, err
 		}
-		if source == nil || got == 0 || !allZero(buf[max(0, got-Block):got]) {
+		if got == 0 || !allZero(buf[max(0, got-Block):got]) {
 			continue
 		}
-		hole, err := source.Hole()
+		hole, err := HoleOf(r)
 		if err == nil && hole > 0 {
 			err = to.Skip(hole)
 		}
@@ -173,6 +172,36 @@ func (t tee) Skip(n int64) error {
 		return err
 	}
 	return t.b.Skip(n)
+}
+
+// Into makes any writer a target: one that is none is written the zeros.
+func Into(w io.Writer) Target {
+	if t, ok := w.(Target); ok {
+		return t
+	}
+	return whole{w}
+}
+
+type whole struct{ io.Writer }
+
+func (w whole) Skip(n int64) error {
+	zero := make([]byte, min(n, 16*Block))
+	for n > 0 {
+		wrote, err := w.Write(zero[:min(n, int64(len(zero)))])
+		if err != nil {
+			return err
+		}
+		n -= int64(wrote)
+	}
+	return nil
+}
+
+// HoleOf is Hole of content that may be a Source; of other content nothing is known.
+func HoleOf(r io.Reader) (int64, error) {
+	if s, ok := r.(Source); ok {
+		return s.Hole()
+	}
+	return 0, nil
 }
 
 // File makes a file of the system a Target, open for writing at its end, and a Source.

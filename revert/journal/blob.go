@@ -1,13 +1,13 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
 )
@@ -30,8 +30,10 @@ func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (
 		return Blob{}, fmt.Errorf("keep: %w", err)
 	}
 	sum := canon.NewHash()
-	all := io.MultiReader(bytes.NewReader(start), r)
-	_, err = io.Copy(io.MultiWriter(w, sum), all)
+	to := sparse.Tee(sparse.Into(w), sum)
+	if _, err = to.Write(start); err == nil {
+		_, err = sparse.Copy(to, r, make([]byte, InlineMax))
+	}
 	if err != nil {
 		return Blob{}, fmt.Errorf("keep: %w", err)
 	}
@@ -50,6 +52,8 @@ func (r readerUntil) Read(p []byte) (int, error) {
 	}
 	return r.r.Read(p)
 }
+
+func (r readerUntil) Hole() (int64, error) { return sparse.HoleOf(r.r) }
 
 // CheckedContent returns stored content for a Journal's Open: it hands on at
 // most ref.Size bytes, and its end is ErrDamaged instead of io.EOF unless they
@@ -87,6 +91,24 @@ func (c *checkedContent) Read(p []byte) (int, error) {
 		c.end = fmt.Errorf("blob %s: %w", c.ref.Digest, err)
 	}
 	return n, c.end
+}
+
+// Hole passes over zeros that the store knows of.
+func (c *checkedContent) Hole() (int64, error) {
+	if c.end != nil {
+		return 0, nil
+	}
+	n, err := sparse.HoleOf(c.from)
+	if err != nil {
+		c.end = fmt.Errorf("blob %s: %w", c.ref.Digest, err)
+		return 0, c.end
+	}
+	if n > c.left {
+		c.end = fmt.Errorf("%w: blob %s is longer than %d bytes", record.ErrDamaged, c.ref.Digest, c.ref.Size)
+		return 0, c.end
+	}
+	c.left -= n
+	return n, c.sum.Skip(n)
 }
 
 // atEnd looks behind the last byte and at the digest.

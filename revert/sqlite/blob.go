@@ -74,7 +74,7 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 	if from.CloneTo(file) != nil {
 		return journal.Blob{}, false, discard(file)
 	}
-	blob, err = journal.TakeIn(ctx, file, func() (io.Writer, error) { return io.Discard, nil })
+	blob, err = journal.TakeIn(ctx, sparse.File{File: file}, func() (io.Writer, error) { return io.Discard, nil })
 	if _, small := blob.Inline(); err != nil || small { // it was cut off meanwhile
 		return blob, true, errors.Join(err, discard(file))
 	}
@@ -184,7 +184,7 @@ func (j *Journal) openFile(_ context.Context, ref effect.BlobRef) (io.ReadCloser
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", ref.Digest, err)
 	}
-	return f, nil
+	return sparse.File{File: f}, nil
 }
 
 func (j *Journal) openRow(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
