@@ -19,7 +19,7 @@ import (
 type Version struct {
 	Type    string            // file, dir, link or other
 	Perm    fs.FileMode       // permission bits with setuid, setgid and sticky; links have none
-	Content string            // digest of a file's bytes
+	Content string            // digest of a file's bytes, see canon.Hash
 	Target  string            // of a link, raw bytes
 	Xattrs  map[string][]byte // user.* attributes under their full names
 }

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -58,6 +60,58 @@ func TestSparseFiles(t *testing.T) {
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo")
 				require.LessOrEqual(t, allocated(t, big), took+margin)
+			})
+		}
+	}
+}
+
+// read is how many bytes this process has read so far.
+func read(t *testing.T) (n int64) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		t.Skipf("the system does not count what is read: %v", err)
+	}
+	_, err = fmt.Sscanf(string(text), "rchar: %d", &n)
+	require.NoError(t, err)
+	return n
+}
+
+// TestHolesAreNotRead: a sparse file costs what it holds, in a call, in its undo and in its redo.
+func TestHolesAreNotRead(t *testing.T) {
+	const size, margin = 4 << 30, 256 << 20
+	for name, script := range map[string]string{
+		"made":    "truncate -s 4G new; printf x | dd of=new bs=1 seek=3G conv=notrunc",
+		"changed": "printf x | dd of=big bs=1 seek=1G conv=notrunc",
+		"deleted": "rm big",
+	} {
+		for _, way := range ways(t) {
+			t.Run(name+way.name, func(t *testing.T) {
+				j, err := sqlite.Open(t.Context(), t.TempDir()) // one in memory would hold the zeros
+				require.NoError(t, err)
+				defer func() { require.NoError(t, j.Close()) }()
+				w := newWorld(t, allowAll(), agent.Driver(way.driver), agent.Journal(j))
+				big := filepath.Join(w.dir, "big")
+				plainly(t, w.dir, "truncate -s 4G big; printf middle | dd of=big bs=1 seek=2G conv=notrunc")
+				if allocated(t, big) > margin {
+					t.Skip("the file system keeps no holes")
+				}
+				before := read(t)
+				txn, o := w.shell(t, script)
+				require.Len(t, o.Changes, 1, o.Text)
+				_, err = w.s.Revert(t.Context(), txn)
+				require.NoError(t, err)
+				_, err = w.rt.Redo(t.Context(), txn, "tester")
+				require.NoError(t, err)
+				_, err = w.s.Revert(t.Context(), txn)
+				require.NoError(t, err)
+				require.Less(t, read(t)-before, int64(margin))
+				is, err := os.Stat(big)
+				require.NoError(t, err)
+				require.EqualValues(t, size, is.Size())
+				require.Less(t, allocated(t, big), int64(margin))
+				_, err = os.Stat(filepath.Join(w.dir, "new"))
+				require.ErrorIs(t, err, os.ErrNotExist)
 			})
 		}
 	}
