@@ -42,7 +42,7 @@ type Config struct {
 	Shim    string   // path of a program that calls Main; empty: this program, which does
 	Require Level    // the least level that will do; default Strict
 	Scratch string   // a folder outside every root for what is not yet applied, made where it is not there; default one of this user's among the system's temporary files
-	Path    string   // where programs without a slash are looked for; default "/usr/local/bin:/usr/bin:/bin"
+	Path    string   // where programs without a slash are looked for; default the usual folders of the system and of toolchains, such as /usr/bin, /usr/sbin and /usr/local/go/bin
 	Env     []string // variables for every program, "KEY=value"
 	Limits  Limits
 	Copies  bool // programs see copies of the roots that they can write also where an overlay would do
@@ -76,7 +76,7 @@ func New(c Config) (*Driver, error) {
 		return nil, errors.New("process: the level none means that no program runs; leave the tools out instead")
 	}
 	if c.Path == "" {
-		c.Path = "/usr/local/bin:/usr/bin:/bin"
+		c.Path = sandbox.Path
 	}
 	if c.Output <= 0 {
 		c.Output = 1 << 20

@@ -135,17 +135,6 @@ type Spec struct {
 	without []string // layers that a test leaves out, to see that the others do not stand in for them
 }
 
-// System lists what a program needs to run at all: programs, libraries, and the
-// few files of /etc that libraries read. Nothing of it is secret.
-func System() []string {
-	return []string{
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
-		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd", "/etc/group",
-		"/etc/nsswitch.conf", "/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/services", "/etc/protocols",
-		"/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/ca-certificates", "/etc/gitconfig", "/etc/hosts",
-	}
-}
-
 func (s Spec) check() error {
 	switch {
 	case len(s.Argv) == 0 || s.Argv[0] == "":

@@ -205,7 +205,7 @@ func (s Spec) order(namespaces bool) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{
-		Argv: s.Argv, Env: s.Env, Dir: s.Dir, System: s.System, Network: s.Network, Loopback: own, Namespaces: namespaces, Filter: code, Plain: plain, Require: int(s.Require), Try: s.try, Without: s.without,
+		Argv: s.Argv, Env: s.Env, Path: Path, Dir: s.Dir, System: s.System, Network: s.Network, Loopback: own, Namespaces: namespaces, Filter: code, Plain: plain, Require: int(s.Require), Try: s.try, Without: s.without,
 		Limits: shim.Limits{
 			Processes: uint64(l.Processes), Files: uint64(l.Files), FileSize: uint64(l.FileSize), //nolint:gosec // positive
 			Data: uint64(l.Data), Scratch: uint64(l.Scratch), CPU: uint64((l.CPU + time.Second - 1) / time.Second), //nolint:gosec // positive

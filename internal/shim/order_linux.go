@@ -7,6 +7,7 @@ import "math"
 // Order is what the shim is told, first and only.
 type Order struct {
 	Argv, Env []string
+	Path      string // where the program is looked for, unless Env has a PATH
 	Dir       string
 	System    []string // paths of the host that are shown read-only
 	Roots     []Root
@@ -100,6 +101,7 @@ func (o *Order) Pack() []byte {
 	var p packer
 	p.list(o.Argv)
 	p.list(o.Env)
+	p.text(o.Path)
 	p.text(o.Dir)
 	p.list(o.System)
 	p.number(uint64(len(o.Roots)))
@@ -134,7 +136,7 @@ func (l *Limits) all() [6]*uint64 {
 // Unpack reads what Pack wrote.
 func (o *Order) Unpack(in []byte) error {
 	u := unpacker{in: in}
-	o.Argv, o.Env, o.Dir, o.System = u.list(), u.list(), u.text(), u.list()
+	o.Argv, o.Env, o.Path, o.Dir, o.System = u.list(), u.list(), u.text(), u.text(), u.list()
 	o.Roots = make([]Root, u.count())
 	for i := range o.Roots {
 		o.Roots[i] = Root{Dir: u.text(), Upper: u.text(), Dev: u.number(), Ino: u.number(), View: u.text(), Masked: u.list()}

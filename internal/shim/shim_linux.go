@@ -368,7 +368,7 @@ func (s *stage) program() (string, error) {
 	if _, _, path := cut(name, '/'); path {
 		return name, nil
 	}
-	search := "/usr/local/bin:/usr/bin:/bin"
+	search := s.Path
 	for _, v := range s.Env {
 		if key, value, ok := cut(v, '='); ok && key == "PATH" {
 			search = value

@@ -15,7 +15,7 @@ import (
 
 func someOrder() *Order {
 	return &Order{
-		Argv: []string{"sh", "-c", "x\xff\n"}, Env: []string{"A=1", ""}, Dir: "/d", System: []string{"/usr"},
+		Argv: []string{"sh", "-c", "x\xff\n"}, Env: []string{"A=1", ""}, Path: "/p", Dir: "/d", System: []string{"/usr"},
 		Roots: []Root{
 			{Dir: "/r", Upper: "/u", Dev: 1 << 60, Ino: 7, View: Overlay, Masked: []string{"a/b", "c"}},
 			{Dir: "/s", View: Read},

@@ -68,32 +68,3 @@ func seconds(n int) time.Duration {
 	}
 	return time.Duration(n) * time.Second
 }
-
-type shellIn struct {
-	Script  string `json:"script"`
-	Cwd     string `json:"cwd"`
-	Timeout int    `json:"timeout_s"`
-}
-
-func shellSpec() tool.Spec {
-	return tool.Spec{
-		Name:        "shell_run",
-		Description: "Run a script of sh in the workspace, without network. What it changes can be taken back.",
-		Input: object(`"script":{"type":"string","minLength":1,"description":"The script, as sh -c takes it."}`+
-			cwdArgument+timeoutArgument, `"script"`),
-		Output: outputSchema,
-		Script: scriptOf,
-		Hints:  tool.Hints{Timeout: longest + time.Minute},
-	}
-}
-
-func shellCmd(raw json.RawMessage) (handle.Cmd, error) {
-	var in shellIn
-	if err := canon.Decode(raw, &in); err != nil {
-		return handle.Cmd{}, err
-	}
-	if err := checkCwd(in.Cwd); err != nil {
-		return handle.Cmd{}, err
-	}
-	return handle.Cmd{Argv: []string{"sh", "-c", in.Script}, Root: workspace, Dir: in.Cwd, Timeout: seconds(in.Timeout)}, nil
-}

@@ -30,14 +30,17 @@ const (
 	usual   = 2 * time.Minute
 )
 
-// Tools returns the tools. It panics if one of the literals of this package does not
+// Tools returns the tools. The one for scripts uses bash if this machine has it in a
+// folder that programs are looked for in, else sh. Tools panics if one of the literals of this package does not
 // freeze, which its test would find.
-func Tools() []tool.Tool {
-	var out []tool.Tool
+func Tools() []tool.Tool { return toolsOf(shell()) }
+
+// toolsOf are the tools of a machine that has a shell.
+func toolsOf(shell string) (out []tool.Tool) {
 	for _, t := range []struct {
 		spec tool.Spec
 		cmd  func(json.RawMessage) (handle.Cmd, error)
-	}{{runSpec(), runCmd}, {shellSpec(), shellCmd}} {
+	}{{runSpec(), runCmd}, {shellSpec(shell), shellCmd(shell)}} {
 		t.spec.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "tool/builtin/process"}
 		t.spec.Version = "1"
 		made, err := Program(t.spec, t.cmd)
