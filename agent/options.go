@@ -36,7 +36,10 @@ type config struct {
 	tailored map[string]Cut
 }
 
-type rootConfig struct{ name, path string }
+type rootConfig struct {
+	name, path string
+	moved      bool
+}
 
 // Tools adds tools. May be given more than once.
 func Tools(tools ...tool.Tool) Option {
@@ -46,8 +49,20 @@ func Tools(tools ...tool.Tool) Option {
 	}
 }
 
-// Root names an existing folder that calls may be granted parts of.
-func Root(name, path string) Option {
+// Root names an existing folder that calls may be granted parts of. Calls of earlier
+// sessions are taken back in it only if it is the folder that their record names; see
+// MovedRoot.
+func Root(name, path string) Option { return rootOption(name, path, false) }
+
+// MovedRoot is Root, and says in the name of the person who asks that the folder of
+// every root of that name on the journal is at path now: moved, copied, or restored
+// from a backup. Without it Undo, Redo, Preview, Diff and Recover look for the folder
+// that a session's record names, and refuse another one. The versions of files still
+// guard each path: a path whose content is not what the call left is a conflict. The
+// report says which folders are there by this word alone.
+func MovedRoot(name, path string) Option { return rootOption(name, path, true) }
+
+func rootOption(name, path string, moved bool) Option {
 	return func(c *config) error {
 		abs, err := filepath.Abs(path)
 		if err != nil {
@@ -61,7 +76,7 @@ func Root(name, path string) Option {
 				return fmt.Errorf("two roots are named %q", name)
 			}
 		}
-		c.roots = append(c.roots, rootConfig{name, abs})
+		c.roots = append(c.roots, rootConfig{name, abs, moved})
 		return nil
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -89,4 +91,93 @@ func TestFolderOfTheRecord(t *testing.T) {
 			require.FileExists(t, filepath.Join(place, "a.txt"))
 		})
 	}
+}
+
+// TestFolderThatSomebodyNames takes calls back in a copy of the folder that the record
+// names: only where MovedRoot says so, also while the recorded folder is still there,
+// and only what has the content that the call left.
+func TestFolderThatSomebodyNames(t *testing.T) {
+	ctx := context.Background()
+	dir, state, copied := t.TempDir(), t.TempDir(), t.TempDir()
+	open := func() journal.Journal {
+		j, err := sqlite.Open(ctx, state)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, j.Close()) })
+		return j
+	}
+	first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(open()))
+	id, err := newSession(t, first).Update(ctx, func(tx *agent.Txn) error {
+		for _, name := range []string{"a.txt", "b.txt"} {
+			if _, err := tx.Invoke(ctx, "file_write", tool.Args{"path": name, "content": "hi"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(filepath.Join(copied, "ws"), os.DirFS(dir)))
+	copied = filepath.Join(copied, "ws")
+	require.NoError(t, os.WriteFile(filepath.Join(copied, "b.txt"), []byte("mine"), 0o600))
+
+	again := newRuntime(t, agent.MovedRoot("workspace", copied), agent.Journal(open()))
+	named := []revert.NamedRoot{{Root: "workspace", Path: copied, Was: dir}}
+	rep, err := again.Preview(ctx, id, revert.Undoing{})
+	require.NoError(t, err)
+	require.Equal(t, named, rep.Named)
+	d, err := again.Diff(ctx, id)
+	require.NoError(t, err)
+	require.Len(t, d.Deltas, 2)
+	rep, err = again.Revert(ctx, id)
+	require.ErrorIs(t, err, agent.ErrPartial)
+	require.Equal(t, named, rep.Named)
+	require.Equal(t, "file://workspace/b.txt", rep.NotUndone()[0].Resource)
+	require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome)
+	require.NoFileExists(t, filepath.Join(copied, "a.txt"))
+	require.FileExists(t, filepath.Join(dir, "a.txt"), "the recorded folder, which nobody named")
+	rep, err = again.Redo(ctx, id, "me")
+	require.NoError(t, err)
+	require.Equal(t, named, rep.Named)
+	require.FileExists(t, filepath.Join(copied, "a.txt"))
+
+	// Without the word the recorded folder counts, and is not named.
+	plain := newRuntime(t, agent.Root("workspace", copied), agent.Journal(open()))
+	rep, err = plain.Revert(ctx, id)
+	require.NoError(t, err)
+	require.Empty(t, rep.Named)
+	require.NoFileExists(t, filepath.Join(dir, "a.txt"))
+	require.FileExists(t, filepath.Join(copied, "a.txt"))
+
+	// A root of that name at its recorded place needs no word.
+	same := newRuntime(t, agent.MovedRoot("workspace", dir), agent.Journal(open()))
+	rep, err = same.Redo(ctx, id, "me")
+	require.NoError(t, err)
+	require.Empty(t, rep.Named)
+	require.FileExists(t, filepath.Join(dir, "b.txt"))
+}
+
+// TestRecoverInTheNamedFolder: calls that a dead process left in flight are settled in the
+// folder that MovedRoot names, where the recorded one is gone.
+func TestRecoverInTheNamedFolder(t *testing.T) {
+	ctx := context.Background()
+	dir, state, copied := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "ws")
+	j, err := sqlite.Open(ctx, state)
+	require.NoError(t, err)
+	first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(j))
+	tx, err := newSession(t, first).Begin(ctx)
+	require.NoError(t, err)
+	_, err = tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
+	require.NoError(t, os.RemoveAll(dir))
+
+	j, err = sqlite.Open(ctx, state)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	again := newRuntime(t, agent.MovedRoot("workspace", copied), agent.Journal(j), agent.OnAbandoned(agent.Revert))
+	rec, err := again.Recover(ctx)
+	require.NoError(t, err)
+	require.Len(t, rec.Reverted, 1)
+	require.NotEmpty(t, rec.Reverted[0].Named)
+	require.NoFileExists(t, filepath.Join(copied, "a.txt"))
 }

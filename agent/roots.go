@@ -20,14 +20,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
 type root struct {
-	name, path string
-	open       disk.Root
+	rootConfig
+	open disk.Root
 }
 
 type roots []root
@@ -39,7 +38,7 @@ func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("root %q at %s: %w", c.name, c.path, err), rs.close())
 		}
-		rs = append(rs, root{c.name, c.path, open})
+		rs = append(rs, root{c, open})
 	}
 	return rs, nil
 }
@@ -173,40 +172,72 @@ func worldOf(open map[string]disk.Root) string {
 }
 
 func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk.Root, error) {
-	mine, out := rt.roots.byName(), map[string]disk.Root{}
-	for e, err := range rt.journal.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := record.Unseal(e)
-		if err != nil {
-			return nil, err
-		}
-		opened, ok := rec.Body.(*record.Session)
-		if !ok {
-			continue
-		}
-		for _, r := range opened.Roots {
-			if found, ok := rt.sameRoot(mine[r.Name], r); ok {
-				out[r.Name] = found
-			}
+	mine, out := rt.roots.configured(), map[string]disk.Root{}
+	opened, err := rt.recordOf(ctx, session)
+	if errors.Is(err, journal.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range opened.Roots {
+		if found, ok := rt.sameRoot(mine[r.Name], r); ok {
+			out[r.Name] = found
 		}
 	}
 	return out, nil
 }
 
-// sameRoot returns the folder that a session's record names: this runtime's own
-// root of that name, or the recorded path, opened once and kept until Close. A
-// folder that took the place of the recorded one is not the same. Its device may
-// have got another number since, but only where it still has its path: elsewhere it
-// would be a snapshot.
-func (rt *Runtime) sameRoot(mine disk.Root, rec record.Root) (disk.Root, bool) {
+// configured are the roots by their names.
+func (rs roots) configured() map[string]root {
+	m := make(map[string]root, len(rs))
+	for _, r := range rs {
+		m[r.name] = r
+	}
+	return m
+}
+
+// wordOnly lists the roots of a session whose folder is not the recorded one: only
+// MovedRoot says that it took its place.
+func (rt *Runtime) wordOnly(ctx context.Context, txn string) ([]revert.NamedRoot, error) {
+	if !slices.ContainsFunc(rt.roots, func(r root) bool { return r.moved }) {
+		return nil, nil
+	}
+	t, err := revert.Load(ctx, rt.journal, txn)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := rt.recordOf(ctx, t.Session)
+	if err != nil {
+		return nil, err
+	}
+	var out []revert.NamedRoot
+	mine := rt.roots.configured()
+	for _, r := range opened.Roots {
+		var was disk.Identity
+		m, ok := mine[r.Name]
+		if ok && m.moved && (canon.Decode(r.Identity, &was) != nil || !m.open.Identity().Is(was)) {
+			out = append(out, revert.NamedRoot{Root: r.Name, Path: m.path, Was: r.Path})
+		}
+	}
+	return out, nil
+}
+
+// sameRoot returns the folder that a session's record names: the one that MovedRoot
+// says, this runtime's own root of that name, or the recorded path, opened once and
+// kept until Close. A folder that took the place of the recorded one is not the same.
+// Its device may have got another number since, but only where it still has its path:
+// elsewhere it would be a snapshot.
+func (rt *Runtime) sameRoot(mine root, rec record.Root) (disk.Root, bool) {
+	if mine.moved {
+		return mine.open, true
+	}
 	var was disk.Identity
 	if err := canon.Decode(rec.Identity, &was); err != nil {
 		return nil, false
 	}
-	if mine != nil && mine.Identity().Is(was) {
-		return mine, true
+	if mine.open != nil && mine.open.Identity().Is(was) {
+		return mine.open, true
 	}
 	if kept, ok := rt.others.get(rec.Path); ok && kept.Identity().IsAgain(was) {
 		return kept, true

@@ -173,13 +173,24 @@ func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Undoing) (rev
 		return tx.Undo(ctx, how)
 	}
 	rep, err := rt.reverter.Undo(ctx, txn, how)
-	return rep, partial(rep, err)
+	return rt.reported(ctx, rep, partial(rep, err))
+}
+
+// reported is a report that names the folders which only MovedRoot vouches for.
+func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (revert.Report, error) {
+	if rep.Txn == "" {
+		return rep, err
+	}
+	named, failed := rt.wordOnly(ctx, rep.Txn)
+	rep.Named = named
+	return rep, errors.Join(err, failed)
 }
 
 // Preview says what Undo would do as things stand, and writes nothing: one item
 // for each resource. It has no error for what could not be taken back.
 func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
-	return rt.reverter.Preview(ctx, id, how)
+	rep, err := rt.reverter.Preview(ctx, id, how)
+	return rt.reported(ctx, rep, err)
 }
 
 // Redo brings back what taking an ended transaction back removed, by the same
@@ -188,5 +199,5 @@ func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (
 // for the record.
 func (rt *Runtime) Redo(ctx context.Context, txn, by string) (revert.Report, error) {
 	rep, err := rt.reverter.Redo(ctx, txn, by)
-	return rep, partial(rep, err)
+	return rt.reported(ctx, rep, partial(rep, err))
 }

@@ -12,6 +12,17 @@ type Report struct {
 	// Dependents are calls that lie on what is to be taken back. Only a preview
 	// lists them.
 	Dependents []Dependent `json:"dependents,omitempty"`
+	// Named are the roots whose folder is another one than the recorded, by the word
+	// of the person who asked.
+	Named []NamedRoot `json:"named_roots,omitempty"`
+}
+
+// NamedRoot is a root whose folder the person who asked for a revert or a redo named.
+// Nothing shows that it is a copy of the recorded one but the content of its files.
+type NamedRoot struct {
+	Root string `json:"root"`
+	Path string `json:"path"` // folder that was used
+	Was  string `json:"was"`  // folder that the session's record names
 }
 
 // Item is one resource of one call.

@@ -34,6 +34,9 @@ func (a *app) diffCommand() *cobra.Command {
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
 				id, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
+				if err == nil && id != "" {
+					err = p.ofWorkspace(cmd.Context(), a, rt.Journal(), "diff", id)
+				}
 				if err != nil {
 					return err
 				}

@@ -119,8 +119,8 @@ func (a *app) gatewayAgain(ctx context.Context, p *place, programs *process.Driv
 	}
 	p.upstreams.lazy = true
 	roots := p.named()
-	if programs != nil && !slices.ContainsFunc(roots, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
-		roots = append(slices.Clone(roots), "workspace="+p.folder())
+	if programs != nil && !namesWorkspace(roots) {
+		roots = append(slices.Clone(roots), workspaceRoot+"="+p.folder())
 	}
 	if err := a.openGateway(ctx, p, roots, programs); err != nil {
 		_, _ = fmt.Fprintf(a.err, "remit: what servers did can only be taken back from files: %v\n", err)

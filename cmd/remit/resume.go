@@ -59,6 +59,9 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	if err := f.ofWorkspace(ctx, a, j, "resume", id); err != nil {
+		return err
+	}
 	folders, err := f.foldersLeft(ctx, j, id)
 	if err != nil {
 		return err

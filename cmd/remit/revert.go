@@ -103,6 +103,14 @@ const (
 	redoing
 )
 
+// verb is the command that does it.
+func (w way) verb() string {
+	if w == redoing {
+		return "redo"
+	}
+	return "revert"
+}
+
 // target says which transaction is meant: the one with an id, or the last one.
 // No id means none, never the last.
 type target struct {
@@ -133,6 +141,9 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 		rep := revert.Report{Items: []revert.Item{}}
 		id, err := which.find(ctx, rt)
 		if err == nil && id != "" {
+			err = p.ofWorkspace(ctx, a, rt.Journal(), way.verb(), id)
+		}
+		if err == nil && id != "" {
 			rep, err = do(rt, ctx, id)
 		}
 		if way == redoing && errors.Is(err, revert.ErrNotOver) {
@@ -149,12 +160,27 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone()})
 		} else {
 			a.paint().report(a.out, rep, way)
+			a.where(ctx, p, rt.Journal(), rep)
 			if way != redoing && rep.Txn != "" {
 				a.paint().ways(a.out, rep, p.hint("revert", id))
 			}
 		}
 		return nil
 	})
+}
+
+// where names the folders of a report that nobody can take for granted: those that only
+// --root vouches for, and a workspace that is not here.
+func (a *app) where(ctx context.Context, p *place, j journal.Journal, rep revert.Report) {
+	for _, r := range rep.Named {
+		_, _ = fmt.Fprintf(a.out, "root %s: %s, as --root says; the journal has %s\n", r.Root, printable(r.Path), printable(r.Was))
+	}
+	if rep.Txn == "" {
+		return
+	}
+	if folder, err := p.elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
+		_, _ = fmt.Fprintf(a.out, "in the workspace %s\n", printable(folder))
+	}
 }
 
 // withRuntime gives fn a runtime that can take back what is recorded: its roots

@@ -218,12 +218,17 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
+	if !namesWorkspace(f.roots) {
+		if err := f.sameWorkspace(ctx, a, journal, folders[0]); err != nil {
+			return nil, nil, errors.Join(err, journal.Close())
+		}
+	}
 	programs, err := f.programs(journal)
 	if err != nil {
 		return nil, nil, errors.Join(err, journal.Close())
 	}
 	if f.upstreams.config != "" {
-		if err := a.openGateway(ctx, &f.place, append([]string{"workspace=" + f.folder()}, f.roots...), programs); err != nil {
+		if err := a.openGateway(ctx, &f.place, f.rootWords(), programs); err != nil {
 			return nil, nil, errors.Join(err, journal.Close())
 		}
 		roots = append(roots, agent.Tools(a.gateway.Tools()...))
@@ -293,9 +298,18 @@ func programsOn(j journal.Journal, least process.Level) (*process.Driver, error)
 	return process.New(cfg)
 }
 
+// rootWords are the roots of a run, as NAME=DIR: the workspace, unless --root says which
+// folder that is, and the others.
+func (f *runFlags) rootWords() []string {
+	if f.workspace == "" && namesWorkspace(f.roots) {
+		return f.roots
+	}
+	return append([]string{workspaceRoot + "=" + f.folder()}, f.roots...)
+}
+
 // rootOptions are the workspace and the other roots, and their folders.
 func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err error) {
-	for _, r := range append([]string{"workspace=" + f.folder()}, f.roots...) {
+	for _, r := range f.rootWords() {
 		name, dir, err := rootOf(r)
 		if err != nil {
 			return nil, nil, err

@@ -39,19 +39,21 @@ func placeFlags(cmd *cobra.Command, p *place) {
 
 // movedFlag adds the flag that names folders which are not where a record says.
 func movedFlag(cmd *cobra.Command, p *place) {
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, if it was moved, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`: if it was moved, or DIR is a copy or a restored backup of it")
 	serviceFlags(cmd, &p.services)
 }
 
-// named are the roots that a command line names, as NAME=DIR.
+// named are the roots that a command line names, as NAME=DIR: by --root, and the
+// workspace where --root does not name it.
 func (p *place) named() []string {
-	if p.workspace != "" && !slices.ContainsFunc(p.moved, func(r string) bool { return strings.HasPrefix(r, "workspace=") }) {
-		return append([]string{"workspace=" + p.workspace}, p.moved...)
+	if p.workspace != "" && !namesWorkspace(p.moved) {
+		return append([]string{workspaceRoot + "=" + p.workspace}, p.moved...)
 	}
 	return p.moved
 }
 
-// rootsNow are the roots that a command line names beside those of the record. Folders are
+// rootsNow are the roots that a command line names beside those of the record. What
+// --root names is the person's word; --workspace has to be the recorded folder. Folders are
 // those that calls may have changed, where that is known.
 func (p *place) rootsNow(a *app, folders ...string) (opts []agent.Option, err error) {
 	for _, r := range p.named() {
@@ -59,7 +61,11 @@ func (p *place) rootsNow(a *app, folders ...string) (opts []agent.Option, err er
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, agent.Root(name, dir))
+		root := agent.Root
+		if slices.Contains(p.moved, r) {
+			root = agent.MovedRoot
+		}
+		opts = append(opts, root(name, dir))
 	}
 	more, err := p.services.options(a, folders)
 	return append(opts, more...), err
@@ -248,7 +254,17 @@ func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 	_, err := os.Lstat(filepath.Join(p.state, "journal.db"))
 	switch {
 	case !errors.Is(err, os.ErrNotExist):
-		return p.open(ctx)
+		j, err := p.open(ctx)
+		if err != nil || !named || p.workspace == "" || namesWorkspace(p.moved) {
+			return j, err
+		}
+		if folder, err := realFolder(p.workspace); err == nil { // the journal of one that is gone can still be read
+			var other *problem // a journal that cannot be read is for the command to tell of
+			if errors.As(p.sameWorkspace(ctx, a, j, folder), &other) {
+				return nil, errors.Join(other, j.Close())
+			}
+		}
+		return j, nil
 	case named:
 		return nil, &problem{
 			code: exitUsage, what: fmt.Sprintf("there is no journal in %q", p.state),
@@ -262,7 +278,10 @@ func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 func (p *place) hint(args ...string) string {
 	words := append([]string{"remit"}, args...)
 	given := p.given
-	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "resume", "recover"}, args[0]) { // which reach what the run reached
+	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "diff", "resume", "recover"}, args[0]) { // which reach what the run reached
+		for _, r := range p.moved {
+			given = append(slices.Clip(given), "--root", r)
+		}
 		given = slices.Concat(given, p.services.again())
 	}
 	if len(args) > 0 && slices.Contains([]string{"show", "resume"}, args[0]) {

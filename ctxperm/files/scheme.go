@@ -29,7 +29,7 @@ func (s scheme) Name() string { return SchemeName }
 
 // errNoRoot: the process that undoes was started without a root, and the folder that
 // was changed is not where it was.
-var errNoRoot = errors.New("is not open here, and its folder is not where it was, or is another one; give the folder that was changed (agent.Root, or --root NAME=DIR), then take the call back again")
+var errNoRoot = errors.New("is not open here, and its folder is not where it was, or is another one; say where the folder is now, also that of a copy or a backup (--root NAME=DIR, agent.MovedRoot), then take the call back again")
 
 // locate finds the file that a resource stands for.
 func (s scheme) locate(resource string) (site, string, error) {

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// workspaceRoot is the name of the root that --workspace names.
+const workspaceRoot = "workspace"
+
+// namesWorkspace reports whether --root says which folder the workspace is. That is the
+// person's word, also where the journal has another folder.
+func namesWorkspace(roots []string) bool {
+	return slices.ContainsFunc(roots, func(r string) bool { return strings.HasPrefix(r, workspaceRoot+"=") })
+}
+
+// workspaceOf is the workspace that a session's record names, ok false where it names none.
+func workspaceOf(body *record.Session) (r record.Root, ok bool) {
+	i := slices.IndexFunc(body.Roots, func(r record.Root) bool { return r.Name == workspaceRoot })
+	if i < 0 {
+		return r, false
+	}
+	return body.Roots[i], true
+}
+
+// sessionRecord is the record of one session, nil where there is none.
+func sessionRecord(ctx context.Context, j journal.Journal, session string) (*record.Session, error) {
+	return firstSession(ctx, j, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}, func(*record.Session) bool { return true })
+}
+
+// firstSession is the first record of a session for which is holds, nil where there is none.
+func firstSession(ctx context.Context, j journal.Journal, q journal.Query, is func(*record.Session) bool) (*record.Session, error) {
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Erased != "" {
+			continue
+		}
+		rec, err := record.Unseal(e)
+		if err != nil {
+			return nil, err
+		}
+		if body, ok := rec.Body.(*record.Session); ok && is(body) {
+			return body, nil
+		}
+	}
+	return nil, nil
+}
+
+// identityAt is the identity of a folder, ok false where it cannot be opened.
+func (a *app) identityAt(folder string) (id disk.Identity, ok bool) {
+	r, err := a.host.OpenRoot(folder)
+	if err != nil {
+		return id, false
+	}
+	defer func() { _ = r.Close() }()
+	return r.Identity(), true
+}
+
+// isFolder reports whether a folder, by its one path, is the one that a record names.
+func (a *app) isFolder(folder string, rec record.Root) bool {
+	var was disk.Identity
+	id, ok := a.identityAt(folder)
+	if !ok || canon.Decode(rec.Identity, &was) != nil {
+		return false
+	}
+	return id.Is(was) || (folder == rec.Path && id.IsAgain(was))
+}
+
+// sameWorkspace refuses, for a workspace by its one path, a state folder that was kept for another workspace: what
+// is on its journal would be mixed with what happens here, and taken back there. A folder
+// with the recorded path is the same workspace, also where it was restored from a
+// backup; one that was moved is the same one at its new path.
+func (p *place) sameWorkspace(ctx context.Context, a *app, j journal.Journal, folder string) error {
+	var newest record.Root
+	same, err := firstSession(ctx, j, journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}, func(body *record.Session) bool {
+		rec, ok := workspaceOf(body)
+		if ok && newest.Path == "" {
+			newest = rec
+		}
+		return ok && (rec.Path == folder || a.isFolder(folder, rec))
+	})
+	if err != nil || same != nil || newest.Path == "" {
+		return err
+	}
+	return &problem{
+		code: exitUsage, what: fmt.Sprintf("the state folder %q is that of another workspace", p.state),
+		why: fmt.Sprintf("its journal is of %s; the workspace here is %s", newest.Path, folder),
+		fix: fmt.Sprintf("leave --state out, or name the state folder of %s; if that is a copy of %s or a backup of it, say so by --root %s in the place of --workspace", folder, newest.Path, quoted(workspaceRoot+"="+folder)),
+	}
+}
+
+// ofWorkspace refuses to act on a transaction or a call, in the words of a command that
+// says so by --root, where --workspace names another folder than the one that it changed.
+func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb, id string) error {
+	if p.workspace == "" || namesWorkspace(p.moved) {
+		return nil
+	}
+	body, err := sessionOfID(ctx, j, id)
+	if err != nil || body == nil {
+		return err
+	}
+	folder, err := realFolder(p.workspace)
+	if err != nil {
+		return err
+	}
+	rec, ok := workspaceOf(body)
+	if !ok || a.isFolder(folder, rec) {
+		if ok && rec.Path != folder && !slices.Contains(p.given, "--workspace") { // it was moved, and a hint has to lead there
+			p.given = append(p.given, "--workspace", p.workspace)
+		}
+		return nil
+	}
+	moved := *p
+	moved.moved = append(slices.Clone(p.moved), workspaceRoot+"="+folder)
+	e := &problem{
+		code: exitUsage, what: fmt.Sprintf("%s belongs to another workspace", id),
+		why: fmt.Sprintf("it is of %s; --workspace names %s", rec.Path, folder),
+		fix: fmt.Sprintf("leave --workspace out to work in %s; if %s is a copy of it or a backup of it, say so: %s", rec.Path, folder, moved.hint(verb, id)),
+	}
+	if rec.Path == folder {
+		e.why = fmt.Sprintf("another folder is at %s since, such as a copy or a restored backup", folder)
+		e.fix = "if it has the same files, say so: " + moved.hint(verb, id)
+	}
+	return e
+}
+
+// sessionOfID is the record of the session that a transaction or a call belongs to, nil
+// where nothing has that id.
+func sessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Session, error) {
+	t, _, err := revert.LoadCall(ctx, j, id)
+	if errors.Is(err, journal.ErrNotFound) {
+		t, err = revert.Load(ctx, j, id)
+	}
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sessionRecord(ctx, j, t.Session)
+}
+
+// elsewhere is the workspace that a transaction belongs to where the command line does
+// not name it and it is not the current folder; empty otherwise.
+func (p *place) elsewhere(ctx context.Context, a *app, j journal.Journal, txn string) (string, error) {
+	if p.workspace != "" || namesWorkspace(p.moved) {
+		return "", nil
+	}
+	body, err := sessionOfID(ctx, j, txn)
+	if err != nil || body == nil {
+		return "", err
+	}
+	rec, ok := workspaceOf(body)
+	here, err := realFolder(".")
+	if !ok || (err == nil && a.isFolder(here, rec)) {
+		return "", nil
+	}
+	return rec.Path, nil
+}
