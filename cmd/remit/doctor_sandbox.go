@@ -102,6 +102,12 @@ func levelFinding(r sandbox.Reached, err error) finding {
 }
 
 func wayFinding(where string, w sandbox.Way) finding {
+	if w.View == sandbox.Overlay && w.Unsupervised != "" {
+		return finding{
+			Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in an overlay, in which no folder of the root can be renamed: " + w.Unsupervised,
+			Fix: "run a kernel from 5.19 on, and remit outside of containers that supervise system calls themselves",
+		}
+	}
 	if w.View == sandbox.Overlay {
 		return finding{Where: where, Check: "programs", Is: healthy, What: "what a program writes lands in an overlay: it costs by the files that are touched"}
 	}

@@ -74,7 +74,7 @@ func TestChanges(t *testing.T) {
 		{"mode", "chmod 700 a; chmod 000 b", ". folder; a file 700 1 copied; b file 0 1 copied"},
 		{"mode of a folder", "chmod 700 d/e", ". folder; d folder; d/e folder"},
 		{"move", "mv a z", ". folder; a deleted; z file 644 1 copied"},
-		{"move a folder", "mv d/e e", ". folder; d folder; d/e deleted; e folder; e/y file 644 5"},
+		{"move a folder", "mv d/e e", ". folder; d folder; d/e deleted; e folder replaced; e/y file 644 5 copied"},
 		{"odd names", "printf x > \"$(printf 'new\\nline')\"; printf x > \"$(printf 'inv\\377alid')\"", ". folder; inv\xffalid file 644 1; new\nline file 644 1"},
 		{"pipe", "mkfifo p", ". folder; p other"},
 		{"append", "printf more >> d/e/y", ". folder; d folder; d/e folder; d/e/y file 644 9 copied"},

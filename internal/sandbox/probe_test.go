@@ -62,6 +62,8 @@ func beProbe(name string) int {
 	switch name {
 	case "use much memory":
 		return useMemory()
+	case "do operations":
+		return doOperations()
 	case "start a program":
 		return startProgram()
 	case "write overlay attributes":
@@ -270,7 +272,7 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, err)
 	program := filepath.Join(dir, "sandbox.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
-	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestLoopback|TestUnixSockets|TestMeetRules|TestWithoutNamespaces|TestTrap.*)$")
+	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestRename.*|TestLoopback|TestUnixSockets|TestMeetRules|TestWithoutNamespaces|TestTrap.*)$")
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}

@@ -39,6 +39,7 @@ type doors struct {
 	loopback   bool // its network is its own, with nothing in it but a loopback
 	paths      bool // sockets that lie in folders: where the host's are in sight no layer else keeps the program from them
 	told       bool // what is refused is told to the shim
+	moves      bool // renaming and linking wait for the shim's answer, where it is told anything
 }
 
 // or is the answer of a call that is refused.
@@ -100,6 +101,12 @@ func callName(nr uint32) string {
 	return refused()[nr]
 }
 
+// moving are the calls that an overlay refuses, or for which it does something else
+// than other file systems.
+func moving() []uint32 {
+	return append(movingHere(), unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT)
+}
+
 // unknown are the calls that are answered as if the kernel did not have them, so
 // that a library falls back to one that the filter can look into.
 func unknown() []uint32 {
@@ -146,6 +153,9 @@ func (d doors) answers() map[uint32][]bpf.Instruction {
 		with([]uint32{unix.SYS_PRLIMIT64}, load(offArg0, slices.Concat(when(0, ret(retAllow)), always(d.or(retEPERM)))...)...)
 	}
 	with([]uint32{unix.SYS_SOCKET}, d.socket()...)
+	if d.told && d.moves {
+		with(moving(), ret(retTell))
+	}
 	return all
 }
 

@@ -20,3 +20,6 @@ func refusedHere() map[uint32]string {
 		unix.SYS__SYSCTL:         "sysctl",
 	}
 }
+
+// movingHere are those that only this architecture has.
+func movingHere() []uint32 { return []uint32{unix.SYS_RENAME, unix.SYS_LINK} }

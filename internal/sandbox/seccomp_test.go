@@ -39,6 +39,8 @@ func wanted(d doors, nr uint32, arg [3]uint32) uint32 {
 	switch {
 	case nr > lastKnown || slices.Contains(unknown(), nr):
 		return retNoSys
+	case d.told && d.moves && slices.Contains(moving(), nr):
+		return retTell
 	case no,
 		(nr == unix.SYS_CLONE || nr == unix.SYS_UNSHARE) && arg[0]&namespaceFlags != 0,
 		nr == unix.SYS_PRLIMIT64 && !d.namespaces && arg[0] != 0,
@@ -75,8 +77,8 @@ func TestFilter(t *testing.T) {
 		0, 1, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_VSOCK, 45, unix.CLONE_NEWUSER, unix.CLONE_NEWNET,
 		unix.CLONE_VM | unix.CLONE_VFORK | 17, unix.CLONE_NEWTIME, unix.TIOCSTI, unix.TIOCLINUX, unix.TCGETS, ^uint32(0),
 	}
-	for bits := range 32 {
-		d := doors{network: bits&1 != 0, namespaces: bits&2 != 0, paths: bits&4 != 0, loopback: bits&8 != 0, told: bits&16 != 0}
+	for bits := range 64 {
+		d := doors{network: bits&1 != 0, namespaces: bits&2 != 0, paths: bits&4 != 0, loopback: bits&8 != 0, told: bits&16 != 0, moves: bits&32 != 0}
 		vm, err := bpf.NewVM(d.filter())
 		require.NoError(t, err)
 		answer := func(in []byte) uint32 {

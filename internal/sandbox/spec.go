@@ -47,6 +47,14 @@ type Reached struct {
 	Missing  []string `json:"missing,omitempty"` // each layer that is not there, and why
 	Landlock int      `json:"landlock"`          // version of the kernel's Landlock, 0: none
 	Group    []string `json:"group,omitempty"`   // what a control group of the run holds: memory, processes, kill
+
+	// Unsupervised says why renaming a folder of an overlay fails; empty: it does not.
+	Unsupervised string `json:"unsupervised,omitempty"`
+}
+
+// unsupervised is what a program meets where nothing renames folders for it.
+func (r Reached) unsupervised() Restriction {
+	return Restriction{"rename", "rename of a folder: in the sandbox it fails as between two file systems (EXDEV) because " + r.Unsupervised + "; copy and remove the folder"}
 }
 
 // ErrLevel is returned when a run would have less than the level that it

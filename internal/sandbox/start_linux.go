@@ -137,6 +137,9 @@ func (p *Process) heard(spec Spec, m shim.Message) error {
 	switch m.Kind {
 	case shim.Began:
 		p.reached = Reached{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock}
+		if m.Alone != "" && len(p.order) > 0 {
+			p.reached.Unsupervised = "the kernel has no supervision of system calls to give: " + m.Alone
+		}
 		if p.group != nil {
 			p.reached.Group = p.group.holds
 		}
@@ -195,6 +198,7 @@ func (s Spec) order(namespaces bool) (*shim.Order, error) {
 	live := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct && r.Upper == "" })
 	own := namespaces && !s.Network && !slices.Contains(s.without, "network")
 	may := doors{network: s.Network, namespaces: namespaces, loopback: own, paths: namespaces && !live, told: true}
+	may.moves = namespaces && slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View != Read })
 	code, err := assembled(may)
 	if err != nil {
 		return nil, err
@@ -383,6 +387,9 @@ func (p *Process) Wait() (Exit, error) {
 			p.locked[p.order[l.Upper]+"\x00"+l.Name] = l.Mode
 		}
 		exit := Exit{Code: m.Exit.Code, Left: m.Exit.Left}
+		if p.reached.Unsupervised != "" {
+			exit.Met = append(exit.Met, p.reached.unsupervised())
+		}
 		for _, r := range m.Met {
 			exit.Met = append(exit.Met, inWords(r))
 		}

@@ -4,6 +4,7 @@ package shim
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -90,11 +91,16 @@ func (s *stage) limit() error {
 // that (before Linux 5.19, or below somebody else's listener) one that does not.
 func (s *stage) filter() error {
 	// Without WAIT_KILLABLE_RECV a signal could end a call that is being answered.
-	listener, err := loadFilter(s.Filter, seccompFilterFlagNewListener|seccompFilterFlagWaitKillableRecv)
+	listener, err := -1, errors.New("left out")
+	if !slices.Contains(s.Without, "supervisor") {
+		listener, err = loadFilter(s.Filter, seccompFilterFlagNewListener|seccompFilterFlagWaitKillableRecv)
+	}
 	if err == nil {
+		s.supervisor = &supervisor{listener: listener, roots: s.watched()}
 		go s.watch(listener)
 		return nil
 	}
+	s.alone = err.Error()
 	_, err = loadFilter(s.Plain, 0)
 	return err
 }

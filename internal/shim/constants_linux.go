@@ -20,17 +20,25 @@ const (
 
 // Files and paths.
 const (
-	atFDCWD           = -0x64    // AT_FDCWD
-	atSymlinkNofollow = 0x100    // AT_SYMLINK_NOFOLLOW
-	atRecursive       = 0x8000   // AT_RECURSIVE
-	oPath             = 0x200000 // O_PATH
-	xOK               = 0x1      // X_OK
-	resolveNoSymlinks = 0x4      // RESOLVE_NO_SYMLINKS
-	resolveInRoot     = 0x10     // RESOLVE_IN_ROOT
-	closeRangeCloexec = 0x4      // CLOSE_RANGE_CLOEXEC
-	pollIn            = 0x1      // POLLIN
-	pollHup           = 0x10     // POLLHUP
-	pollRDHup         = 0x2000   // POLLRDHUP
+	atFDCWD             = -0x64    // AT_FDCWD
+	atSymlinkNofollow   = 0x100    // AT_SYMLINK_NOFOLLOW
+	atRecursive         = 0x8000   // AT_RECURSIVE
+	oPath               = 0x200000 // O_PATH
+	xOK                 = 0x1      // X_OK
+	atRemovedir         = 0x200    // AT_REMOVEDIR
+	atSymlinkFollow     = 0x400    // AT_SYMLINK_FOLLOW
+	atEmptyPath         = 0x1000   // AT_EMPTY_PATH
+	renameNoreplace     = 0x1      // RENAME_NOREPLACE
+	renameExchange      = 0x2      // RENAME_EXCHANGE
+	statxMntID          = 0x1000   // STATX_MNT_ID
+	resolveNoMagiclinks = 0x2      // RESOLVE_NO_MAGICLINKS
+	resolveBeneath      = 0x8      // RESOLVE_BENEATH
+	resolveNoSymlinks   = 0x4      // RESOLVE_NO_SYMLINKS
+	resolveInRoot       = 0x10     // RESOLVE_IN_ROOT
+	closeRangeCloexec   = 0x4      // CLOSE_RANGE_CLOEXEC
+	pollIn              = 0x1      // POLLIN
+	pollHup             = 0x10     // POLLHUP
+	pollRDHup           = 0x2000   // POLLRDHUP
 )
 
 // Attributes of mounts.
@@ -54,6 +62,8 @@ const (
 	seccompFilterFlagWaitKillableRecv = 0x20       // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	seccompIoctlNotifRecv             = 0xc0502100 // SECCOMP_IOCTL_NOTIF_RECV
 	seccompIoctlNotifSend             = 0xc0182101 // SECCOMP_IOCTL_NOTIF_SEND
+	seccompIoctlNotifIDValid          = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
+	seccompUserNotifFlagContinue      = 0x1        // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 	rlimitNproc                       = 0x6        // RLIMIT_NPROC
 	rlimitMemlock                     = 0x8        // RLIMIT_MEMLOCK
 	rlimitMsgqueue                    = 0xc        // RLIMIT_MSGQUEUE

@@ -172,6 +172,12 @@ func answerNotification(listener int, a *notificationAnswer) error {
 	return failed(errno)
 }
 
+// stillWaits reports whether a system call still waits for its answer.
+func stillWaits(listener int, n *notification) bool {
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), seccompIoctlNotifIDValid, uintptr(unsafe.Pointer(&n.id)))
+	return errno == 0
+}
+
 // ioctl gets or sets the flags of a network interface.
 func ioctl(fd int, request uintptr, of *interfaceFlags) error {
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(of)))

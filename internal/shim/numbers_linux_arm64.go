@@ -2,6 +2,13 @@ package shim
 
 // Numbers of system calls that this architecture has for itself.
 const (
-	sysFstatat = 79  // SYS_NEWFSTATAT
-	sysSeccomp = 277 // SYS_SECCOMP
+	sysFstatat        = 79  // SYS_NEWFSTATAT
+	sysProcessVMReadv = 270 // SYS_PROCESS_VM_READV
+	sysRenameat2      = 276 // SYS_RENAMEAT2
+	sysSeccomp        = 277 // SYS_SECCOMP
+	sysStatx          = 291 // SYS_STATX
 )
+
+// oldCall reports whether a system call is rename or link, which this architecture
+// does not have.
+func oldCall(int32) (rename, link bool) { return false, false }

@@ -56,6 +56,7 @@ type Message struct {
 	Missing  []string      // with Began: layers that the run does not have
 	Landlock int           // with Began: version of the kernel's Landlock
 	Level    int           // with Began
+	Alone    string        // with Began: why the calls that were to be supervised are not
 	Exit     Exit          // with Ended
 	Locked   []Locked      // with Ended
 	Met      []Restriction // with Ended: rules of the sandbox that the program met
@@ -156,6 +157,7 @@ func (m *Message) Pack() []byte {
 	p.number(uint64(m.Kind)) //nolint:gosec // small
 	p.text(m.Why)
 	p.text(m.Root)
+	p.text(m.Alone)
 	p.list(m.Missing)
 	for _, n := range []int{m.Landlock, m.Level, m.Exit.Code + 1, m.Exit.Signal, m.Exit.Left} {
 		p.number(uint64(n)) //nolint:gosec // none is negative
@@ -178,7 +180,7 @@ func (m *Message) Pack() []byte {
 func (m *Message) Unpack(in []byte) error {
 	u := unpacker{in: in}
 	small := func() int { return int(u.number()) } //nolint:gosec // small
-	m.Kind, m.Why, m.Root, m.Missing = Kind(small()), u.text(), u.text(), u.list()
+	m.Kind, m.Why, m.Root, m.Alone, m.Missing = Kind(small()), u.text(), u.text(), u.text(), u.list()
 	m.Landlock, m.Level = small(), small()
 	m.Exit = Exit{Code: small() - 1, Signal: small(), Left: small()}
 	m.Locked = make([]Locked, u.count())

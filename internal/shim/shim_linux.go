@@ -166,9 +166,10 @@ func (s *stage) finish(pid int) int {
 		}()
 	}
 	m := Message{Kind: Ended, Exit: s.reap(pid)}
+	moved := s.supervisor.end()
 	m.Locked = s.unlock()
 	s.countNetwork()
-	m.Met = s.met.list()
+	m.Met = append(s.met.list(), moved...)
 	if Send(control, &m) != nil {
 		return 1
 	}
@@ -264,6 +265,9 @@ type stage struct {
 	ignored  sigset
 	loopback bool // the sandbox has a network of its own, whose loopback is up
 	met      restrictions
+
+	supervisor *supervisor // nil: there is none
+	alone      string      // why there is none
 }
 
 func (s *stage) lack(layer string, why error) {
@@ -303,7 +307,7 @@ func (s *stage) start() (pid int, err error) {
 			return 0, failedAt(s.Argv[0], err)
 		}
 	}
-	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level}, s.uppers...); err != nil {
+	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level, Alone: s.alone}, s.uppers...); err != nil {
 		return pid, err // nobody waits any more
 	}
 	// The program's output ends when the program's processes do, not the shim.

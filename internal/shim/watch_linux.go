@@ -3,6 +3,7 @@
 package shim
 
 import (
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -46,15 +47,17 @@ func (r *restrictions) list() []Restriction {
 
 // watch answers the system calls that the filter hands to this process, until no
 // process has the filter any more. The filter hands over those alone that are
-// refused, so that no other call costs anything.
+// refused, and those that rename and link, so that no other call costs anything.
 func (s *stage) watch(listener int) {
+	runtime.LockOSThread() // whose capabilities are its own
+	s.supervisor.begin()
 	// Whoever still waits is told that there is no such call.
 	defer func() { _ = syscall.Close(listener) }()
 	for {
 		var n notification // the kernel takes it only when it is all zeros
 		switch err := receiveNotification(listener, &n); err {
 		case nil:
-			_ = answerNotification(listener, &notificationAnswer{id: n.id, err: -int32(s.refuse(&n))}) //nolint:gosec // small
+			s.answer(&n)
 		case syscall.EINTR:
 		case syscall.ENOENT: // its thread is gone, or every thread that has the filter
 			if hungUp(listener) {
@@ -64,6 +67,15 @@ func (s *stage) watch(listener int) {
 			return
 		}
 	}
+}
+
+// answer answers one call.
+func (s *stage) answer(n *notification) {
+	if isMove(n.number) {
+		s.supervisor.serve(n)
+		return
+	}
+	_ = answerNotification(s.supervisor.listener, &notificationAnswer{id: n.id, err: -int32(s.refuse(n))}) //nolint:gosec // small
 }
 
 // refuse remembers a call and says how it fails. A call that the filter should not have

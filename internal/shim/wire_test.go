@@ -27,7 +27,7 @@ func someOrder() *Order {
 
 func someMessage() *Message {
 	return &Message{
-		Kind: Ended, Why: "why", Root: "/r", Missing: []string{"m"}, Landlock: 7, Level: 2, Exit: Exit{Code: -1, Signal: 9, Left: 1000},
+		Kind: Ended, Why: "why", Root: "/r", Alone: "why", Missing: []string{"m"}, Landlock: 7, Level: 2, Exit: Exit{Code: -1, Signal: 9, Left: 1000},
 		Locked: []Locked{{1, "n\xff", 0o7000}, {0, ".", 0}},
 		Met:    []Restriction{{"link", "text\n"}, {"", ""}},
 	}

@@ -133,6 +133,11 @@ func TestUndoOfPrograms(t *testing.T) {
 		{"sqlite", "", "python3 -c 'import sqlite3; d=sqlite3.connect(\"db\"); d.execute(\"create table t(a)\"); d.execute(\"insert into t values(1)\"); d.commit()'"},
 		{"group of a folder", "chmod g+s src", "echo x > src/new; mkdir src/more; touch src/main.go"},
 		{"read-only folders", "chmod 555 docs; chmod 500 src/deep; chmod 400 b", "chmod 755 docs; echo x > docs/new; chmod 555 src; chmod 700 src/deep/er; mkdir n; chmod 500 n; chmod 400 a; rm b"},
+		{"git mv of a folder", repo, git + "git mv src lib && git commit -qm moved && git mv lib/deep docs/deeper && git stash -q && git stash pop -q"},
+		{"rename of a folder", "", `python3 -c 'import os; os.rename("src", "lib"); os.rename("lib/deep", "docs/deep"); os.mkdir("e"); os.rename("docs", "e"); open("lib/new", "w").write("n"); os.remove("e/deep/x")'`},
+		{"rename of a folder and back", "", `python3 -c 'import os; os.rename("src", "lib"); os.rename("lib", "src"); os.rename("src/deep", "t"); os.rename("t", "src/deep")'`},
+		{"rename onto a folder", "mkdir -p lib docs/empty; chmod 700 docs/empty", `python3 -c 'import os; os.rename("src", "lib"); os.rename("lib/deep", "docs/empty")'`},
+		{"rename in the place of another", "", `python3 -c 'import os; os.rename("src", "t"); os.rename("docs", "src"); os.rename("t", "docs")'`},
 		{"many files", "", "i=0; while [ $i -lt 300 ]; do echo $i > src/n$i; i=$((i+1)); done"},
 	} {
 		for _, way := range ways(t) {
