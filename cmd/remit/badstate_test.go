@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/binary"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,8 +24,20 @@ type spoiled struct {
 	fsck  string // what fsck says, where that is something else
 }
 
+var times = regexp.MustCompile(`[0-9-]{10} [0-9:.]{12} UTC`)
+
 func spoiledStates() []spoiled {
 	const copyFirst = "; copy the folder before anything else opens it; remit fsck lists what is wrong"
+	older := func(state string) error { // as a copy made earlier, or without its log
+		d, err := sql.Open("sqlite", filepath.Join(state, "journal.db"))
+		if err == nil {
+			_, err = d.Exec("PRAGMA foreign_keys = OFF; DELETE FROM entries WHERE pos > 4")
+		}
+		if err == nil {
+			err = d.Close()
+		}
+		return err
+	}
 	db := func(state string) string { return filepath.Join(state, "journal.db") }
 	header := func(at int64, n uint32) func(string) error {
 		return func(state string) error {
@@ -58,7 +72,11 @@ func spoiledStates() []spoiled {
 		{"another application", header(68, 7), "journal.db belongs to another application (id 0x7)", ""},
 		{"cut to its header", cut(100), malformed, ""},
 		{"cut to its first page", cut(4096), malformed, ""},
-		{"emptied", cut(0), "journal is damaged: journal.db is empty, and content of one is beside it" + copyFirst, ""},
+		{"emptied", cut(0), "journal is incomplete: journal.db is empty or missing, and journal.head says that 7 entries were promised by TIME" + "; " + putBack, ""},
+		{"without its database", func(state string) error { return os.Remove(db(state)) }, "journal is incomplete: journal.db is empty or missing, and journal.head says that 7 entries were promised by TIME" + "; " + putBack, ""},
+		{"an older database", older, "journal is incomplete: entries 5 to 7 are missing, 3 of 7, written after TIME and by TIME: journal.db-wal was cut, deleted or left out of a copy, or journal.db is older than journal.head" + "; " + putBack, "problem"},
+		{"without its head file", func(state string) error { return os.Remove(filepath.Join(state, "journal.head")) }, "journal is incomplete: journal.head is missing, as in a copy that left it out: nothing shows whether journal.db has all that was promised" + "; " + putBack, "problem"},
+		{"a cut head file", func(state string) error { return os.Truncate(filepath.Join(state, "journal.head"), 600) }, "journal is incomplete: journal.head is damaged: nothing shows whether journal.db has all that was promised" + "; " + putBack, "problem"},
 		{"a folder", instead("journal.db", folder), "journal.db is a folder, not a file", ""},
 		{"a file for the folder of blobs", instead("blobs", file), "STATE/blobs is not a folder", "open STATE/blobs: not a directory"},
 		{"a file for the folder of owners", instead("owners", file), "STATE/owners is not a folder", "open STATE/owners: not a directory"},
@@ -119,6 +137,12 @@ func TestSpoiledState(t *testing.T) {
 				open := "open "
 				if args[0] == "fsck" {
 					open = ""
+				}
+				said = times.ReplaceAllString(said, "TIME")
+				if args[0] == "fsck" && s.fsck == "problem" { // it lists it, and goes on
+					require.Contains(t, times.ReplaceAllString(out.String(), "TIME"), strings.TrimSuffix(s.says, "; "+putBack))
+					require.Contains(t, said, "remit: the journal in STATE has ")
+					continue
 				}
 				require.Equal(t, "remit: "+open+"journal in STATE: "+want, said, "%v", args)
 				require.Equal(t, 1, code, "%v", args)

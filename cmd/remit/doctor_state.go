@@ -30,7 +30,7 @@ func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tel
 	tell(stateFileSystem(fileSystem(there)))
 	tell(stateRights(f.state, there))
 	checkLogins(&f.place, tell)
-	if _, err := os.Stat(filepath.Join(f.state, "journal.db")); errors.Is(err, os.ErrNotExist) {
+	if !sqlite.Exists(f.state) {
 		tell(finding{Where: "journal", Check: "open", Is: healthy, What: "none yet: the first remit run makes it"})
 		return
 	}

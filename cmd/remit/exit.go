@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -94,12 +95,17 @@ func problemOf(err error) *problem {
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, journal.ErrNotFound):
 		return &problem{code: exitUsage, what: err.Error(), fix: "remit log lists what is recorded for this workspace; --workspace and --state name others"}
+	case errors.Is(err, sqlite.ErrIncomplete):
+		return &problem{code: exitInternal, what: err.Error(), fix: putBack}
 	case errors.Is(err, record.ErrDamaged):
 		return &problem{code: exitInternal, what: err.Error(), fix: "copy the folder before anything else opens it; remit fsck lists what is wrong"}
 	default:
 		return &problem{code: exitInternal, what: err.Error()}
 	}
 }
+
+// putBack is what helps where a journal lacks something.
+const putBack = "put journal.db, journal.db-wal and journal.head back as they were together; remit fsck --accept-head goes on without what is missing"
 
 // policyProblem shows the first thing that is wrong with a policy, and how many
 // more there are.

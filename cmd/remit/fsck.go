@@ -16,18 +16,26 @@ import (
 
 func (a *app) fsckCommand() *cobra.Command {
 	var p place
-	var asJSON bool
+	var asJSON, accept bool
 	var kept string
 	cmd := &cobra.Command{
 		Use: "fsck", Short: "Check everything that can be seen of a journal, and trust nothing",
 		Long: "Checks each record, the tree over them, transactions, claims and kept content, and changes no record. It ends with the\n" +
 			"tree head. A head kept elsewhere and given with --head later shows that nothing before it was changed or cut off,\n" +
-			"which nothing in the journal itself can show. Exit codes: 1 there are problems, each is listed.",
+			"which nothing in the journal itself can show. Where entries are missing that were promised, or journal.head is, every\n" +
+			"other command refuses; --accept-head goes on with what is there, and writes down that you said so.\n" +
+			"Exit codes: 1 there are problems, each is listed.",
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.fsck(cmd.Context(), &p, kept, asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if accept {
+				return a.acceptHead(cmd.Context(), &p, asJSON)
+			}
+			return a.fsck(cmd.Context(), &p, kept, asJSON)
+		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().StringVar(&kept, "head", "", "`SIZE:ROOT`, a tree head that was kept elsewhere")
+	cmd.Flags().BoolVar(&accept, "accept-head", false, "go on with an incomplete journal, and write down who said so")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line: each problem, then the report")
 	return cmd
 }
@@ -59,11 +67,43 @@ func (a *app) fsck(ctx context.Context, p *place, kept string, asJSON bool) erro
 		a.paint().fsckReport(a.out, report)
 	}
 	if report.Problems > 0 {
+		fix := "copy the folder before anything else opens it; what can still be read, remit log and remit show tell"
+		if report.Incomplete {
+			fix = putBack
+		}
 		return &problem{
-			code: exitInternal, what: fmt.Sprintf("the journal in %s has %s", p.state, count(int(report.Problems), "problem")),
-			fix: "copy the folder before anything else opens it; what can still be read, remit log and remit show tell",
+			code: exitInternal, what: fmt.Sprintf("the journal in %s has %s", p.state, count(int(report.Problems), "problem")), fix: fix,
 		}
 	}
+	return nil
+}
+
+// acceptHead goes on with a journal that is incomplete.
+func (a *app) acceptHead(ctx context.Context, p *place, asJSON bool) error {
+	if err := p.find(a); err != nil {
+		return err
+	}
+	who, err := a.person()
+	if err != nil {
+		return err
+	}
+	if !sqlite.Exists(p.state) {
+		return fmt.Errorf("journal in %s: %w", p.state, journal.ErrNotFound)
+	}
+	what, err := sqlite.Accept(ctx, p.state, who)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		newJSON(a.out).write(what)
+		return nil
+	}
+	missing := "how many entries are missing is not known"
+	if what.Promised != "" {
+		missing = entries(what.Missing) + " missing"
+	}
+	_, _ = fmt.Fprintf(a.out, "accepted by %s: %s\n", printable(who), missing)
+	_, _ = fmt.Fprintf(a.out, "head %s\n", what.Found)
 	return nil
 }
 
@@ -77,6 +117,9 @@ func (p paint) fsckProblem(w io.Writer, found revert.Problem) {
 
 func (p paint) fsckReport(w io.Writer, r sqlite.FsckReport) {
 	_, _ = fmt.Fprintf(w, "%s looked at, of %s; content named %s\n", entries(r.Entries), count(int(r.Txns), "transaction"), count(int(r.Blobs), "time"))
+	if r.Missing > 0 {
+		_, _ = fmt.Fprintln(w, p.bad("missing: "+entries(r.Missing)))
+	}
 	if r.Erased > 0 {
 		_, _ = fmt.Fprintln(w, p.faint("erased, and accounted for: "+entries(r.Erased)))
 	}

@@ -251,9 +251,8 @@ func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 	if err := p.find(a); err != nil {
 		return nil, err
 	}
-	_, err := os.Lstat(filepath.Join(p.state, "journal.db"))
 	switch {
-	case !errors.Is(err, os.ErrNotExist):
+	case sqlite.Exists(p.state):
 		j, err := p.open(ctx)
 		if err != nil || !named || p.workspace == "" || namesWorkspace(p.moved) {
 			return j, err

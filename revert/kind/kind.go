@@ -42,6 +42,7 @@ const (
 	Erased     Kind = "erased"      // the bodies of a call's records were destroyed
 	UndoneBy   Kind = "undone_by"   // an ended transaction is being taken back, or brought back, by another
 	Feedback   Kind = "feedback"    // somebody said what they think of a call
+	Accepted   Kind = "accepted"    // a person went on with a journal that was incomplete
 )
 
 // All lists every kind.
@@ -49,7 +50,7 @@ func All() []Kind {
 	return []Kind{
 		Session, Handed, Revoked, Remembered, Labelled, Given, Begun, Adopted, Invalid, Denied, Asked, Answered, Held, Dropped, Started, Changed,
 		Landed, Noted, State, Done, Failed, Unknown, Decided, Verified, Savepoint, Nested, NestEnded, RevertedTo,
-		Reverting, Reverted, Committing, Committed, Aborting, Aborted, Erased, UndoneBy, Feedback,
+		Reverting, Reverted, Committing, Committed, Aborting, Aborted, Erased, UndoneBy, Feedback, Accepted,
 	}
 }
 

@@ -20,7 +20,7 @@ var bodies = func() map[kind.Kind]reflect.Type {
 	for _, b := range []Body{
 		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Given{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
 		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
-		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{},
+		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{}, &Accepted{},
 	} {
 		types[b.kind()] = reflect.TypeOf(b).Elem()
 	}
@@ -73,3 +73,4 @@ func (*Aborted) kind() kind.Kind    { return kind.Aborted }
 func (*Erased) kind() kind.Kind     { return kind.Erased }
 func (*UndoneBy) kind() kind.Kind   { return kind.UndoneBy }
 func (*Feedback) kind() kind.Kind   { return kind.Feedback }
+func (*Accepted) kind() kind.Kind   { return kind.Accepted }

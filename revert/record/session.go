@@ -76,3 +76,12 @@ type Given struct {
 type Feedback struct {
 	provenance.Feedback
 }
+
+// Accepted says that a person went on with a journal that lacks entries which were
+// promised, or what would show that it does not.
+type Accepted struct {
+	By       string `json:"by"`
+	Promised string `json:"promised,omitempty"` // the head that the head file had, as SIZE:ROOT; empty: there was none to be read
+	Found    string `json:"found"`              // the head of what was there
+	Missing  int64  `json:"missing,omitempty"`  // entries
+}

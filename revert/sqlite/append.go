@@ -125,6 +125,9 @@ func (j *Journal) flushOne(w *writer) (done bool, err error) {
 		return false, nil
 	}
 	stored, err := w.insertFenced(r.batch.Entries[0], r.batch.Fence)
+	if stored && err == nil {
+		err = w.promise()
+	}
 	switch {
 	case codeOf(err) == codeBusy:
 		j.queue.putBack(r)
@@ -143,6 +146,9 @@ func (j *Journal) flushOne(w *writer) (done bool, err error) {
 // commit stores the batches that may be stored, and tells all of them.
 func (j *Journal) commit(w *writer, taken []*request) error {
 	refused, err := w.store(taken)
+	if err == nil {
+		err = w.promise()
+	}
 	if err != nil {
 		return j.failedToStore(err, taken...)
 	}
@@ -180,7 +186,7 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 	if j.writer != nil {
 		return j.writer, nil
 	}
-	w, err := newWriter(ctx, j.dir, j.dsn(writerPragmas()...))
+	w, err := newWriter(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +206,7 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 // next append gets a new one, whose state is known. After an I/O error there is
 // no next append.
 func (j *Journal) abandon(err error) error {
-	io := codeOf(err) == codeIO
+	io := codeOf(err) == codeIO || errors.Is(err, errHead)
 	err = explain(err)
 	w := j.writer
 	j.writer = nil

@@ -1,6 +1,7 @@
 // Package sqlite keeps a journal in a folder: durable, and open to several
 // processes at once.
 //
+//	journal.head      what was promised: how many entries, and their tree head
 //	journal.db        entries with their tree, small blobs, transactions, claims (SQLite, WAL)
 //	blobs/ab/abcd…    one file for each large blob, named by its digest
 //	blobs/new/        large blobs that are being written
@@ -38,7 +39,7 @@
 // rule above has a price: SQLite cannot tell damage in the write-ahead log from the place
 // where a crash cut it, and drops what follows without a word. Open and Fsck read the log
 // before SQLite does, tell damage by the commits that stand behind it, and refuse it.
-// Where none does, only a tree head kept elsewhere shows the loss.
+// Where none does, or the log is gone, the head file shows the loss; see head.go.
 //
 // # Not on network file systems
 //

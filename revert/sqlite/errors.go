@@ -81,6 +81,9 @@ func (p *patience) pause(ctx context.Context) error {
 	}
 }
 
+// rest waits like pause, where nothing else may end the waiting.
+func (p *patience) rest() error { return p.pause(context.Background()) }
+
 // connect takes a connection that writes out of a pool. Setting one up reads the
 // schema, for which another process may have the file to itself just then.
 func connect(ctx context.Context, db *sql.DB, wait patience) (conn *sql.Conn, err error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -18,9 +19,11 @@ import (
 // FsckReport is what Fsck has seen.
 type FsckReport struct {
 	revert.FsckReport
-	Alive    int   `json:"alive"`    // openings that live; while there are any, nobody else may read the write-ahead log
-	Unnamed  int64 `json:"unnamed"`  // blobs that no entry names: left by a crash between keeping and naming, or about to be named
-	Leftover int64 `json:"leftover"` // unfinished blobs of dead openings; the next Open removes them
+	Incomplete bool  `json:"incomplete,omitempty"` // Open refuses it with ErrIncomplete
+	Missing    int64 `json:"missing,omitempty"`    // entries that the head file says were promised, and that are not there
+	Alive      int   `json:"alive"`                // openings that live; while there are any, nobody else may read the write-ahead log
+	Unnamed    int64 `json:"unnamed"`              // blobs that no entry names: left by a crash between keeping and naming, or about to be named
+	Leftover   int64 `json:"leftover"`             // unfinished blobs of dead openings; the next Open removes them
 }
 
 // Fsck checks the journal in a folder: what revert.Fsck checks, and before and
@@ -32,9 +35,9 @@ type FsckReport struct {
 // A damaged write-ahead log is where it stops: opening the journal would destroy
 // what stands behind the damage.
 //
-// What it cannot see without a head kept elsewhere: that the last frames of the
-// log were lost or damaged, which looks like a crash; that the end of the table
-// was cut off with care; that a folder is an older copy of itself.
+// It compares the entries with the head file beside them. What it cannot see without a
+// head kept elsewhere: that a folder is an older copy of itself, or was changed together
+// with its head file.
 func Fsck(ctx context.Context, dir string, o revert.FsckOptions) (FsckReport, error) {
 	dir, err := filepath.Abs(dir)
 	f := fsck{dir: dir, options: o}
@@ -55,6 +58,8 @@ type fsck struct {
 	options revert.FsckOptions
 	report  FsckReport
 	journal *Journal // for reading, without a name of its own
+	witness witness
+	whole   bool // it has what the head file promises
 	named   *scratch
 }
 
@@ -69,14 +74,19 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	if sound, err := f.beforeOpening(); err != nil || !sound {
 		return err
 	}
-	f.journal = &Journal{dir: f.dir, lock: &ownerLock{}}
+	f.journal = &Journal{dir: f.dir, lock: &ownerLock{}, wait: patience{limit: time.Minute}}
 	if f.journal.reader, err = sql.Open("sqlite", f.journal.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.journal.reader.Close()) }()
+	defer func() {
+		err = errors.Join(err, f.journal.reader.Close())
+		if f.whole {
+			_ = f.journal.rest() // without it the next opening looks at all
+		}
+	}()
 	err = checkFormat(ctx, f.journal.reader)
 	if errors.Is(err, errEmpty) {
-		err = cmp.Or(emptied(f.dir), err)
+		err = cmp.Or(f.witness.begun(f.dir), err)
 	}
 	if f.journal.older = errors.Is(err, errOlder); err != nil && !f.journal.older {
 		return err // it may belong to somebody else: nothing more is looked at
@@ -85,7 +95,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.named.close()) }()
-	for _, part := range []func(context.Context) error{f.structure, f.contract, f.claims, f.rows, f.files} {
+	for _, part := range []func(context.Context) error{f.complete, f.structure, f.contract, f.claims, f.rows, f.files} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -99,6 +109,11 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 	info, err := os.Stat(f.dir)
 	if err == nil {
 		_, err = os.Lstat(filepath.Join(f.dir, databaseName))
+		if errors.Is(err, os.ErrNotExist) {
+			if w, none := lookAtFolder(f.dir, patience{limit: time.Minute}); none == nil {
+				err = cmp.Or(w.begun(f.dir), err)
+			}
+		}
 	}
 	if err == nil {
 		err = checkFile(filepath.Join(f.dir, databaseName))
@@ -113,7 +128,8 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 		f.problem("others may enter the folder (mode %v): chmod 700 it", info.Mode().Perm())
 	}
 	var damage error
-	f.report.Alive, damage = checkFolder(f.dir)
+	f.witness, damage = lookAtFolder(f.dir, patience{limit: time.Minute})
+	f.report.Alive = f.witness.log.alive
 	if !errors.Is(damage, record.ErrDamaged) {
 		return damage == nil, damage
 	}

@@ -15,6 +15,22 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
+// complete compares the entries with the head file.
+func (f *fsck) complete(ctx context.Context) error {
+	size, err := f.journal.size(ctx)
+	if err != nil {
+		return f.unlessDamage(err)
+	}
+	f.report.Missing = max(f.witness.mark.head.Size-size, 0)
+	err = f.witness.complete(ctx, f.journal)
+	if f.whole = err == nil; errors.Is(err, ErrIncomplete) {
+		f.report.Incomplete = true
+		f.problem("%w", err)
+		return nil
+	}
+	return f.unlessDamage(err)
+}
+
 // structure lets SQLite check its file.
 func (f *fsck) structure(ctx context.Context) error {
 	err := f.each(ctx, "PRAGMA integrity_check(1000)", func(rows *sql.Rows) error {

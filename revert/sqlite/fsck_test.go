@@ -246,11 +246,16 @@ func TestADamagedLogCanBeCut(t *testing.T) {
 	_, err = fmt.Sscan(text, &size)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(file, size))
+	_, err = sqlite.Open(t.Context(), dir)
+	require.ErrorIs(t, err, sqlite.ErrIncomplete, "what was cut had been promised")
+	accepted, err := sqlite.Accept(t.Context(), dir, "kim")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, accepted.Missing)
 	j := open(t, dir)
 	defer func() { require.NoError(t, j.Close()) }()
 	head, err := j.Head(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 6, head.Size, "the last commit is gone, and no other")
+	require.EqualValues(t, 6+1, head.Size, "the last commit is gone, and no other; and who went on without it is on record")
 }
 
 // While somebody has the journal open nobody else reads its log.

@@ -23,14 +23,16 @@ func FuzzWriteAheadLog(f *testing.F) {
 			t.Skip()
 		}
 		log := walOf(frames, big)
-		require.NoError(t, readLog(bytes.NewReader(log)))
-		require.NoError(t, readLog(bytes.NewReader(log[:int(cut)%(len(log)+1)])))
+		_, err := readLog(bytes.NewReader(log))
+		require.NoError(t, err)
+		_, err = readLog(bytes.NewReader(log[:int(cut)%(len(log)+1)]))
+		require.NoError(t, err)
 		if flip == 0 {
 			return
 		}
 		place := int(at) % len(log)
 		log[place] ^= flip
-		err := readLog(bytes.NewReader(log))
+		_, err = readLog(bytes.NewReader(log))
 		frame := (place - logHeader) / (frameHeader + 512)
 		switch {
 		case place < logHeader:
@@ -50,7 +52,7 @@ func FuzzLogBytes(f *testing.F) {
 	f.Add(walOf([]byte{0, 1}, false)[:600])
 	f.Add([]byte("no log"))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		err := readLog(bytes.NewReader(log))
+		_, err := readLog(bytes.NewReader(log))
 		if len(log) < logHeader {
 			require.NoError(t, err)
 			return

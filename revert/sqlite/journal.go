@@ -14,17 +14,19 @@ import (
 // Journal is one opening of a journal in a folder. Make it with Open; it is safe
 // for concurrent use.
 type Journal struct {
-	dir    string
-	wait   patience // what each wait for other processes starts with
-	reader *sql.DB
-	asked  sync.Map // *sql.Stmt of the reader, by text
-	lock   *ownerLock
-	queue  queue
-	kept   kept
-	writer *writer // of the caller who leads; nil until it is needed
-	failed atomic.Pointer[error]
-	closed atomic.Bool
-	older  bool // the file has the format before this one, and is only read
+	dir     string
+	wait    patience // what each wait for other processes starts with
+	reader  *sql.DB
+	asked   sync.Map // *sql.Stmt of the reader, by text
+	lock    *ownerLock
+	queue   queue
+	kept    kept
+	writer  *writer // of the caller who leads; nil until it is needed
+	failed  atomic.Pointer[error]
+	closed  atomic.Bool
+	whole   bool // it was compared with its head file
+	accepts bool // a person goes on with what is there
+	older   bool // the file has the format before this one, and is only read
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -95,6 +97,9 @@ func (j *Journal) Close() error {
 	}
 	if j.reader != nil {
 		errs = append(errs, j.reader.Close())
+	}
+	if j.whole && j.failed.Load() == nil {
+		_ = j.rest() // without it the next opening looks at all
 	}
 	if j.lock != nil {
 		errs = append(errs, j.lock.release(!named))

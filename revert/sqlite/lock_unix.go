@@ -17,6 +17,8 @@ func lockExclusive(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
 func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
+func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
+
 func flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)

@@ -11,6 +11,10 @@ func lockExclusive(f *os.File) error { return lockFile(f, windows.LOCKFILE_EXCLU
 
 func lockShared(f *os.File) error { return lockFile(f, 0) }
 
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, new(windows.Overlapped))
+}
+
 func lockFile(f *os.File, flags uint32) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {

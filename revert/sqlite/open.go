@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/remit-dev/remit/revert/record"
 )
 
 const databaseName = "journal.db"
@@ -80,9 +78,15 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if err = checkFile(filepath.Join(j.dir, databaseName)); err != nil {
 		return err
 	}
+	w, err := lookAtFolder(j.dir, j.wait)
 	//mutant:check
-	if err = soundLog(j.dir); err != nil {
+	if err = unread(err); err != nil {
 		return err
+	}
+	if _, err := os.Lstat(filepath.Join(j.dir, databaseName)); errors.Is(err, os.ErrNotExist) { // before SQLite makes one
+		if err := w.begun(j.dir); err != nil && !j.accepts {
+			return err
+		}
 	}
 	if j.reader, err = sql.Open("sqlite", j.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
@@ -92,13 +96,22 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	j.reader.SetMaxOpenConns(readers)
 	j.reader.SetMaxIdleConns(readers)
 	err = retryBusy(ctx, j.wait, func() error { return checkFormat(ctx, j.reader) })
-	if !errors.Is(err, errEmpty) && !errors.Is(err, errOlder) {
-		return err
-	}
-	if errors.Is(err, errEmpty) {
-		if err := emptied(j.dir); err != nil {
+	switch {
+	case errors.Is(err, errEmpty):
+		if err = w.begun(j.dir); err == nil {
+			err = makeHead(j.dir, j.wait)
+		}
+		if j.whole = err == nil; err != nil && !j.accepts {
 			return err
 		}
+	case (err == nil || errors.Is(err, errOlder)) && !j.accepts:
+		older := err
+		err = w.complete(ctx, j)
+		if j.whole = err == nil; err != nil || older == nil {
+			return err
+		}
+	case !errors.Is(err, errOlder):
+		return err
 	}
 	// Before the write-ahead log exists, which takes its mode from here.
 	if err := os.Chmod(filepath.Join(j.dir, databaseName), 0o600); err != nil {
@@ -114,15 +127,6 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	}
 	// The name of the file must survive what its content survives.
 	return syncFolder(j.dir)
-}
-
-// emptied reports that an empty database was not always so.
-func emptied(dir string) error {
-	found, err := hasContent(filepath.Join(dir, "blobs"))
-	if found {
-		err = fmt.Errorf("%w: %s is empty, and content of one is beside it", record.ErrDamaged, databaseName)
-	}
-	return err
 }
 
 // dsn names the database and how each connection is set up. Other programs'

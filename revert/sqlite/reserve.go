@@ -91,7 +91,7 @@ func ends(b journal.Batch) bool {
 		case kind.Done, kind.Landed, kind.Failed, kind.Unknown, kind.Verified, kind.Decided,
 			kind.Dropped, kind.Revoked, kind.Adopted, kind.NestEnded,
 			kind.Reverting, kind.State, kind.Reverted, kind.RevertedTo, kind.UndoneBy, kind.Erased,
-			kind.Aborting, kind.Aborted, kind.Committed:
+			kind.Aborting, kind.Aborted, kind.Committed, kind.Accepted:
 		case kind.Begun:
 			if !link {
 				return false

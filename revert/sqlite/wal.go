@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bufio"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,20 @@ const (
 	frameHeader = 24
 	logMagic    = 0x377f0682 // the lowest bit says which byte order the sums are in
 )
+
+// logPlace is a place in a log: so many frames of the round with these salts.
+type logPlace struct {
+	salts  string
+	frames int64
+}
+
+// covers reports whether a log that goes so far has all that another place had.
+func (p logPlace) covers(was logPlace) bool {
+	if was == (logPlace{}) {
+		return p.frames == 0
+	}
+	return p.salts == was.salts && p.frames >= was.frames
+}
 
 type logSum [2]uint32
 
@@ -40,50 +55,57 @@ func sumAt(data []byte) logSum {
 // the log, and drops what follows without a word. A process that was killed
 // leaves such a place with no commit behind it, because frames are written in
 // order and the commit last. So a frame that does not fit, with a sound commit
-// behind it, is ErrDamaged.
-func checkLog(path string) error {
+// behind it, is ErrDamaged. It returns how far SQLite will read.
+func checkLog(path string) (place logPlace, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return place, nil
 	}
 	if err != nil {
-		return err
+		return place, err
 	}
-	return errors.Join(readLog(bufio.NewReaderSize(f, 64<<10)), f.Close())
+	place, err = readLog(bufio.NewReaderSize(f, 64<<10))
+	return place, errors.Join(err, f.Close())
 }
 
-func readLog(r io.Reader) error {
+func readLog(r io.Reader) (place logPlace, err error) {
 	head := make([]byte, logHeader)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return whole(err)
+		return place, whole(err)
 	}
+	place.salts = saltsOf(head)
 	magic, size := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[8:])
 	var order binary.ByteOrder = binary.LittleEndian
 	if magic&1 == 1 {
 		order = binary.BigEndian
 	}
 	if magic&^1 != logMagic || size < 512 || size > 1<<16 || size&(size-1) != 0 || (logSum{}).plus(order, head[:24]) != sumAt(head[24:]) {
-		return fmt.Errorf("%w: the header of the write-ahead log does not fit its checksum: SQLite would drop the whole log, as cutting it to 0 bytes would", record.ErrDamaged)
+		return place, fmt.Errorf("%w: the header of the write-ahead log does not fit its checksum: SQLite would drop the whole log, as cutting it to 0 bytes would", record.ErrDamaged)
 	}
 	frame := make([]byte, frameHeader+int(size))
 	before, bad := sumAt(head[24:]), 0
 	for n := 1; ; n++ {
 		if _, err := io.ReadFull(r, frame); err != nil {
-			return whole(err)
+			return place, whole(err)
 		}
 		sound := string(frame[8:16]) == string(head[16:24]) && // the salts
 			before.plus(order, frame[:8]).plus(order, frame[frameHeader:]) == sumAt(frame[16:])
 		switch commit := binary.BigEndian.Uint32(frame[4:]) != 0; {
 		case !sound && bad == 0:
 			bad = n
+		case sound && bad == 0 && commit:
+			place.frames = int64(n)
 		case sound && bad > 0 && commit:
-			return fmt.Errorf("%w: frame %d of the write-ahead log does not fit its checksum, and frame %d behind it commits: SQLite would drop everything from frame %d on, as cutting the log to %d bytes would",
+			return place, fmt.Errorf("%w: frame %d of the write-ahead log does not fit its checksum, and frame %d behind it commits: SQLite would drop everything from frame %d on, as cutting the log to %d bytes would",
 				record.ErrDamaged, bad, n, bad, logHeader+int64(bad-1)*int64(len(frame)))
 		}
 		// As it is written: behind a bad frame the next may still be told to fit.
 		before = sumAt(frame[16:])
 	}
 }
+
+// saltsOf are the salts in the header of a log.
+func saltsOf(head []byte) string { return hex.EncodeToString(head[16:24]) }
 
 // whole takes the end of the log, also one in the middle of a frame, for its end.
 func whole(err error) error {

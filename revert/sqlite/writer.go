@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -35,6 +37,7 @@ const (
 	stmtBarrier
 	stmtImmediate
 	stmtCommit
+	stmtFrames
 	stmtCount
 )
 
@@ -65,6 +68,7 @@ func statements() [stmtCount]string {
 		stmtBarrier:    "UPDATE barrier SET n = n + 1",
 		stmtImmediate:  "BEGIN IMMEDIATE",
 		stmtCommit:     "COMMIT",
+		stmtFrames:     "PRAGMA wal_checkpoint(NOOP)",
 	}
 }
 
@@ -72,6 +76,10 @@ func statements() [stmtCount]string {
 // early with a context: the driver cannot tell then whether it took effect.
 type writer struct {
 	dir     string
+	wait    patience
+	accepts bool // the first mark counts, whatever there was
+	head    *headFile
+	log     *os.File // the write-ahead log, for its salts
 	reserve reserve
 	db      *sql.DB
 	conn    *sql.Conn
@@ -80,12 +88,12 @@ type writer struct {
 	tree    journal.Tree // of a prefix; catchUp makes it that of everything
 }
 
-func newWriter(ctx context.Context, dir, dsn string) (*writer, error) {
-	db, err := sql.Open("sqlite", dsn)
+func newWriter(ctx context.Context, j *Journal) (*writer, error) {
+	db, err := sql.Open("sqlite", j.dsn(writerPragmas()...))
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{dir: dir, reserve: reserve(filepath.Join(dir, reserveName)), db: db, synced: true}
+	w := &writer{dir: j.dir, wait: j.wait, accepts: j.accepts, reserve: j.reserve(), db: db, synced: true}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -93,6 +101,14 @@ func newWriter(ctx context.Context, dir, dsn string) (*writer, error) {
 }
 
 func (w *writer) prepare(ctx context.Context) (err error) {
+	flags := os.O_RDWR
+	if w.accepts { // one without a mark is refused like none
+		flags |= os.O_CREATE
+	}
+	if w.head, err = openHead(w.dir, flags); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	w.head.anew = w.accepts
 	if w.conn, err = w.db.Conn(ctx); err != nil {
 		return explain(err)
 	}
@@ -122,6 +138,12 @@ func (w *writer) close() error {
 	if w.conn != nil {
 		errs = append(errs, w.conn.Close())
 	}
+	if w.head != nil {
+		errs = append(errs, w.head.close())
+	}
+	if w.log != nil {
+		errs = append(errs, w.log.Close())
+	}
 	return errors.Join(append(errs, w.db.Close())...)
 }
 
@@ -136,6 +158,43 @@ func (w *writer) find(stmt int, dest any, args ...any) (found bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// errHead says that a batch is stored, and that the head file does not say so.
+var errHead = errors.New("the batch was stored, and " + headName + " could not be written")
+
+// promise writes down that everything up to here was synced. Nobody is told before.
+func (w *writer) promise() error {
+	if !w.synced {
+		return nil
+	}
+	to := mark{head: w.tree.Head(), at: time.Now(), log: w.place()}
+	if err := w.head.advance(to, w.wait); err != nil {
+		return fmt.Errorf("%w: %w", errHead, err)
+	}
+	return nil
+}
+
+// place tells how far the log goes. Where that cannot be told the next opening looks at
+// the whole database.
+func (w *writer) place() (p logPlace) {
+	if w.log == nil {
+		var err error
+		if w.log, err = os.Open(filepath.Join(w.dir, databaseName+"-wal")); err != nil {
+			w.log = nil
+			return p
+		}
+	}
+	var busy, moved int64
+	head := make([]byte, logHeader)
+	if err := w.stmts[stmtFrames].QueryRowContext(context.Background()).Scan(&busy, &p.frames, &moved); err != nil {
+		return logPlace{}
+	}
+	if _, err := w.log.ReadAt(head, 0); err != nil {
+		return logPlace{}
+	}
+	p.salts = saltsOf(head)
+	return p
 }
 
 // setSync says whether the next commit is synced. It is not among the prepared
@@ -196,6 +255,9 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 	}
 	if w.synced && !written {
 		if _, err := w.run(stmtBarrier); err != nil {
+			return nil, err
+		}
+		if err := w.catchUp(); err != nil { // it promises what others have appended
 			return nil, err
 		}
 	}

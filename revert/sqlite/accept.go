@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// Accept goes on with a journal that Open refuses with ErrIncomplete: what is there counts
+// from now on. It writes down who said so and what was missing, and the new head file after
+// that: a process that dies between leaves a journal that is still refused. What is there
+// must fit together. A journal that is complete is left as it is, with an error.
+func Accept(ctx context.Context, dir, by string) (what record.Accepted, err error) {
+	if dir, err = filepath.Abs(dir); err == nil {
+		what, err = accept(ctx, dir, by)
+	}
+	if err != nil {
+		err = fmt.Errorf("journal in %s: %w", dir, err)
+	}
+	return what, err
+}
+
+func accept(ctx context.Context, dir, by string) (what record.Accepted, err error) {
+	j := &Journal{dir: dir, wait: patience{limit: time.Minute}, accepts: true}
+	w, err := lookAtFolder(dir, j.wait)
+	if err != nil {
+		return what, err
+	}
+	if err := j.open(ctx); err != nil {
+		return what, errors.Join(err, j.Close())
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	switch err := w.complete(ctx, j); {
+	case err == nil:
+		return what, errors.New("nothing is missing, so nothing was accepted")
+	case !errors.Is(err, ErrIncomplete):
+		return what, err
+	}
+	if err := j.looksWhole(ctx); err != nil {
+		return what, err
+	}
+	is, err := j.Head(ctx)
+	if err != nil {
+		return what, err
+	}
+	what = record.Accepted{By: by, Found: is.String()}
+	if !w.none && w.bad == nil {
+		what.Promised, what.Missing = w.mark.head.String(), max(w.mark.head.Size-is.Size, 0)
+	}
+	//mutant:barrier
+	err = revert.NewRecorder(j, host.Real(), "").Write(ctx, revert.Write{Lines: []revert.Line{{Body: &what}}, Durable: true})
+	j.whole = err == nil
+	return what, err
+}

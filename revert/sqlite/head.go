@@ -1,0 +1,254 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// The head file says how many entries were promised, under which tree head, and how far
+// the write-ahead log went when they were. It stands beside the database, so that a
+// database without its log, or with a part of it, is told from a whole one.
+//
+// The order of a durable append: the commit syncs the log; then the head file is written;
+// then the caller is told. So the file never says more than the disk holds, whatever stops
+// the process or the machine:
+//
+//	stopped before the commit      neither has the batch, which nobody was promised
+//	between commit and head file   the database is ahead of the head file, which is normal
+//	after the head file            both have the batch
+//
+// A database behind its head file has therefore lost what was promised. The head file is
+// not synced with each append: that would be a second sync, and these are what a durable
+// call costs. A killed process leaves the file in the system's cache, from where everybody
+// reads it, and so a kill and a copy are covered to the last batch. Power loss may leave an
+// older mark, which is behind, and no alarm. What that costs: of a log that is cut after
+// power loss and before anybody has opened the journal again, the batches are not missed
+// that the older mark does not know; see writeOut for how many that may be.
+const (
+	headName = "journal.head"
+	headSlot = 512 // which a disk writes as one
+	headSize = 2 * headSlot
+	headWord = "remit-head"
+)
+
+// ErrIncomplete says that a journal lacks entries that were promised, or what would show
+// that it does not. A person may go on with what is there: Accept.
+var ErrIncomplete = errors.New("journal is incomplete")
+
+// mark is what a slot of the head file says. The two slots are written in turns, so that
+// one is whole whatever happens while the other is written.
+type mark struct {
+	turn int64
+	head journal.Head // of all that was promised
+	at   time.Time
+	log  logPlace // how far the log went; zero: there was none
+	boot string   // of the system that wrote it; empty: not known
+}
+
+func (m mark) slot() []byte {
+	salts, boot := m.log.salts, m.boot
+	if salts == "" {
+		salts = "-"
+	}
+	if boot == "" {
+		boot = "-"
+	}
+	text := fmt.Sprintf("%s 1 %d %s %s %s %d %s", headWord, m.turn, m.head, m.at.UTC().Format(time.RFC3339Nano), salts, m.log.frames, boot)
+	return fmt.Appendf(nil, "%-*s\n", headSlot-1, text+" "+slotSum(text))
+}
+
+func slotSum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// parseMark reads a slot. One that was never written, or not whole, is none.
+func parseMark(slot []byte) (m mark, ok bool) {
+	f := strings.Fields(string(slot))
+	if len(f) != 9 || f[0] != headWord || f[1] != "1" || slotSum(strings.Join(f[:8], " ")) != f[8] {
+		return m, false
+	}
+	var errs [4]error
+	m.turn, errs[0] = strconv.ParseInt(f[2], 10, 64)
+	m.head, errs[1] = journal.ParseHead(f[3])
+	m.at, errs[2] = time.Parse(time.RFC3339Nano, f[4])
+	m.log.frames, errs[3] = strconv.ParseInt(f[6], 10, 64)
+	m.log.salts, m.boot = strings.TrimPrefix(f[5], "-"), strings.TrimPrefix(f[7], "-")
+	return m, errors.Join(errs[:]...) == nil
+}
+
+// headFile is the head file, open.
+type headFile struct {
+	f      *os.File
+	boot   string
+	synced bool // this opening has synced it
+	anew   bool // the next mark counts, whatever the file says
+}
+
+func openHead(dir string, flags int) (*headFile, error) {
+	path := filepath.Join(dir, headName)
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &headFile{f: f, boot: bootID()}, nil
+}
+
+// locked runs f while nobody else writes the file. Whoever has the lock keeps it for some
+// microseconds, and its end is waited for like that of another writer.
+func (h *headFile) locked(lock func(*os.File) error, wait patience, f func() error) error {
+	for {
+		err := lock(h.f)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errLocked) {
+			return err
+		}
+		if err := wait.rest(); err != nil {
+			return fmt.Errorf("%s: %w", headName, err)
+		}
+	}
+	return errors.Join(f(), unlock(h.f))
+}
+
+// read returns the newer mark; none where the file is new.
+func (h *headFile) read() (m mark, blank bool, err error) {
+	data := make([]byte, headSize+1)
+	n, _ := h.f.ReadAt(data, 0) // what it could not read is not there
+	if n == 0 {
+		return m, true, nil
+	}
+	found := false
+	for at := 0; n == headSize && at < headSize; at += headSlot {
+		if is, ok := parseMark(data[at : at+headSlot]); ok && (!found || is.turn > m.turn) {
+			m, found = is, true
+		}
+	}
+	if !found {
+		return m, false, fmt.Errorf("%w: %s is damaged", ErrIncomplete, headName)
+	}
+	return m, false, nil
+}
+
+func (h *headFile) write(m mark) error {
+	_, err := h.f.WriteAt(m.slot(), m.turn%2*headSlot)
+	return err
+}
+
+// advance says that more was promised, unless another process has said as much. It is
+// durable at once the first time only.
+func (h *headFile) advance(to mark, wait patience) error {
+	err := h.locked(lockExclusive, wait, func() error {
+		m, _, err := h.read()
+		if h.anew {
+			h.anew = false
+			to.turn, to.boot = m.turn, h.boot
+			return h.replace(to)
+		}
+		if err != nil || m.head.Size > to.head.Size {
+			return err
+		}
+		to.turn, to.boot = m.turn+1, h.boot
+		return h.write(to)
+	})
+	if err == nil && !h.synced {
+		//mutant:none an older mark is behind, which is normal
+		err = h.f.Sync()
+		h.synced = err == nil
+	}
+	if err == nil {
+		writeOut(h.f)
+	}
+	return err
+}
+
+// begin writes the first mark of a new journal, before anything else of it is there.
+func (h *headFile) begin(wait patience) error {
+	return h.locked(lockExclusive, wait, func() error {
+		if _, blank, err := h.read(); err != nil || !blank {
+			return err
+		}
+		return h.replace(mark{head: journal.Tree{}.Head(), at: time.Now(), boot: h.boot})
+	})
+}
+
+// replace makes the file anew.
+func (h *headFile) replace(m mark) error {
+	err := h.f.Truncate(0)
+	for range 2 {
+		if m.turn++; err == nil {
+			err = h.write(m)
+		}
+	}
+	if err == nil {
+		//mutant:none without it power loss leaves a journal that is refused
+		err = h.f.Sync()
+	}
+	return err
+}
+
+func (h *headFile) close() error { return h.f.Close() }
+
+// makeHead makes the head file of a new journal.
+func makeHead(dir string, wait patience) error {
+	h, err := openHead(dir, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(h.begin(wait), h.close()); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// readHead returns what the head file of a folder says; none where there is no file, or
+// one that a process began to make and did not come to write.
+func readHead(dir string, wait patience) (m mark, none bool, err error) {
+	h, err := openHead(dir, os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return m, true, nil
+	}
+	if err != nil {
+		return m, false, err
+	}
+	err = h.locked(lockShared, wait, func() error {
+		m, none, err = h.read()
+		return err
+	})
+	return m, none, errors.Join(err, h.close())
+}
+
+// rest says in the head file that the log was copied into the database, where it was. An
+// opening that finds the log gone otherwise looks at the whole database.
+func (j *Journal) rest() error {
+	h, err := openHead(j.dir, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	return errors.Join(h.locked(lockExclusive, j.wait, func() error {
+		info, err := os.Lstat(filepath.Join(j.dir, databaseName+"-wal"))
+		if err == nil && info.Size() > 0 {
+			return nil
+		}
+		m, blank, err := h.read()
+		if err != nil || blank || m.log == (logPlace{}) {
+			return err
+		}
+		m.turn, m.log, m.boot = m.turn+1, logPlace{}, h.boot
+		//mutant:none an older mark is behind, which is normal
+		return errors.Join(h.write(m), h.f.Sync())
+	}), h.close())
+}

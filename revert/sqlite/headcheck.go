@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// Exists reports whether a folder has a journal, or what is left of one.
+func Exists(dir string) bool {
+	_, db := os.Lstat(filepath.Join(dir, databaseName))
+	_, head := os.Lstat(filepath.Join(dir, headName))
+	return !errors.Is(db, os.ErrNotExist) || !errors.Is(head, os.ErrNotExist)
+}
+
+// witness is what a folder says of itself before SQLite reads it: the head file first,
+// which never says more than the database holds, and then the log.
+type witness struct {
+	mark mark
+	none bool  // there is no head file
+	bad  error // it is damaged
+	log  logState
+}
+
+func lookAtFolder(dir string, wait patience) (w witness, err error) {
+	w.mark, w.none, err = readHead(dir, wait)
+	if errors.Is(err, ErrIncomplete) {
+		w.bad, err = err, nil
+	}
+	if err == nil {
+		w.log, err = checkFolder(dir)
+	}
+	return w, err
+}
+
+// begun reports whether something was ever promised, or kept.
+func (w witness) begun(dir string) error {
+	found, err := hasContent(filepath.Join(dir, "blobs"))
+	if err == nil && !found {
+		_, err = os.Lstat(filepath.Join(dir, reserveName)) // made when the journal was
+		found, err = err == nil, ignoreMissing(err)
+	}
+	switch {
+	case err != nil:
+		return err
+	case w.mark.head.Size > 0:
+		return fmt.Errorf("%w: %s is empty or missing, and %s says that %s promised by %s", ErrIncomplete, databaseName, headName, were(w.mark.head.Size), timeOf(w.mark.at))
+	case w.bad != nil:
+		return w.bad
+	case w.none && found:
+		return fmt.Errorf("%w: %s is empty or missing, and what belongs to one is beside it", record.ErrDamaged, databaseName)
+	}
+	return nil
+}
+
+// complete compares a database with its head file.
+func (w witness) complete(ctx context.Context, j *Journal) error {
+	switch {
+	case w.bad != nil:
+		return fmt.Errorf("%w: nothing shows whether %s has all that was promised", w.bad, databaseName)
+	case w.none:
+		return fmt.Errorf("%w: %s is missing, as in a copy that left it out: nothing shows whether %s has all that was promised", ErrIncomplete, headName, databaseName)
+	}
+	size, err := j.size(ctx)
+	if err != nil {
+		return j.because(ctx, err)
+	}
+	//mutant:check
+	if w.mark.head.Size > size {
+		return fmt.Errorf("%w: %s", ErrIncomplete, j.lack(ctx, size, w.mark))
+	}
+	if err := w.prefix(ctx, j); err != nil {
+		return err
+	}
+	if w.log.alive > 0 || w.log.place.covers(w.mark.log) {
+		return nil
+	}
+	return j.looksWhole(ctx)
+}
+
+// prefix compares what was promised with the entries that stand there now. What is damaged
+// among them is told where it is read, and keeps nobody from what is sound.
+func (w witness) prefix(ctx context.Context, j *Journal) error {
+	size := w.mark.head.Size
+	tree, err := journal.TreeOf(size, j.finder(ctx))
+	if err == nil && tree.Head() == w.mark.head {
+		return nil
+	}
+	if err != nil && !errors.Is(err, journal.ErrNotFound) && !errors.Is(err, record.ErrDamaged) {
+		return err
+	}
+	if tree, err = j.treeOfLeaves(ctx, size); err != nil || tree.Head() == w.mark.head {
+		return unlessDamaged(err)
+	}
+	return fmt.Errorf("%w: the first %d entries are not those that %s was written for: some are missing or were changed, or the file belongs to another journal", ErrIncomplete, size, headName)
+}
+
+// treeOfLeaves makes the tree of entries anew, where all of them are sound.
+func (j *Journal) treeOfLeaves(ctx context.Context, size int64) (tree journal.Tree, err error) {
+	for e, err := range j.Entries(ctx, journal.Query{}) {
+		if err != nil || e.Pos > size {
+			return tree, err
+		}
+		tree, _ = tree.Add(e.Leaf)
+	}
+	return tree, nil
+}
+
+func unlessDamaged(err error) error {
+	if errors.Is(err, record.ErrDamaged) {
+		return nil
+	}
+	return err
+}
+
+// lack names what is missing.
+func (j *Journal) lack(ctx context.Context, size int64, m mark) string {
+	which, since := fmt.Sprintf("entries %d to %d are", size+1, m.head.Size), ""
+	if m.head.Size == size+1 {
+		which = fmt.Sprintf("entry %d is", m.head.Size)
+	}
+	for e, err := range j.Entries(ctx, journal.Query{Newest: true, Limit: 1}) {
+		if err == nil && !e.Header.At.IsZero() {
+			since = "after " + timeOf(e.Header.At) + " and "
+		}
+	}
+	return fmt.Sprintf("%s missing, %d of %d, written %sby %s: %s was cut, deleted or left out of a copy, or %s is older than %s",
+		which, m.head.Size-size, m.head.Size, since, timeOf(m.at), databaseName+"-wal", databaseName, headName)
+}
+
+func were(n int64) string {
+	if n == 1 {
+		return "1 entry was"
+	}
+	return fmt.Sprintf("%d entries were", n)
+}
+
+func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
+
+// looksWhole looks at all of a database whose log is not the one that the head file was
+// written beside. Either the log was copied into the database and removed, or it was cut
+// or taken away while a part of it had been copied: then tables and indexes can be of
+// different times.
+func (j *Journal) looksWhole(ctx context.Context) error {
+	var says string
+	if err := j.reader.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&says); err != nil {
+		return j.because(ctx, err)
+	}
+	var n int64
+	if err := j.reader.QueryRowContext(ctx, "SELECT count(*) FROM entries NOT INDEXED").Scan(&n); err != nil {
+		return j.because(ctx, err)
+	}
+	last, err := j.size(ctx)
+	switch {
+	case err != nil:
+		return j.because(ctx, err)
+	case says != "ok":
+		return fmt.Errorf("%w: the write-ahead log was cut, deleted or left out of a copy, and %s fits together no more: %s", record.ErrDamaged, databaseName, says)
+	case n < last:
+		return fmt.Errorf("%w: the write-ahead log was cut, deleted or left out of a copy, and %d of %d entries are missing from %s", record.ErrDamaged, last-n, last, databaseName)
+	}
+	return nil
+}
