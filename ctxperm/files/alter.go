@@ -50,7 +50,7 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 	var intents []intent
 	var changes []effect.Change
 	var blobs []journal.Blob
-	made := map[string]bool{} // directories that are there by the time they are needed
+	made := map[string]Version{} // directories that are there by the time they are needed
 	for _, a := range all {
 		in, err := f.intend(ctx, p, &a, made)
 		if err != nil {
@@ -66,7 +66,9 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 		if a.blob != nil {
 			blobs = append(blobs, *a.blob)
 		}
-		made[a.path] = in.img.Type == typeDir
+		if delete(made, a.path); in.img.Type == typeDir {
+			made[a.path] = in.img.Version
+		}
 	}
 	if len(changes) == 0 {
 		return nil
@@ -80,7 +82,7 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 
 // intend looks at what is there and makes the change; nil where nothing is to be
 // changed.
-func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, made map[string]bool) (*intent, error) {
+func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, made map[string]Version) (*intent, error) {
 	if err := f.ready(ctx, a.path, made); err != nil {
 		return nil, err
 	}
@@ -92,6 +94,17 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, mad
 		a.was, a.blob = &was, blob
 	}
 	img, err := a.build(*a.was, a.blob)
+	if err == nil {
+		img, err = f.born(ctx, a.path, img, made)
+	}
+	if err == nil {
+		err = f.site.reversible(ctx, a.path, a.was.Version, img.Version, func(dir string) (disk.Info, error) {
+			if v, ok := made[dir]; ok {
+				return disk.Info{Perm: v.Perm, Owner: v.Owner}, nil
+			}
+			return f.site.lstat(ctx, dir)
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +225,8 @@ func dropDrafts(ctx context.Context, intents []intent) error {
 }
 
 // ready finds out before anything is recorded what would only fail later.
-func (f *Files) ready(ctx context.Context, path string, made map[string]bool) error {
-	if made[parentOf(path)] {
+func (f *Files) ready(ctx context.Context, path string, made map[string]Version) error {
+	if _, ok := made[parentOf(path)]; ok {
 		return nil
 	}
 	parent, err := f.site.lstat(ctx, parentOf(path))

@@ -37,8 +37,7 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 	}
 	n := node{path: path, info: info}
 	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, blob *journal.Blob) (image, error) {
-		img := image{Version: was.Version, mtime: was.info.Mtime}
-		img.Perm = bits
+		img := image{Version: was.rebit(bits), mtime: was.info.Mtime}
 		if blob != nil {
 			img.open = kept(ctx, p, blob)
 		}
@@ -76,7 +75,7 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", size, most))
 	}
 	a.build = func(was state, _ *journal.Blob) (image, error) {
-		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, append(before, data...)), nil
+		return WriteOptions{}.image(was.Version, append(before, data...)), nil
 	}
 	return f.alter(ctx, p, a)
 }

@@ -31,6 +31,8 @@ func (p *plan) found(left *record) string {
 		return "it was changed by somebody else after the call: the link stands for something else"
 	case left.Perm != "" && octal(now.Perm) != left.Perm:
 		return fmt.Sprintf("its permission bits were changed after the call, from %s to %s", left.Perm, octal(now.Perm))
+	case left.Owner != now.Owner.String():
+		return fmt.Sprintf("its owner or group was changed after the call, from %s to %s", left.Owner, now.Owner)
 	default:
 		return "its attributes were changed by somebody else after the call"
 	}

@@ -45,15 +45,22 @@
 //
 // # What is kept
 //
-// Type, permission bits, content, link target, user.* attributes and the time of
-// a file's last change come back, and blocks of zeros take no room. A name that shared
+// Type, owner, group, permission bits, access control lists, extended attributes, content,
+// link target and the time of a file's last change come back, and blocks of zeros take no
+// room. Attributes are those of [disk.CheckXattr]: labels and checksums that the system
+// makes for each file are not among them, nor are those of symbolic links. What this process
+// could not make again, such as a file of another owner for an ordinary user, it refuses
+// to touch. Nobody has more access than before meanwhile: a new version is its owner's
+// alone until it is complete. A name that shared
 // its file with others of the root comes back as a name of that file, as long as one of
 // them is there and as it was; to know of them, whatever takes a hard link away walks
-// the root once. Owner, group, hard links with names outside of the root, access times,
-// the times of directories and attributes outside user.* do not come back: a replaced
-// file belongs to whoever runs remit. A file with several hard links is not written,
-// and setuid and setgid are dropped from a file whose content is replaced, as
+// the root once. Hard links with names outside of the root, access times and
+// the times of directories do not come back. A file with several hard links is not written,
+// and setuid, setgid and capabilities are dropped from a file whose content is replaced, as
 // the system itself does on a write.
+//
+// What is new belongs to whom it would if a program had made it: to the group of a folder
+// that is setgid, with the list that the folder has for what is made in it.
 //
 // # Names
 //

@@ -1,12 +1,14 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +21,8 @@ type image struct {
 	Version
 	mtime time.Time // zero: whatever the write makes it
 	open  func() (io.ReadCloser, error)
+	fresh bool   // it is new: its folder has a say in what it is like
+	again bool   // it is still what it takes the place of, which a program changed
 	twin  string // a file that it should be another name of, if that is just like it
 }
 
@@ -139,16 +143,22 @@ func (p pointed) Read(buf []byte) (int, error) {
 
 func (p pointed) Hole() (int64, error) { return sparse.HoleOf(p.from) }
 
-// dress gives the draft its attributes, bits and time, in the order in which
-// none undoes another.
+// dress gives the draft its owner, attributes, bits and time, in the order in which
+// none undoes another. Until the last two nobody but its owner has access: what a
+// folder's default list gave the draft is masked by its bits.
 func (w *swap) dress(ctx context.Context, img image) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(img.Xattrs)) {
-		if err := w.root.SetXattr(w.draft, key, img.Xattrs[key]); err != nil {
-			return err
-		}
+	if err := w.belong(img); err != nil {
+		return err
+	}
+	have, err := w.root.Xattrs(w.draft)
+	if err != nil {
+		return err
+	}
+	if err := w.attribute(w.draft, have, img.Xattrs); err != nil {
+		return err
 	}
 	if err := w.root.Chmod(w.draft, img.Perm); err != nil {
 		return err
@@ -157,6 +167,36 @@ func (w *swap) dress(ctx context.Context, img image) error {
 		return nil
 	}
 	return w.root.SetMtime(w.draft, img.mtime)
+}
+
+// belong gives the draft its owner and group.
+func (w *swap) belong(img image) error {
+	is, err := w.root.Lstat(w.draft)
+	if err != nil || !img.Owner.Known || is.Owner == img.Owner {
+		return err
+	}
+	return w.root.Chown(w.draft, img.Owner)
+}
+
+// attribute gives what has a name other attributes. The list of who may do what comes
+// last, and one that is there and is not to be goes first.
+func (w *swap) attribute(name string, was, will map[string][]byte) error {
+	for _, key := range sorted(was) {
+		if _, ok := will[key]; !ok {
+			if err := w.root.RemoveXattr(name, key); err != nil {
+				return err
+			}
+		}
+	}
+	last := func(key string) int { return strings.Count(key, disk.XattrAccess) }
+	for _, key := range slices.SortedStableFunc(maps.Keys(differing(will, was)), func(a, b string) int {
+		return cmp.Or(last(a)-last(b), strings.Compare(a, b))
+	}) {
+		if err := w.root.SetXattr(name, key, will[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // draftDir syncs the bits before the directory gets its name: one that has the name and
@@ -176,10 +216,10 @@ func (w *swap) draftLink(ctx context.Context, img image) error {
 	if err := w.root.Symlink(img.Target, w.draft); err != nil {
 		return err
 	}
-	if img.mtime.IsZero() {
-		return nil
-	}
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
+		return err
+	}
+	if err := w.belong(img); err != nil || img.mtime.IsZero() {
 		return err
 	}
 	err := w.root.SetMtime(w.draft, img.mtime)

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -42,6 +42,7 @@ type inverse struct {
 // record is a state as data.
 type record struct {
 	Type    string          `json:"type"`
+	Owner   string          `json:"owner,omitempty"` // user:group
 	Perm    string          `json:"perm,omitempty"`
 	Mtime   *mtime          `json:"mtime,omitempty"`
 	Content string          `json:"content,omitempty"` // digest
@@ -69,7 +70,7 @@ func (v Version) record() *record {
 	if v.Type == "" {
 		return nil
 	}
-	r := &record{Type: v.Type, Content: v.Content, Target: []byte(v.Target), Xattrs: pairs(v.Xattrs)}
+	r := &record{Type: v.Type, Owner: v.Owner.String(), Content: v.Content, Target: []byte(v.Target), Xattrs: pairs(v.Xattrs)}
 	if v.Type != typeLink {
 		r.Perm = octal(v.Perm)
 	}
@@ -101,6 +102,9 @@ func (r *record) version() (Version, error) {
 		if v.Perm, err = parseOctal(r.Perm); err != nil {
 			return Version{}, err
 		}
+	}
+	if v.Owner, err = disk.ParseOwner(r.Owner); err != nil {
+		return Version{}, err
 	}
 	v.Xattrs, err = unpair(r.Xattrs)
 	return v, err
@@ -138,12 +142,12 @@ func (r *record) image(ctx context.Context, keep journal.Keeper) (image, error) 
 	return img, nil
 }
 
-// bytesImage is a file made from content in memory.
-func bytesImage(perm fs.FileMode, xattrs map[string][]byte, data []byte) image {
-	return image{
-		Version: Version{Type: typeFile, Perm: perm, Content: string(canon.SumBytes(data)), Xattrs: xattrs},
-		open:    func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
-	}
+// rewritten is a file with other content, from memory, or a new one.
+func rewritten(was Version, data []byte) image {
+	img := image{Version: was.unprivileged(), fresh: was.Type == ""}
+	img.Type, img.Content = typeFile, string(canon.SumBytes(data))
+	img.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	return img
 }
 
 // newStage draws a stage name. Chance keeps it apart from every other one, also

@@ -28,7 +28,7 @@ func (f *Files) Symlink(ctx context.Context, target, name string) error {
 	if err := f.free(ctx, name); err != nil {
 		return err
 	}
-	a, err := f.fresh(name, image{Version: Version{Type: typeLink, Target: target}})
+	a, err := f.fresh(name, image{Version: Version{Type: typeLink, Target: target}, fresh: true})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error 
 		if was.exists() {
 			return image{}, conflict(path, "it exists by now")
 		}
-		return image{Version: Version{Type: typeDir, Perm: bits}}, nil
+		return image{Version: Version{Type: typeDir, Perm: bits}, fresh: true}, nil
 	}})
 }
 
@@ -83,7 +83,7 @@ func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) err
 			if was.exists() {
 				return image{}, conflict(dir, "it exists by now")
 			}
-			return image{Version: Version{Type: typeDir, Perm: bits}}, nil
+			return image{Version: Version{Type: typeDir, Perm: bits}, fresh: true}, nil
 		}})
 	}
 	if len(all) == 0 {

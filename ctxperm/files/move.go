@@ -54,6 +54,7 @@ func (f *Files) Move(ctx context.Context, from, to string) error {
 		}
 		taken[n.path] = c
 		img := likeness(c.was)
+		img.Owner = c.was.Owner
 		img.mtime = c.was.info.Mtime
 		if c.blob != nil {
 			img.open = kept(ctx, p, c.blob)
@@ -160,8 +161,8 @@ func moved(name, from, to string) string { return to + strings.TrimPrefix(name, 
 
 // likeness is what is to be like a state, under another name.
 func likeness(was state) image {
-	img := image{Version: was.Version}
-	img.Perm &^= fs.ModeSetuid | fs.ModeSetgid
+	img := image{Version: was.unprivileged()}
+	img.Owner = disk.Owner{} // of who makes it
 	return img
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -115,7 +114,7 @@ func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (
 		return false, refused(err)
 	}
 	//mutant:token
-	return was.Token().Same(img.Token()) && !retimes(was, img), nil
+	return was.Token().Same(img.retaining(was.Version).Token()) && !retimes(was, img), nil
 }
 
 // ours refuses what somebody else touched while the program ran. A file that began
@@ -199,10 +198,26 @@ func (s *share) alter1(ctx context.Context, name string, now disk.Info, img imag
 			return invalid(name, "it is neither a file nor a link nor a directory, and could not be made again")
 		}
 		a.was, a.blob = &was, blob
+		img.Version = img.retaining(was.Version)
+	}
+	if err := s.site.reversible(ctx, name, a.was.Version, img.Version, s.folder(ctx)); err != nil {
+		return err
 	}
 	a.img = &img
 	s.altered = append(s.altered, a)
 	return nil
+}
+
+// folder is what a folder is going to be like, as far as its entries take after it.
+func (s *share) folder(ctx context.Context) func(string) (disk.Info, error) {
+	return func(dir string) (disk.Info, error) {
+		at := slices.IndexFunc(s.altered, func(a alteration) bool { return a.path == dir && !a.removes })
+		if at >= 0 {
+			is := s.altered[at].img
+			return disk.Info{Perm: is.Perm, Owner: is.Owner}, nil
+		}
+		return s.site.lstat(ctx, dir)
+	}
 }
 
 // draft makes the change of an alteration.
@@ -217,7 +232,7 @@ func (s *share) draft(a *alteration) (*intent, error) {
 // wantedImage is what a path is to become. Setuid and setgid do not pass to content
 // that a program chose.
 func wantedImage(w Wanted) (image, error) {
-	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open}
+	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Copied || w.Type == typeDir && !w.Replaced}
 	switch w.Type {
 	case typeLink:
 		img.Perm = 0
@@ -229,7 +244,7 @@ func wantedImage(w Wanted) (image, error) {
 	default:
 		return image{}, invalid(w.Path, "it is neither a file nor a link nor a directory")
 	}
-	img.Perm &^= fs.ModeSetuid | fs.ModeSetgid
+	img.Version = img.unprivileged()
 	r, err := w.Open()
 	if err != nil {
 		return image{}, err

@@ -159,7 +159,7 @@ func (s site) lookOnce(name string, into sink) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	st := state{Version: Version{Type: info.Type.String(), Perm: info.Perm}, info: info}
+	st := state{Version: Version{Type: info.Type.String(), Perm: info.Perm, Owner: info.Owner}, info: info}
 	switch info.Type {
 	case disk.TypeLink:
 		st.Perm = 0 // it has none of its own
@@ -175,7 +175,7 @@ func (s site) lookOnce(name string, into sink) (state, error) {
 		return state{}, err
 	}
 	again, err := s.root.Lstat(name)
-	if err == nil && (again.Inode != info.Inode || again.Device != info.Device || again.Perm != info.Perm || again.Type != info.Type) {
+	if err == nil && (again.Inode != info.Inode || again.Device != info.Device || again.Perm != info.Perm || again.Owner != info.Owner || again.Type != info.Type) {
 		err = disk.ErrBusy
 	}
 	return st, err

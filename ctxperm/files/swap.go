@@ -1,14 +1,11 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -71,7 +68,10 @@ func (w *swap) remake(ctx context.Context, img image) error {
 	if !now.Token().Same(w.pre) {
 		return conflict(w.target, "it was changed")
 	}
-	if err := w.reattribute(ctx, now.Xattrs, img.Xattrs); err != nil {
+	if err := w.host.Point(ctx, "files.dress"); err != nil {
+		return err
+	}
+	if err := w.redress(now.Version, img.Version); err != nil {
 		return err
 	}
 	if err := w.host.Point(ctx, "files.chmod"); err != nil {
@@ -87,26 +87,23 @@ func (w *swap) remake(ctx context.Context, img image) error {
 	return w.syncIn(ctx, w.target)
 }
 
-// reattribute gives a directory other attributes.
-func (w *swap) reattribute(ctx context.Context, was, will map[string][]byte) error {
-	if err := w.host.Point(ctx, "files.dress"); err != nil {
-		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(was)) {
-		if _, ok := will[key]; !ok {
-			if err := w.root.RemoveXattr(w.target, key); err != nil {
-				return err
-			}
+// redress gives a directory another owner and other attributes. Where its bits would mean
+// another group meanwhile, or the group what its list denied it, its owner is alone first.
+func (w *swap) redress(was, will Version) error {
+	moves := will.Owner.Known && was.Owner != will.Owner
+	_, listed := was.Xattrs[disk.XattrAccess]
+	_, remains := will.Xattrs[disk.XattrAccess]
+	if moves || listed && !remains {
+		if err := w.root.Chmod(w.target, was.Perm&^0o077); err != nil {
+			return err
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(will)) {
-		if value, ok := was[key]; !ok || !bytes.Equal(value, will[key]) {
-			if err := w.root.SetXattr(w.target, key, will[key]); err != nil {
-				return err
-			}
+	if moves {
+		if err := w.root.Chown(w.target, will.Owner); err != nil {
+			return err
 		}
 	}
-	return nil
+	return w.attribute(w.target, was.Xattrs, will.Xattrs)
 }
 
 // finally makes the name durable, which may be left to whoever does many swaps.

@@ -21,7 +21,8 @@ type Version struct {
 	Perm    fs.FileMode       // permission bits with setuid, setgid and sticky; links have none
 	Content string            // digest of a file's bytes, see canon.Hash
 	Target  string            // of a link, raw bytes
-	Xattrs  map[string][]byte // user.* attributes under their full names
+	Xattrs  map[string][]byte // extended attributes under their full names, access control lists among them
+	Owner   disk.Owner        // user and group; not known where the system has none
 }
 
 // Token returns the version's token: effect.Absent for the zero Version, else
@@ -32,11 +33,12 @@ type Version struct {
 // not apply:
 //
 //	content  digest of the bytes, sha256:…; files only
+//	owner    user and group, two decimal numbers with a colon between them
 //	perm     the twelve permission bits in four octal digits; not for links
 //	target   base64 of the link target; links only
 //	type     file, dir, link or other
 //	xattrs   pairs of base64 name and base64 value, sorted by the bytes of the
-//	         names; left out where there are none
+//	         names, those of disk.CheckXattr; left out where there are none
 //
 // The time of the last change is not part of it: an undo restores it, but a file
 // that was only touched is not another version.
@@ -44,7 +46,7 @@ func (v Version) Token() effect.Token {
 	if v.Type == "" {
 		return effect.Absent
 	}
-	doc := tokenDoc{Type: v.Type}
+	doc := tokenDoc{Type: v.Type, Owner: v.Owner.String()}
 	switch v.Type {
 	case typeLink:
 		doc.Target = base64.StdEncoding.EncodeToString([]byte(v.Target))
@@ -63,6 +65,7 @@ func (v Version) Token() effect.Token {
 
 type tokenDoc struct {
 	Type    string      `json:"type"`
+	Owner   string      `json:"owner,omitempty"`
 	Perm    string      `json:"perm,omitempty"`
 	Content string      `json:"content,omitempty"`
 	Target  string      `json:"target,omitempty"`
@@ -76,9 +79,11 @@ const (
 	typeLink = "link"
 )
 
+func sorted(xattrs map[string][]byte) []string { return slices.Sorted(maps.Keys(xattrs)) }
+
 func pairs(xattrs map[string][]byte) [][2]string {
 	var out [][2]string
-	for _, name := range slices.Sorted(maps.Keys(xattrs)) {
+	for _, name := range sorted(xattrs) {
 		out = append(out, [2]string{
 			base64.StdEncoding.EncodeToString([]byte(name)),
 			base64.StdEncoding.EncodeToString(xattrs[name]),

@@ -61,21 +61,20 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 		if was.exists() && (was.Type != typeFile || o.IfAbsent) {
 			return image{}, conflict(path, "it was replaced")
 		}
-		return bytesImage(o.bits(was), was.Xattrs, data), nil
+		return o.image(was.Version, data), nil
 	}})
 }
 
-// bits are the permission bits of what replaces a state. Setuid and setgid do
-// not pass to content that somebody else chose.
-func (o WriteOptions) bits(was state) fs.FileMode {
+// image is what replaces a version.
+func (o WriteOptions) image(was Version, data []byte) image {
+	img := rewritten(was, data)
 	switch {
 	case o.Perm != 0:
-		return o.Perm
-	case was.exists():
-		return was.Perm &^ (fs.ModeSetuid | fs.ModeSetgid)
-	default:
-		return NewFile
+		img.Version = img.rebit(o.Perm)
+	case img.fresh:
+		img.Perm = NewFile
 	}
+	return img
 }
 
 // writable describes what a write would replace; the zero Info where there is
@@ -125,7 +124,7 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 		return err
 	}
 	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state, *journal.Blob) (image, error) {
-		return bytesImage(WriteOptions{}.bits(was), was.Xattrs, after), nil
+		return WriteOptions{}.image(was.Version, after), nil
 	}})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 )
@@ -21,7 +22,7 @@ func (h *handle) collect(r *Result) error {
 		if err != nil {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
-		r.LeftOut = append(r.LeftOut, h.leftOut(dir, name, all)...)
+		r.LeftOut = append(r.LeftOut, h.leftOut(name, all)...)
 		for _, w := range all {
 			if w.Name != "." {
 				r.Wrote++
@@ -107,15 +108,15 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 		want := files.Wanted{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied}
 		switch w.Kind {
 		case sandbox.File:
-			want.Version = files.Version{Type: "file", Perm: w.Mode, Xattrs: w.Xattrs}
+			want.Version = versionOf("file", w)
 			want.Open = func() (io.ReadCloser, error) { return h.open(dir, w.Name) }
 			if names[w.Ino] > 1 {
 				want.Inode = w.Ino
 			}
 		case sandbox.Folder:
-			want.Version = files.Version{Type: "dir", Perm: w.Mode, Xattrs: w.Xattrs}
+			want.Version = versionOf("dir", w)
 		case sandbox.Link:
-			want.Version = files.Version{Type: "link", Target: w.Target}
+			want.Version = files.Version{Type: "link", Target: w.Target, Owner: ownerOf(w)}
 		case sandbox.Deleted:
 		case sandbox.Other:
 			there, err := h.call.Config().Roots[h.view.names[dir]].Lstat(w.Name)
@@ -127,6 +128,21 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 		out = append(out, want)
 	}
 	return out, nil
+}
+
+// versionOf is what a program left, as far as it is kept of a file.
+func versionOf(kind string, w sandbox.Written) files.Version {
+	v := files.Version{Type: kind, Perm: w.Mode, Owner: ownerOf(w), Xattrs: map[string][]byte{}}
+	for key, value := range w.Xattrs {
+		if disk.CheckXattr(key) == nil {
+			v.Xattrs[key] = value
+		}
+	}
+	return v
+}
+
+func ownerOf(w sandbox.Written) disk.Owner {
+	return disk.Owner{Known: true, User: w.Uid, Group: w.Gid}
 }
 
 var _ line.Handle = (*handle)(nil)

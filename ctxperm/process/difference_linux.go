@@ -101,9 +101,28 @@ func (d *difference) visit(at, name string) error {
 		return err
 	}
 	w.Mode &^= d.added[is.ino]
+	d.belong(&w, is)
 	w.Copied, w.Links, w.Ino = d.known[is.ino], uint64(raw.Nlink), is.ino //nolint:unconvert // other widths elsewhere
 	d.all = append(d.all, w)
 	return nil
+}
+
+// belong says to whom belongs in the root what a program wrote: a copy may be of another owner,
+// where this user may not give it to that one.
+func (d *difference) belong(w *sandbox.Written, is stamp) {
+	if old, ok := d.seen[w.Name]; ok && old.copy.ino == is.ino {
+		if is.uid == old.copy.uid {
+			w.Uid = old.root.uid
+		}
+		if is.gid == old.copy.gid {
+			w.Gid = old.root.gid
+		}
+		return
+	}
+	folder, ok := d.seen[path.Dir(w.Name)]
+	if ok && folder.root.mode&unix.S_ISGID != 0 && folder.root.gid != folder.copy.gid && is.gid == uint32(os.Getegid()) {
+		w.Gid = folder.root.gid // the system would have given it that one
+	}
 }
 
 // unlock makes something readable, and remembers for all its names what that took.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
@@ -25,6 +26,9 @@ func (r *renewal) make(from, to string, is unix.Stat_t, name string) (shut bool,
 		target, err := os.Readlink(from)
 		if err == nil {
 			err = os.Symlink(target, to)
+		}
+		if err == nil {
+			err = give(to, is)
 		}
 		return false, err
 	case unix.S_IFREG:
@@ -76,9 +80,24 @@ func copyFile(from, to string, is unix.Stat_t) (shut bool, err error) {
 	return false, err
 }
 
-// dress gives a copy the attributes and time of a file, and the bits of one that is no
+// give gives a copy to the owner of a file. Where this user may not, it stays this user's, and
+// what a program does to it counts as done to a file of that owner.
+func give(to string, is unix.Stat_t) error {
+	for _, user := range []int{int(is.Uid), -1} { // an owner may give a file to groups of its own
+		err := unix.Lchown(to, user, int(is.Gid))
+		if err == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.EINVAL) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dress gives a copy the owner, attributes and time of a file, and the bits of one that is no
 // directory. It is denied what this user may not read.
 func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
+	if err := give(to, is); err != nil {
+		return false, err
+	}
 	theirs, err := attributes(from)
 	if errors.Is(err, fs.ErrPermission) {
 		denied, err = true, nil
@@ -96,7 +115,11 @@ func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
 		}
 	}
 	for name, value := range theirs {
-		err = errors.Join(err, unix.Setxattr(to, name, value, 0))
+		set := unix.Setxattr(to, name, value, 0)
+		if errors.Is(set, fs.ErrPermission) && !settable(name) {
+			set = nil // a program cannot set it either: what is in the root keeps it
+		}
+		err = errors.Join(err, set)
 	}
 	if is.Mode&unix.S_IFMT != unix.S_IFDIR {
 		err = errors.Join(err, chmod(to, is.Mode&0o1777))
@@ -104,7 +127,10 @@ func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
 	return denied, errors.Join(err, unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0))
 }
 
-// attributes are those of a file that anybody may set.
+// settable reports whether every owner of a file may set an attribute.
+func settable(name string) bool { return (disk.Self{}).Sets(name) }
+
+// attributes are those of a file that are kept of it.
 func attributes(path string) (map[string][]byte, error) {
 	names := make([]byte, 64<<10) // the most that there is room for
 	n, err := unix.Llistxattr(path, names)
@@ -113,7 +139,7 @@ func attributes(path string) (map[string][]byte, error) {
 	}
 	all := map[string][]byte{}
 	for name := range strings.SplitSeq(string(names[:max(n, 0)]), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
+		if disk.CheckXattr(name) != nil {
 			continue
 		}
 		value := make([]byte, 64<<10)

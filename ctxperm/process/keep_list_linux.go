@@ -86,17 +86,20 @@ func load(name string, into any) error {
 }
 
 // mark is a twin as data.
-type mark [2*8 + 1]int64
+type mark [2*stampSize + 1]int64
+
+// stampSize is how many numbers a stamp has.
+const stampSize = 10
 
 func (t twin) mark() (m mark) {
 	for i, s := range []stamp{t.root, t.copy} {
-		copy(m[8*i:], []int64{int64(s.ino), int64(s.dev), int64(s.mode), s.size, s.mtime.Sec, s.mtime.Nsec, s.ctime.Sec, s.ctime.Nsec})
+		copy(m[stampSize*i:], []int64{int64(s.ino), int64(s.dev), int64(s.mode), int64(s.uid), int64(s.gid), s.size, s.mtime.Sec, s.mtime.Nsec, s.ctime.Sec, s.ctime.Nsec})
 	}
 	if t.shut {
-		m[16] |= 1
+		m[2*stampSize] |= 1
 	}
 	if t.fresh {
-		m[16] |= 2
+		m[2*stampSize] |= 2
 	}
 	return m
 }
@@ -104,11 +107,11 @@ func (t twin) mark() (m mark) {
 func (m mark) twin() twin {
 	var both [2]stamp
 	for i := range both {
-		v := m[8*i : 8*i+8]
+		v := m[stampSize*i:]
 		both[i] = stamp{
-			ino: uint64(v[0]), dev: uint64(v[1]), mode: uint32(v[2]), size: v[3],
-			mtime: unix.Timespec{Sec: v[4], Nsec: v[5]}, ctime: unix.Timespec{Sec: v[6], Nsec: v[7]},
+			ino: uint64(v[0]), dev: uint64(v[1]), mode: uint32(v[2]), uid: uint32(v[3]), gid: uint32(v[4]), size: v[5],
+			mtime: unix.Timespec{Sec: v[6], Nsec: v[7]}, ctime: unix.Timespec{Sec: v[8], Nsec: v[9]},
 		}
 	}
-	return twin{root: both[0], copy: both[1], shut: m[16]&1 != 0, fresh: m[16]&2 != 0}
+	return twin{root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0}
 }

@@ -124,6 +124,7 @@ func (t *kept) twins(is map[string]stamp) map[string]string {
 func (t *kept) before(name string, old twin) (b files.Before, err error) {
 	at := filepath.Join(t.dir, name)
 	b.Mtime = time.Unix(old.root.mtime.Unix()).UTC()
+	b.Owner = disk.Owner{Known: true, User: old.root.uid, Group: old.root.gid}
 	switch old.root.mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		b.Type = disk.TypeLink.String()

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -14,7 +11,7 @@ import (
 )
 
 // leftOut says what of a program's work in a root is not going to be applied.
-func (h *handle) leftOut(dir, name string, all []sandbox.Written) (out []string) {
+func (h *handle) leftOut(name string, all []sandbox.Written) (out []string) {
 	root := h.call.Config().Roots[name]
 	for _, w := range all {
 		switch {
@@ -22,11 +19,13 @@ func (h *handle) leftOut(dir, name string, all []sandbox.Written) (out []string)
 			out = append(out, fmt.Sprintf("%s/%s: a socket, a pipe or a device", name, w.Name))
 		case w.Name == ".":
 			out = append(out, ofRoot(root, name, w)...)
+		case w.Kind == sandbox.File && w.Xattrs[disk.XattrCapability] != nil && !h.there(root, w):
+			out = append(out, fmt.Sprintf("%s/%s: its capabilities, which no program gives", name, w.Name))
 		case w.Kind == sandbox.File && w.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0:
 			out = append(out, fmt.Sprintf("%s/%s: the setuid and setgid bits, which no program gives", name, w.Name))
 		}
 	}
-	return append(out, h.owners(root, dir, name, all)...)
+	return out
 }
 
 // ofRoot is what a program did to a root's own folder: whoever configured the root says
@@ -36,59 +35,22 @@ func ofRoot(root disk.Root, name string, w sandbox.Written) (out []string) {
 	if err == nil && is.Perm != w.Mode {
 		out = append(out, fmt.Sprintf("%s: the bits %04o of the root itself, which keeps %04o", name, w.Mode.Perm(), is.Perm.Perm()))
 	}
+	if err == nil && is.Owner != ownerOf(w) {
+		out = append(out, fmt.Sprintf("%s: the owner of the root itself, which keeps its own", name))
+	}
 	had, err := root.Xattrs(".")
-	if err == nil && !maps.EqualFunc(had, w.Xattrs, slices.Equal) {
+	maps.DeleteFunc(had, func(key string, _ []byte) bool { return !visible(key) })
+	if err == nil && !maps.EqualFunc(had, versionOf("dir", w).Xattrs, slices.Equal) {
 		out = append(out, name+": attributes of the root itself, which keeps those that it has")
 	}
 	return out
 }
 
-// owners says what belonged to others and is going to belong to whoever runs remit: what
-// is written is a new file. Programs give nothing away by themselves, since they run
-// without the right to. Only the root user's change what belongs to others.
-func (h *handle) owners(root disk.Root, dir, name string, all []sandbox.Written) []string {
-	ours := owner{os.Geteuid(), os.Getegid()}
-	if ours.uid != 0 {
-		return nil
-	}
-	n, first := 0, ""
-	for _, w := range all {
-		is, ok := h.owner(dir, w)
-		if !ok || is == ours || is.uid == ours.uid && inherits(root, w.Name) {
-			continue
-		}
-		if n++; n == 1 {
-			first = fmt.Sprintf("%q of %d:%d", w.Name, is.uid, is.gid)
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: the owners of %d names, such as %s, which belong to whoever runs remit from now on, %d:%d",
-		name, n, first, ours.uid, ours.gid)}
+// there reports whether a root has a file by the name of what a program wrote.
+func (h *handle) there(root disk.Root, w sandbox.Written) bool {
+	is, err := root.Lstat(w.Name)
+	return err == nil && is.Type == disk.TypeFile
 }
 
-// owner is to whom what a program wrote belonged: the file in its place, or the one that
-// it was elsewhere, which an overlay knows. Folders that stay keep their owners.
-func (h *handle) owner(dir string, w sandbox.Written) (owner, bool) {
-	if w.Name == "." || w.Kind != sandbox.File && w.Kind != sandbox.Folder {
-		return owner{}, false
-	}
-	if is, there := ownerAt(filepath.Join(dir, filepath.FromSlash(w.Name))); there {
-		return is, w.Kind == sandbox.File || w.Replaced
-	}
-	f, err := h.open(dir, w.Name)
-	if err != nil {
-		return owner{}, false
-	}
-	defer func() { _ = f.Close() }()
-	return ownerOf(f)
-}
-
-type owner struct{ uid, gid int }
-
-// inherits reports whether what is new in a folder gets the folder's group.
-func inherits(root disk.Root, name string) bool {
-	is, err := root.Lstat(path.Dir(name))
-	return err == nil && is.Perm&fs.ModeSetgid != 0
-}
+// visible reports whether the overlay shows a program an attribute of the root itself.
+func visible(key string) bool { return (disk.Self{}).Sets(key) }

@@ -40,6 +40,7 @@ type twin struct {
 type stamp struct {
 	ino, dev     uint64
 	mode         uint32
+	uid, gid     uint32
 	size         int64
 	mtime, ctime unix.Timespec
 }
@@ -49,7 +50,7 @@ func stampOf(path string) (stamp, unix.Stat_t, error) {
 	if err := unix.Lstat(path, &is); err != nil {
 		return stamp{}, is, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
-	return stamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}, is, nil
+	return stamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, uid: is.Uid, gid: is.Gid, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}, is, nil
 }
 
 func (s stamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }

@@ -47,6 +47,7 @@ type Info struct {
 	Inode  uint64      // file number, unique within Device
 	Device uint64      // number of the file system
 	Links  uint64      // names that lead to the inode; more than one for hard links
+	Owner  Owner       // user and group
 }
 
 // Features says what this platform and file system give. True is a promise.
@@ -57,7 +58,7 @@ type Features struct {
 	Exchange  bool // Exchange swaps in one step
 	NoReplace bool // RenameNoReplace refuses in one step
 	Lease     bool // Quiet sees every writer; else it may overlook some or be ErrUnsupported
-	Xattrs    bool // user.* attributes are kept
+	Xattrs    bool // extended attributes are kept
 	DirSync   bool // SyncDir makes names durable; without it it does nothing
 	SyncAll   bool // SyncAll makes everything durable in one step
 }

@@ -25,15 +25,40 @@ func CheckPath(name string) error {
 	return nil
 }
 
+// The extended attributes that are part of who may do what with a file.
+const (
+	XattrAccess     = "system.posix_acl_access"  // the list of who may, beside the bits
+	XattrDefault    = "system.posix_acl_default" // of a directory: the list that what is made in it begins with
+	XattrCapability = "security.capability"      // what the file may as a program
+)
+
 // CheckXattr returns nil for the name of an extended attribute that a Root
-// keeps: "user." and at least one more byte, 255 in all, no NUL. Everything
-// else is ErrPath.
+// keeps: the two access control lists, and at least one more byte after "user.",
+// "trusted." or "security.", 255 in all, no NUL. Everything else is ErrPath, and
+// so is what the system makes by itself for each file: labels and checksums.
 func CheckXattr(key string) error {
-	rest, user := strings.CutPrefix(key, "user.")
-	if !user || rest == "" || len(key) > 255 || strings.IndexByte(key, 0) >= 0 {
+	if len(key) > 255 || strings.IndexByte(key, 0) >= 0 {
+		return ErrPath
+	}
+	space, rest, _ := strings.Cut(key, ".")
+	switch {
+	case key == XattrAccess, key == XattrDefault:
+		return nil
+	case rest == "", space != "user" && space != "trusted" && space != "security":
+		return ErrPath
+	case space == "security" && systemMade(rest):
 		return ErrPath
 	}
 	return nil
+}
+
+// systemMade reports whether a security module gives each file the attribute.
+func systemMade(name string) bool {
+	switch name {
+	case "selinux", "apparmor", "ima", "evm":
+		return true
+	}
+	return strings.HasPrefix(name, "SMACK64")
 }
 
 // CheckTarget returns nil for what a symbolic link can store: anything but

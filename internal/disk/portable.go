@@ -22,6 +22,7 @@ type portableRoot struct {
 	root     *os.Root
 	identity Identity
 	features Features
+	self     Self
 }
 
 func openRoot(dir string) (Root, error) {
@@ -29,7 +30,7 @@ func openRoot(dir string) (Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &portableRoot{root: root}
+	r := &portableRoot{root: root, self: self()}
 	if err := r.introduce(); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -219,6 +220,18 @@ func (r *portableRoot) Chmod(name string, perm fs.FileMode) error {
 	return pathError("chmod", name, err)
 }
 
+// Chown gives what the name itself stands for to a user and a group.
+func (r *portableRoot) Chown(name string, o Owner) error {
+	_, err := r.look(name)
+	if err == nil && !o.Known {
+		err = ErrUnsupported
+	}
+	if err == nil {
+		err = rootError(r.root.Lchown(name, int(o.User), int(o.Group)))
+	}
+	return pathError("chown", name, err)
+}
+
 // SetMtime cannot reach the time of a link itself here.
 func (r *portableRoot) SetMtime(name string, t time.Time) error {
 	info, err := r.look(name)
@@ -344,6 +357,8 @@ func (r *portableRoot) Path() (string, error) {
 }
 
 func (r *portableRoot) Identity() Identity { return r.identity }
+
+func (r *portableRoot) Self() Self { return r.self }
 
 func (r *portableRoot) Features() Features { return r.features }
 

@@ -50,14 +50,22 @@ type Root interface {
 	// access time alone. A final link gets the time itself. "." is the root.
 	SetMtime(name string, t time.Time) error
 
-	// Xattrs returns the extended attributes whose names begin with "user.",
-	// under their full names. It is empty for links and other files that
-	// cannot have any, and where the file system keeps none. "." is the root,
-	// here and in the two methods that follow.
+	// Chown gives a file, a directory or a link itself to a user and a group.
+	// The kernel drops setuid, setgid and security.capability of a file by it:
+	// Chmod and SetXattr after it. An owner that is not known is
+	// ErrUnsupported. "." is the root.
+	Chown(name string, o Owner) error
+
+	// Xattrs returns the extended attributes that CheckXattr accepts and that
+	// this process can read, under their full names. Access control lists are
+	// among them. It is empty for links and other files that cannot have any,
+	// and where the file system keeps none. "." is the root, here and in the
+	// two methods that follow.
 	Xattrs(name string) (map[string][]byte, error)
 
-	// SetXattr sets one attribute. A key outside "user." is ErrPath, a link
-	// is ErrType.
+	// SetXattr sets one attribute. A key that CheckXattr refuses is ErrPath, a
+	// link is ErrType. The list XattrAccess is also the permission bits, and
+	// Chmod changes that list.
 	SetXattr(name, key string, value []byte) error
 
 	// RemoveXattr removes one attribute. An absent one is fs.ErrNotExist.
@@ -109,6 +117,9 @@ type Root interface {
 	// to the system by name. It fails where nothing can tell, or where another
 	// directory is there by now. It is no authority: compare Identity.
 	Path() (string, error)
+
+	// Self says what this process can give to what it makes here.
+	Self() Self
 
 	// Features says which of these promises hold on this root.
 	Features() Features

@@ -20,6 +20,7 @@ type linuxRoot struct {
 	walk     walker
 	identity Identity
 	features Features
+	self     Self
 	straight *linuxRoot // nil where the kernel cannot refuse links
 }
 
@@ -32,7 +33,7 @@ func openRoot(dir string) (Root, error) {
 }
 
 func newLinuxRoot(w walker) (Root, error) {
-	r := &linuxRoot{walk: w}
+	r := &linuxRoot{walk: w, self: self()}
 	err := r.pinned(".", func(self *os.File, info Info) error {
 		r.identity = Identity{Device: info.Device, Inode: info.Inode, Born: bornAt(self)}
 		r.features = featuresOf(self)
@@ -44,7 +45,7 @@ func newLinuxRoot(w walker) (Root, error) {
 	if k, ok := w.(*kernelWalker); ok {
 		r.features.Beneath = true
 		direct := &kernelWalker{root: k.root, refuse: k.refuse | unix.RESOLVE_NO_SYMLINKS}
-		r.straight = &linuxRoot{walk: direct, identity: r.identity, features: r.features}
+		r.straight = &linuxRoot{walk: direct, identity: r.identity, features: r.features, self: r.self}
 	}
 	return r, nil
 }
@@ -238,6 +239,18 @@ func (r *linuxRoot) Chmod(name string, perm fs.FileMode) error {
 	return pathError("chmod", name, err)
 }
 
+func (r *linuxRoot) Chown(name string, o Owner) error {
+	if !o.Known {
+		return pathError("chown", name, ErrUnsupported)
+	}
+	err := r.pinned(name, func(pin *os.File, _ Info) error {
+		return control(pin, func(fd int) error {
+			return unix.Fchownat(fd, "", int(o.User), int(o.Group), unix.AT_EMPTY_PATH)
+		})
+	})
+	return pathError("chown", name, err)
+}
+
 func (r *linuxRoot) SetMtime(name string, t time.Time) error {
 	err := r.pinned(name, func(pin *os.File, _ Info) error { return setMtime(pin, t) })
 	return pathError("chtimes", name, err)
@@ -268,6 +281,8 @@ func (r *linuxRoot) Path() (path string, err error) {
 	}
 	return stillThere(path, r.identity)
 }
+
+func (r *linuxRoot) Self() Self { return r.self }
 
 func (r *linuxRoot) Features() Features { return r.features }
 

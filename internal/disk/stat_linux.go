@@ -46,6 +46,7 @@ func infoOf(raw *unix.Stat_t) Info {
 		Inode:  raw.Ino,
 		Device: raw.Dev,
 		Links:  uint64(raw.Nlink),
+		Owner:  Owner{Known: true, User: raw.Uid, Group: raw.Gid},
 	}
 }
 

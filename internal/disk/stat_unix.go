@@ -38,6 +38,7 @@ func infoOf(found fs.FileInfo) Info {
 	}
 	if raw, ok := found.Sys().(*syscall.Stat_t); ok {
 		info.Inode, info.Device, info.Links = uint64(raw.Ino), uint64(raw.Dev), uint64(raw.Nlink)
+		info.Owner = Owner{Known: true, User: raw.Uid, Group: raw.Gid}
 	}
 	return info
 }

@@ -116,7 +116,7 @@ func look(upper *os.File, name string) (Written, error) {
 	}
 	w := Written{
 		Name: name, Kind: kindOf(is), Mode: modeOf(is.Mode), Mtime: time.Unix(is.Mtim.Unix()).UTC(), Size: is.Size,
-		Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), //nolint:unconvert // other widths elsewhere
+		Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), Uid: is.Uid, Gid: is.Gid, //nolint:unconvert // other widths elsewhere
 	}
 	switch w.Kind {
 	case Link:
@@ -178,10 +178,13 @@ func (w *Written) attributes(pin *os.File) error {
 	}
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		key := string(name)
-		if !strings.HasPrefix(key, "user.") {
+		if key == "" {
 			continue
 		}
 		value, err := sized(func(buf []byte) (int, error) { return unix.Getxattr(at, key, buf) })
+		if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) { // not for this process
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,8 @@ type Written struct {
 	Mtime    time.Time
 	Size     int64
 	Target   string            // of a link
-	Xattrs   map[string][]byte // in "user."
+	Uid, Gid uint32            // to whom it belongs
+	Xattrs   map[string][]byte // all that this process can read, but for what the overlay notes
 	Copied   bool              // it began as what the root has by this name or, where it was moved, by another
 	Replaced bool              // a folder of which nothing that the root has below it is left
 	Ino      uint64            // with Links > 1: other names of the same file have the same

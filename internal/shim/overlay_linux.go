@@ -21,7 +21,7 @@ func (s *stage) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
 		options = "userxattr,lowerdir=" + hidden + ":" + descriptorPath(lower)
 	}
 	if r.View == Overlay {
-		upper, work, err := s.upper(i, r, is)
+		upper, work, err := s.upper(i, r, lower, is)
 		if err != nil {
 			return failedAt("the upper folder", err)
 		}
@@ -36,7 +36,7 @@ func (s *stage) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
 // upper opens the folder that takes what is written, and the one that the
 // overlay works in. The upper folder is the root of what the program sees, so it
 // looks as the real one does.
-func (s *stage) upper(i int, r Root, is syscall.Stat_t) (upper, work int, err error) {
+func (s *stage) upper(i int, r Root, lower int, is syscall.Stat_t) (upper, work int, err error) {
 	base := host + r.Upper
 	if r.Upper == "" {
 		base = layers + "/" + strconv.Itoa(i) + ".written"
@@ -47,7 +47,7 @@ func (s *stage) upper(i int, r Root, is syscall.Stat_t) (upper, work int, err er
 	if upper, err = makeFolder(base + "/upper"); err != nil {
 		return -1, -1, err
 	}
-	if err = alike(base+"/upper", is); err == nil {
+	if err = alike(base+"/upper", lower, is); err == nil {
 		work, err = makeFolder(base + "/work")
 	}
 	if err != nil {
@@ -64,8 +64,9 @@ func makeFolder(path string) (fd int, err error) {
 	return syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 }
 
-// alike gives a folder the owner, bits and time of another.
-func alike(path string, is syscall.Stat_t) error {
+// alike gives a folder the owner, attributes, bits and time of another: an overlay shows
+// the topmost one, and what is made in it begins with the list of that.
+func alike(path string, of int, is syscall.Stat_t) error {
 	var now syscall.Stat_t
 	if err := syscall.Lstat(path, &now); err != nil {
 		return err
@@ -74,6 +75,9 @@ func alike(path string, is syscall.Stat_t) error {
 		if err := syscall.Lchown(path, int(is.Uid), int(is.Gid)); err != nil {
 			return failedAt("owner "+strconv.Itoa(int(is.Uid))+":"+strconv.Itoa(int(is.Gid)), err)
 		}
+	}
+	if err := attributed(path, descriptorPath(of)); err != nil {
+		return failedAt("attributes", err)
 	}
 	if err := syscall.Chmod(path, is.Mode&0o7777); err != nil {
 		return err
@@ -93,7 +97,7 @@ func mask(layer string, lower int, is syscall.Stat_t, names []string) error {
 			return failedAt(name, err)
 		}
 	}
-	return alike(layer, is)
+	return alike(layer, lower, is)
 }
 
 func maskName(layer string, lower int, name string) error {
@@ -110,9 +114,61 @@ func maskName(layer string, lower int, name string) error {
 		case err != nil:
 			return err
 		}
-		if err := alike(layer+at, is); err != nil {
+		if err := alikeBelow(layer, lower, at[1:], is); err != nil {
 			return err
 		}
 	}
 	return ignore(syscall.ENOTDIR, ignore(syscall.EEXIST, syscall.Mknod(layer+"/"+name, syscall.S_IFCHR, 0)))
 }
+
+// alikeBelow is alike for a folder of a layer and the one of that name below another.
+func alikeBelow(layer string, lower int, name string, is syscall.Stat_t) error {
+	of, err := openFolder(descriptorPath(lower), name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Close(of) }()
+	return alike(layer+"/"+name, of, is)
+}
+
+// The attributes that are lists of who may do what.
+const (
+	accessList  = "system.posix_acl_access"
+	defaultList = "system.posix_acl_default"
+)
+
+// attributed gives a folder the attributes of another that a program can see, but for those
+// by which an overlay keeps its books. A list that names users without a number in
+// here cannot be had.
+func attributed(path, of string) error {
+	for _, list := range []string{accessList, defaultList} { // which the folder may have from where it was made
+		err := syscall.Removexattr(path, list)
+		if err = ignore(syscall.ENODATA, ignore(syscall.ENOTSUP, err)); err != nil {
+			return err
+		}
+	}
+	n, err := syscall.Listxattr(of, nil)
+	if err != nil || n == 0 {
+		return ignore(syscall.ENOTSUP, err)
+	}
+	names := make([]byte, 64<<10) // the most that there is
+	if n, err = syscall.Listxattr(of, names); err != nil {
+		return err
+	}
+	value := make([]byte, 64<<10)
+	for name, rest, more := cut(string(names[:n]), 0); more; name, rest, more = cut(rest, 0) {
+		if name != accessList && name != defaultList && (!begins(name, "user.") || begins(name, "user.overlay.")) {
+			continue
+		}
+		n, err := syscall.Getxattr(of, name, value)
+		if err == nil {
+			err = syscall.Setxattr(path, name, value[:n], 0)
+		}
+		if err != nil {
+			return failedAt(name, err)
+		}
+	}
+	return nil
+}
+
+func begins(s, with string) bool { return len(s) >= len(with) && s[:len(with)] == with }

@@ -104,7 +104,7 @@ func write(path string, was, text []byte, like fs.FileInfo) (err error) {
 			err = errors.Join(err, gone)
 		}
 	}()
-	if err := fill(root, temp, text, perm); err != nil {
+	if err := fill(root, temp, text, private); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	if like != nil {
@@ -116,6 +116,9 @@ func write(path string, was, text []byte, like fs.FileInfo) (err error) {
 				_ = root.SetXattr(temp, key, value) // a file system that has some takes them
 			}
 		}
+	}
+	if err := root.Chmod(temp, perm); err != nil { // last: until then it is this user's alone
+		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	if err := place(root, filepath.Dir(path), temp, name, was); err != nil {
 		return err

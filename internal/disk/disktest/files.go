@@ -127,7 +127,7 @@ func metadata(t *testing.T, r disk.Root) {
 func xattrs(t *testing.T, r disk.Root) {
 	write(t, r, "file", "")
 	require.NoError(t, r.Symlink("file", "link"))
-	for _, key := range []string{"", "user.", "security.x", "trusted.x", "user.a\x00b"} {
+	for _, key := range []string{"", "user.", "other.x", "security.selinux", "security.SMACK64", "system.x", "user.a\x00b"} {
 		require.ErrorIs(t, r.SetXattr("file", key, nil), disk.ErrPath, key)
 		require.ErrorIs(t, r.RemoveXattr("file", key), disk.ErrPath, key)
 	}
@@ -150,6 +150,55 @@ func xattrs(t *testing.T, r disk.Root) {
 		require.NoError(t, r.RemoveXattr(name, "user.a"))
 		require.ErrorIs(t, r.RemoveXattr(name, "user.a"), fs.ErrNotExist)
 	}
+}
+
+// owners: what is new belongs to whom the root says, or to the group of its folder, and can be
+// given away by who may.
+func owners(t *testing.T, r disk.Root) {
+	me := r.Self()
+	write(t, r, "file", "")
+	require.NoError(t, r.Mkdir("dir", 0o755))
+	require.NoError(t, r.Symlink("file", "link"))
+	for _, name := range []string{"file", "dir", "link"} {
+		require.Equal(t, me.Owner, look(t, r, name).Owner, name)
+		require.ErrorIs(t, r.Chown(name, disk.Owner{}), disk.ErrUnsupported)
+	}
+	if !me.Owner.Known {
+		return
+	}
+	require.ErrorIs(t, r.Chown("none", me.Owner), fs.ErrNotExist)
+	require.NoError(t, r.Chown("file", me.Owner))
+	if !me.Gives {
+		require.Error(t, r.Chown("file", disk.Owner{Known: true, User: me.Owner.User + 1, Group: me.Owner.Group}))
+		return
+	}
+	other := disk.Owner{Known: true, User: 70001, Group: 70002}
+	require.NoError(t, r.Chmod("file", 0o755|fs.ModeSetuid))
+	for _, name := range []string{"file", "dir", "link"} {
+		require.NoError(t, r.Chown(name, other))
+		require.Equal(t, other, look(t, r, name).Owner, name)
+	}
+	require.Equal(t, fs.FileMode(0o755), look(t, r, "file").Perm, "a file that changes hands is no longer setuid")
+	require.NoError(t, r.Chmod("dir", 0o775|fs.ModeSetgid))
+	write(t, r, "dir/new", "")
+	require.Equal(t, disk.Owner{Known: true, User: me.Owner.User, Group: other.Group}, look(t, r, "dir/new").Owner)
+}
+
+// capabilities: what a file may as a program goes when its owner changes.
+func capabilities(t *testing.T, r disk.Root) {
+	if !r.Self().Capabilities || !r.Self().Gives || !r.Features().Xattrs {
+		t.Skip("this process may not give programs capabilities here")
+	}
+	write(t, r, "file", "")
+	net := []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // net_raw, permitted and effective
+	require.NoError(t, r.SetXattr("file", disk.XattrCapability, net))
+	attrs, err := r.Xattrs("file")
+	require.NoError(t, err)
+	require.Equal(t, map[string][]byte{disk.XattrCapability: net}, attrs)
+	require.NoError(t, r.Chown("file", disk.Owner{Known: true, User: 70001, Group: 70002}))
+	attrs, err = r.Xattrs("file")
+	require.NoError(t, err)
+	require.Empty(t, attrs)
 }
 
 func quiet(t *testing.T, r disk.Root) {

@@ -28,6 +28,7 @@ func operations() []operation {
 		{"Symlink", false, func(r disk.Root, name string) error { return r.Symlink("target", name) }},
 		{"Mkdir", false, func(r disk.Root, name string) error { return r.Mkdir(name, 0o700) }},
 		{"Chmod", true, func(r disk.Root, name string) error { return r.Chmod(name, 0o700) }},
+		{"Chown", true, func(r disk.Root, name string) error { return r.Chown(name, disk.Owner{Known: true, User: 1, Group: 1}) }},
 		{"SetMtime", true, func(r disk.Root, name string) error { return r.SetMtime(name, time.Unix(1, 0)) }},
 		{"Xattrs", true, func(r disk.Root, name string) error { _, err := r.Xattrs(name); return err }},
 		{"SetXattr", true, func(r disk.Root, name string) error { return r.SetXattr(name, "user.k", nil) }},

@@ -31,6 +31,8 @@ func Run(t *testing.T, open func(t *testing.T) disk.Root) {
 		{"escapes", escapes},
 		{"metadata", metadata},
 		{"xattrs", xattrs},
+		{"owners", owners},
+		{"capabilities", capabilities},
 		{"hard links", hardLinks},
 		{"remove", remove},
 		{"exchange", exchange},

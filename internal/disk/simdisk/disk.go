@@ -34,7 +34,7 @@ type Disk struct {
 
 // New returns an empty disk.
 func New() *Disk {
-	root := &node{kind: disk.TypeDir, perm: 0o755, links: 1, mtime: start, ctime: start}
+	root := &node{kind: disk.TypeDir, perm: 0o755, owner: self().Owner, links: 1, mtime: start, ctime: start}
 	return &Disk{
 		now: image{top: root}, medium: image{top: root}, born: image{top: root},
 		next: top + 1, writers: map[uint64]int{},

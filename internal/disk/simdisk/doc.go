@@ -7,7 +7,7 @@
 // medium. Every change is an operation of its own, in the order in which it was
 // made: one change of entries (a create, a link, an unlink, a rename or an exchange,
 // with both of its sides), one write of content, or one change of an inode's bits,
-// time or attributes. It is pending until it is made durable:
+// owner, time or attributes. An access control list is an attribute like any other here. It is pending until it is made durable:
 //
 //   - Sync on a file makes its content, bits, time and attributes durable, and not
 //     its name. So a file that was synced can be without a name after a crash, and a

@@ -14,6 +14,7 @@ import (
 type node struct {
 	kind   disk.Type
 	perm   fs.FileMode
+	owner  disk.Owner
 	mtime  time.Time
 	ctime  time.Time
 	data   []byte
@@ -62,6 +63,7 @@ type span struct {
 // meta is a change of what an inode has beside its content.
 type meta struct {
 	perm   *fs.FileMode
+	owner  *disk.Owner
 	mtime  *time.Time
 	xattr  string
 	value  []byte
@@ -86,6 +88,7 @@ func (i image) apply(o op, born image) {
 	n.ctime = o.at
 	if w := o.write; w != nil {
 		n.data = spliced(n.data, *w)
+		n.weaken()
 		n.mtime = o.at
 	}
 	if o.meta != nil {
@@ -131,6 +134,13 @@ func (n *node) alter(m meta) {
 	if m.perm != nil {
 		n.perm = *m.perm
 	}
+	if m.owner != nil {
+		n.owner = *m.owner
+		if n.kind == disk.TypeFile {
+			n.perm &^= fs.ModeSetuid | fs.ModeSetgid
+			n.weaken()
+		}
+	}
 	if m.mtime != nil {
 		n.mtime = *m.mtime
 	}
@@ -145,6 +155,15 @@ func (n *node) alter(m meta) {
 		delete(n.xattrs, m.xattr)
 	} else {
 		n.xattrs[m.xattr] = m.value
+	}
+}
+
+// weaken takes away what a file may as a program, as the kernel does when content or
+// owner change.
+func (n *node) weaken() {
+	if _, has := n.xattrs[disk.XattrCapability]; has {
+		n.xattrs = maps.Clone(n.xattrs)
+		delete(n.xattrs, disk.XattrCapability)
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *root) lookAt(what, name string, f func(ino uint64, n *node) error) erro
 func (n *node) info(ino uint64, name string) disk.Info {
 	i := disk.Info{
 		Name: path.Base(name), Type: n.kind, Perm: n.perm, Size: int64(len(n.data) + len(n.target)),
-		Mtime: n.mtime, Ctime: n.ctime, Inode: ino, Device: device, Links: n.links,
+		Mtime: n.mtime, Ctime: n.ctime, Inode: ino, Device: device, Links: n.links, Owner: n.owner,
 	}
 	if n.kind == disk.TypeDir {
 		i.Links++
@@ -173,6 +173,10 @@ func (r *root) add(what, name string, n node) (ino uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	n.owner = self().Owner
+	if folder := r.disk.now[at.dir]; folder.perm&fs.ModeSetgid != 0 {
+		n.owner.Group = folder.owner.Group
+	}
 	ino = r.disk.make(n)
 	r.disk.do(op{what: what + " " + name, edits: []edit{{at.dir, at.name, ino}}})
 	return ino, nil
@@ -216,6 +220,13 @@ func (r *root) Chmod(name string, perm fs.FileMode) error {
 		return &fs.PathError{Op: "chmod", Path: name, Err: err}
 	}
 	return r.alter("chmod", name, meta{perm: &perm}, disk.TypeFile, disk.TypeDir)
+}
+
+func (r *root) Chown(name string, o disk.Owner) error {
+	if !o.Known {
+		return &fs.PathError{Op: "chown", Path: name, Err: disk.ErrUnsupported}
+	}
+	return r.alter("chown", name, meta{owner: &o}, disk.TypeFile, disk.TypeDir, disk.TypeLink)
 }
 
 func (r *root) SetMtime(name string, t time.Time) error {
@@ -372,6 +383,13 @@ func (r *root) Identity() disk.Identity { return disk.Identity{Device: device, I
 func (r *root) Path() (string, error) {
 	return "", &fs.PathError{Op: "path", Path: ".", Err: errNoPath}
 }
+
+// self may give everything: there is one user on this disk.
+func self() disk.Self {
+	return disk.Self{Owner: disk.Owner{Known: true}, Gives: true, Administers: true, Capabilities: true}
+}
+
+func (r *root) Self() disk.Self { return self() }
 
 func (r *root) Features() disk.Features {
 	return disk.Features{Beneath: true, Exchange: true, NoReplace: true, Lease: true, Xattrs: true, DirSync: true, SyncAll: true}

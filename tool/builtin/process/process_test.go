@@ -72,6 +72,12 @@ func makeWorld(t *testing.T, opts ...agent.Option) world {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ws")
 	require.NoError(t, os.Mkdir(dir, 0o755))
+	return makeWorldIn(t, dir, opts...)
+}
+
+// makeWorldIn is makeWorld for a folder that is there.
+func makeWorldIn(t *testing.T, dir string, opts ...agent.Option) world {
+	t.Helper()
 	opts = append([]agent.Option{
 		agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir),
 	}, opts...)

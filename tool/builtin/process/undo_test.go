@@ -27,7 +27,7 @@ func allowAll() agent.Option {
 	}))
 }
 
-// listing is all that an undo promises of a tree: names, types, bits, bytes, targets,
+// listing is all that an undo promises of a tree: names, types, bits, owners, bytes, targets,
 // attributes, which names are one file, and with times those of files.
 func listing(t *testing.T, dir string, times bool) []string {
 	t.Helper()
@@ -39,7 +39,7 @@ func listing(t *testing.T, dir string, times bool) []string {
 		require.NoError(t, err)
 		var is unix.Stat_t
 		require.NoError(t, unix.Lstat(path, &is))
-		line := fmt.Sprintf("%q %o", name, is.Mode)
+		line := fmt.Sprintf("%q %o %d:%d", name, is.Mode, is.Uid, is.Gid)
 		switch is.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
 			data, err := os.ReadFile(path)
@@ -76,7 +76,7 @@ func appendAttributes(out *[]string, path, line string, is unix.Stat_t) error {
 		all := strings.Split(strings.TrimRight(string(names[:n]), "\x00"), "\x00")
 		slices.Sort(all)
 		for _, name := range all {
-			if strings.HasPrefix(name, "user.") {
+			if name != "" && name != "security.selinux" {
 				value := make([]byte, 4096)
 				n, err := unix.Getxattr(path, name, value)
 				if err != nil {

@@ -46,11 +46,14 @@ func TestAsUser(t *testing.T) {
 	cmd := exec.Command(program, "-test.run", "^Test")
 	cmd.Env = []string{foreignEnv + "=" + foreign, "TMPDIR=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321, Groups: []uint32{54321, second}}}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	require.NoError(t, cmd.Run(), &said)
 }
+
+// second is another group of the ordinary user.
+const second = 54322
 
 // foreignEnv names a workspace with a file of somebody else, which only the root user
 // can make.

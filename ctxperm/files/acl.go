@@ -1,0 +1,149 @@
+package files
+
+import (
+	"encoding/binary"
+	"io/fs"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// The tags of the entries of an access control list.
+const (
+	aclOwner = 0x01
+	aclUser  = 0x02
+	aclGroup = 0x04
+	aclMask  = 0x10
+	aclOther = 0x20
+)
+
+// aclVersion begins every list that Linux stores.
+const aclVersion = 2
+
+// aclEntry is one entry of an access control list.
+type aclEntry struct {
+	tag, perm uint16
+	id        uint32
+}
+
+// parseACL reads a list as the kernel stores it. It returns nothing for what is none.
+func parseACL(raw []byte) []aclEntry {
+	if len(raw) < 4 || len(raw)%8 != 4 || binary.LittleEndian.Uint32(raw) != aclVersion {
+		return nil
+	}
+	var all []aclEntry
+	for raw = raw[4:]; len(raw) > 0; raw = raw[8:] {
+		all = append(all, aclEntry{
+			tag: binary.LittleEndian.Uint16(raw), perm: binary.LittleEndian.Uint16(raw[2:]), id: binary.LittleEndian.Uint32(raw[4:]),
+		})
+	}
+	return all
+}
+
+func encodeACL(all []aclEntry) []byte {
+	raw := binary.LittleEndian.AppendUint32(nil, aclVersion)
+	for _, e := range all {
+		raw = binary.LittleEndian.AppendUint16(raw, e.tag)
+		raw = binary.LittleEndian.AppendUint16(raw, e.perm)
+		raw = binary.LittleEndian.AppendUint32(raw, e.id)
+	}
+	return raw
+}
+
+// classes finds the entries that are also permission bits: those of the owner, of the
+// group or, where there is one, the mask, and of all others.
+func classes(all []aclEntry) (owner, group, other *aclEntry) {
+	for i := range all {
+		switch e := &all[i]; {
+		case e.tag == aclOwner:
+			owner = e
+		case e.tag == aclMask, e.tag == aclGroup && group == nil:
+			group = e
+		case e.tag == aclOther:
+			other = e
+		}
+	}
+	return owner, group, other
+}
+
+// withBits is what chmod makes of a list.
+func withBits(raw []byte, bits fs.FileMode) []byte {
+	all := parseACL(raw)
+	owner, group, other := classes(all)
+	if owner == nil || group == nil || other == nil {
+		return raw
+	}
+	owner.perm, group.perm, other.perm = uint16(bits>>6&7), uint16(bits>>3&7), uint16(bits&7)
+	return encodeACL(all)
+}
+
+// inherited is what a new file gets from the default list of its folder: a list, nil
+// where the bits say it all, and bits. They are those that are asked for, less what the
+// list does not give a group or others. The owner gets what is asked for.
+func inherited(raw []byte, bits fs.FileMode) ([]byte, fs.FileMode) {
+	all := parseACL(raw)
+	owner, group, other := classes(all)
+	if owner == nil || group == nil || other == nil {
+		return nil, bits
+	}
+	owner.perm = uint16(bits >> 6 & 7)
+	group.perm &= uint16(bits >> 3 & 7)
+	other.perm &= uint16(bits & 7)
+	bits = bits&^0o077 | fs.FileMode(group.perm)<<3 | fs.FileMode(other.perm)
+	if len(all) == 3 {
+		return nil, bits
+	}
+	return encodeACL(all), bits
+}
+
+// rebit gives a version other permission bits, as chmod does.
+func (v Version) rebit(bits fs.FileMode) Version {
+	v.Perm = bits
+	if acl, ok := v.Xattrs[disk.XattrAccess]; ok {
+		v.Xattrs = with(v.Xattrs, disk.XattrAccess, withBits(acl, bits))
+	}
+	return v
+}
+
+// unprivileged takes away what a version may do as a program: that does not pass to
+// content which somebody else chose. The kernel does the same when a file is written.
+func (v Version) unprivileged() Version {
+	v.Perm &^= fs.ModeSetuid | fs.ModeSetgid
+	if _, ok := v.Xattrs[disk.XattrCapability]; ok {
+		v.Xattrs = with(v.Xattrs, disk.XattrCapability, nil)
+	}
+	return v
+}
+
+// with is a copy of attributes with one that is another; nil: without it.
+func with(xattrs map[string][]byte, key string, value []byte) map[string][]byte {
+	out := make(map[string][]byte, len(xattrs)+1)
+	for k, v := range xattrs {
+		if k != key {
+			out[k] = v
+		}
+	}
+	if value != nil {
+		out[key] = value
+	}
+	return out
+}
+
+// hidden are attributes that no program in a sandbox can set, and some that it cannot
+// see: what it left lacks them for no reason of its own.
+func hidden(key string) bool { return key != disk.XattrCapability && !(disk.Self{}).Sets(key) }
+
+// retaining adds to what a program left the attributes of the file in whose place it is
+// that the program could not have changed.
+func (img image) retaining(was Version) Version {
+	v := img.Version
+	if was.Type != v.Type || !img.again {
+		return v
+	}
+	for key, value := range was.Xattrs {
+		same := key == disk.XattrCapability && v.Type == typeFile && v.Content == was.Content
+		if _, has := v.Xattrs[key]; !has && (same || hidden(key)) {
+			v.Xattrs = with(v.Xattrs, key, value)
+		}
+	}
+	return v
+}

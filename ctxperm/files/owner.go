@@ -1,0 +1,99 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/disk"
+)
+
+// born completes an image of something new: to whom it belongs, and what its folder
+// gives it. Made are the folders that are there by then.
+func (f *Files) born(ctx context.Context, path string, img image, made map[string]Version) (image, error) {
+	me := f.site.root.Self().Owner
+	if img.Type == "" || !img.fresh && (img.Owner.Known || !me.Known) {
+		return img, nil
+	}
+	folder, ok := made[parentOf(path)]
+	if !ok {
+		is, err := f.site.look(ctx, parentOf(path), hashing)
+		if err != nil {
+			return image{}, refused(err)
+		}
+		folder = is.Version
+	}
+	img.Owner = me
+	if me.Known && folder.Perm&fs.ModeSetgid != 0 {
+		img.Owner.Group = folder.Owner.Group
+	}
+	list, ok := folder.Xattrs[disk.XattrDefault]
+	if !img.fresh || img.Type == typeLink {
+		return img, nil
+	}
+	if img.Type == typeDir {
+		img.Perm |= folder.Perm & fs.ModeSetgid
+	}
+	if !ok {
+		return img, nil
+	}
+	special := img.Perm &^ fs.ModePerm
+	acl, bits := inherited(list, img.Perm&fs.ModePerm)
+	img.Perm = bits | special
+	img.Xattrs = with(img.Xattrs, disk.XattrAccess, acl)
+	if img.Type == typeDir {
+		img.Xattrs = with(img.Xattrs, disk.XattrDefault, list)
+	}
+	return img, nil
+}
+
+// carries refuses a version under a name that this process could not make there: it may
+// not give files to that owner or group, or may not set an attribute.
+func (s site) carries(ctx context.Context, name string, v Version, folder func(string) (disk.Info, error)) error {
+	if v.Type == "" {
+		return nil
+	}
+	me := s.root.Self()
+	if !me.May(v.Owner, disk.Owner{}, false) {
+		parent, err := folder(parentOf(name))
+		if err != nil {
+			return err
+		}
+		if !me.May(v.Owner, parent.Owner, parent.Perm&fs.ModeSetgid != 0) {
+			return invalid(name, fmt.Sprintf("it belongs to user %d and group %d, which this process may not give to a file, so it could not be made again", v.Owner.User, v.Owner.Group))
+		}
+	}
+	for _, key := range sorted(v.Xattrs) {
+		if !me.Sets(key) {
+			return invalid(name, fmt.Sprintf("it has the attribute %s, which this process may not set, so it could not be made again", key))
+		}
+	}
+	return nil
+}
+
+// reversible refuses an alteration of which one side could not be made by this process.
+// A folder that stays one only gets what is other than before.
+func (s site) reversible(ctx context.Context, name string, was, will Version, folder func(string) (disk.Info, error)) error {
+	if was.Type == typeDir && will.Type == typeDir {
+		if was.Owner == will.Owner {
+			was.Owner, will.Owner = disk.Owner{}, disk.Owner{}
+		}
+		was.Xattrs, will.Xattrs = differing(was.Xattrs, will.Xattrs), differing(will.Xattrs, was.Xattrs)
+	}
+	if err := s.carries(ctx, name, was, folder); err != nil {
+		return err
+	}
+	return s.carries(ctx, name, will, folder)
+}
+
+// differing are those of some attributes that others lack, or have with another value.
+func differing(some, others map[string][]byte) map[string][]byte {
+	out := map[string][]byte{}
+	for key, value := range some {
+		if other, ok := others[key]; !ok || !slices.Equal(value, other) {
+			out[key] = value
+		}
+	}
+	return out
+}
