@@ -28,9 +28,11 @@ var (
 )
 
 // Workspace returns the pack that holds when no policy is given: the root
-// workspace may be read, and changed in ways that can be taken back; .git and
-// files that usually hold secrets are out of reach; a person is asked about
-// everything with effects that undo does not cover; the rest is denied.
+// workspace may be read, and changed in ways that can be taken back; programs in
+// the sandbox may change .git, and a person is asked about what makes git run code
+// later; .git for other tools and files that usually hold secrets are out of reach;
+// a person is asked about everything with effects that undo does not cover; the rest
+// is denied.
 func Workspace() fs.FS { return workspace }
 
 // ReadOnly returns the pack under which an agent may look at the root workspace

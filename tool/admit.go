@@ -35,9 +35,10 @@ type admitted struct {
 
 	progress func(Progress) // of this call alone; nil: nobody listens
 	begun    begun
-	script   *perm.ScriptFacts  // what the call's script would run; nil: it has none
-	program  []perm.ChangeFacts // what a program that has run wants to change; nil: it is about the call itself
-	preview  string             // the same for whoever is asked
+	script   *perm.ScriptFacts         // what the call's script would run; nil: it has none
+	program  []perm.ChangeFacts        // what a program that has run wants to change; nil: it is about the call itself
+	git      map[string]*perm.GitFacts // of program, by resource
+	preview  string                    // the same for whoever is asked
 
 	released *record.Held // the call was held, and its transaction commits now
 	doubt    bool         // it was released before, and nobody knows what became of that

@@ -35,7 +35,12 @@ func termsOf(d perm.Decision) line.Terms {
 func (l *Line) changeGate(p permitted) line.ChangeGate {
 	return func(ctx context.Context, w line.Wanted) (*record.Approval, error) {
 		p := p
-		p.program = w.Facts
+		p.program, p.git = w.Facts, map[string]*perm.GitFacts{}
+		for _, f := range w.Facts {
+			if f.Git != nil {
+				p.git[f.Resource.Text] = f.Git
+			}
+		}
 		for _, access := range w.Accesses {
 			if !p.bound.Allows(access) {
 				why := "the tool does not declare that it needs to " + access.String()

@@ -190,7 +190,7 @@ func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (pe
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
 			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script,
 		},
-		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic},
+		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic, Git: a.git[access.Resource]},
 		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
 	}, nil
 }

@@ -255,7 +255,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 // newRuntime makes a runtime of this command's tools on a journal.
 func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtime, error) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	programs, err := programsOn(j, process.Strict)
+	programs, err := programsOn(j, process.Strict, false)
 	if err != nil {
 		return nil, err
 	}
@@ -277,11 +277,12 @@ func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtim
 
 func sandboxFlag(cmd *cobra.Command, p *place) {
 	cmd.Flags().StringVar(&p.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
+	cmd.Flags().BoolVar(&p.gitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
 }
 
 // programs runs them at the level that was given.
 func (p *place) programs(j journal.Journal) (*process.Driver, error) {
-	d, err := programsOn(j, process.Level(p.sandbox))
+	d, err := programsOn(j, process.Level(p.sandbox), p.gitAuthor)
 	if err != nil {
 		return nil, usage("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
 	}
@@ -290,8 +291,11 @@ func (p *place) programs(j journal.Journal) (*process.Driver, error) {
 
 // programsOn runs programs whose effects lie beside the journal until they are applied:
 // that folder is in no root.
-func programsOn(j journal.Journal, least process.Level) (*process.Driver, error) {
+func programsOn(j journal.Journal, least process.Level, author bool) (*process.Driver, error) {
 	cfg := process.Config{Require: least}
+	if author {
+		cfg.Author = process.GitAuthor
+	}
 	if on, ok := j.(interface{ Dir() string }); ok {
 		cfg.Scratch = filepath.Join(on.Dir(), "scratch")
 	}

@@ -28,6 +28,7 @@ type place struct {
 	declared         declared
 	upstreams        upstreams
 	sandbox          string   // the least level, of commands that run programs
+	gitAuthor        bool     // programs are told who commits are by
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
 

@@ -77,7 +77,8 @@ func (b *Batch) Record(ctx context.Context) error {
 	var accesses []perm.ResourceAccess
 	var facts []perm.ChangeFacts
 	for _, s := range b.shares {
-		for _, a := range s.altered {
+		git := s.gitFacts()
+		for i, a := range s.altered {
 			in, err := s.draft(&a)
 			if err != nil {
 				return err
@@ -90,6 +91,7 @@ func (b *Batch) Record(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			fact.Git = git[i]
 			accesses, facts = append(accesses, access), append(facts, fact)
 		}
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +47,12 @@ type Config struct {
 	Env     []string // variables for every program, "KEY=value"
 	Limits  Limits
 	Copies  bool // programs see copies of the roots that they can write also where an overlay would do
-	Output  int  // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
+
+	// Author returns who commits of programs in a root are by, where no configuration that
+	// they see says it. GitAuthor reads it from the configuration of the user. Default:
+	// nobody is named, and git refuses to commit.
+	Author func(ctx context.Context, dir string) Author
+	Output int // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
 }
 
 // Driver runs programs for a runtime: agent.Driver takes it. A runtime without one
@@ -61,6 +67,7 @@ type Driver struct {
 	seen    map[string]*index
 	foreign map[string]string      // why no overlay of a folder will do; empty: one will
 	copies  map[string][]*snapshot // that no run uses, by root
+	authors map[string]knownAuthor // by folder of the root
 }
 
 // New makes a driver. It refuses what no run could keep.
@@ -92,7 +99,7 @@ func New(c Config) (*Driver, error) {
 			return nil, fmt.Errorf("process: %w", err)
 		}
 	}
-	return &Driver{cfg: c, least: least, seen: map[string]*index{}, foreign: map[string]string{}, copies: map[string][]*snapshot{}}, nil
+	return &Driver{cfg: c, least: least, seen: map[string]*index{}, foreign: map[string]string{}, copies: map[string][]*snapshot{}, authors: map[string]knownAuthor{}}, nil
 }
 
 // Schemes returns none: what a program changes are files, which have theirs.

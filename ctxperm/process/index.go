@@ -114,6 +114,10 @@ func (s *search) look(ctx context.Context, dir string) (shows bool, hidden []str
 	}
 	shows, hidden = l.shows, slices.Clone(l.hidden)
 	for _, sub := range l.below {
+		if s.secretive(sub) {
+			hidden = append(hidden, sub)
+			continue
+		}
 		some, in, err := s.look(ctx, sub)
 		if err != nil {
 			return false, nil, err

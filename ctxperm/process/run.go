@@ -66,7 +66,7 @@ func (h *handle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 	if h.view, err = h.driver.see(ctx, h.call); err != nil {
 		return Result{}, err
 	}
-	spec, err := h.driver.spec(h, cmd)
+	spec, err := h.driver.spec(ctx, h, cmd)
 	if err != nil {
 		return Result{}, err
 	}
@@ -74,7 +74,7 @@ func (h *handle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 }
 
 // spec is what the sandbox is told.
-func (d *Driver) spec(h *handle, cmd Cmd) (sandbox.Spec, error) {
+func (d *Driver) spec(ctx context.Context, h *handle, cmd Cmd) (sandbox.Spec, error) {
 	dir, ok := h.view.dirs[cmd.Root]
 	if !ok {
 		return sandbox.Spec{}, fmt.Errorf("run: %w: nothing of root %q may be read by this call, so no program can be started in it", ctxperm.ErrInvalid, cmd.Root)
@@ -82,6 +82,14 @@ func (d *Driver) spec(h *handle, cmd Cmd) (sandbox.Spec, error) {
 	s := sandbox.Spec{
 		Argv: slices.Clone(cmd.Argv), Env: cmd.environment(d), Dir: filepath.Join(dir, filepath.FromSlash(cmd.Dir)),
 		Roots: h.view.roots, Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
+	}
+	author, err := d.authorFile(ctx, h.call.Config().Recorder.Host(), dir)
+	if err != nil {
+		return sandbox.Spec{}, fmt.Errorf("run: the name that git commits by: %w", err)
+	}
+	if author != "" {
+		s.System = append(sandbox.System(), author)
+		s.Env = append([]string{"GIT_CONFIG_SYSTEM=" + author}, s.Env...)
 	}
 	if h.call.Terms().Demands("sandbox") {
 		s.Require = sandbox.Strict

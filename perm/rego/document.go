@@ -109,7 +109,11 @@ func (d *document) changes(r *perm.Request) *ast.Term {
 	for i, c := range list {
 		f := []field{d.is(kResource, d.resource(c.Resource)), d.text(kKind, c.Kind)}
 		f = d.optional(f, kBefore, c.Before)
-		terms[i] = d.object(d.optional(f, kAfter, c.After)...)
+		f = d.optional(f, kAfter, c.After)
+		if c.Git != nil {
+			f = append(f, field{ast.StringTerm("git"), d.git(c.Git)})
+		}
+		terms[i] = d.object(f...)
 	}
 	return ast.ArrayTerm(terms...)
 }
@@ -214,5 +218,6 @@ func checkChanges(d *document, r *perm.Request) {
 		})
 		d.checkTexts(c.Resource.Segments)
 		d.checkTexts(c.Resource.Argv)
+		d.checkGit(c.Git)
 	}
 }

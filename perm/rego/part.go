@@ -105,6 +105,8 @@ func accessParts() []part {
 		flag("access.dynamic", func(r *perm.Request) bool { return r.Access.Dynamic }),
 		optional(flag("access.given", func(r *perm.Request) bool { return r.Access.Given != nil && *r.Access.Given }),
 			func(r *perm.Request) bool { return r.Access.Given != nil }),
+		optional(part{path: "access.git", check: checkGit, term: func(d *document, r *perm.Request) *ast.Term { return d.git(r.Access.Git) }, key: gitKey},
+			func(r *perm.Request) bool { return r.Access.Git != nil }),
 		text("access.resource.kind", func(r *perm.Request) string { return r.Access.Resource.Kind }),
 		text("access.resource.text", func(r *perm.Request) string { return r.Access.Resource.Text }),
 		optional(number("access.resource.port", func(r *perm.Request) int { return r.Access.Resource.Port }),

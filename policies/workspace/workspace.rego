@@ -3,6 +3,7 @@
 # covers it; a person is asked about what undo does not cover.
 package remit
 
+import data.remit.workspace.git
 import data.remit.workspace.paths
 
 allow contains "files of the workspace may be read and listed" if {
@@ -54,7 +55,10 @@ undeclared := concat("", [
 	"declare one: tool.Pure(), tool.Effect(effect.Reversible) with tool.Confined(tool.Handles), … (pure, reversible, compensable, deferrable, pivot)",
 ]) if not of_a_server
 
-deny contains "the history of the repository is out of reach" if paths.git
+deny contains "the history of the repository is out of reach" if {
+	paths.git
+	not git.program
+}
 
 deny contains "files that usually hold secrets are out of reach" if paths.secret
 
@@ -64,14 +68,20 @@ tool_call if {
 }
 
 # Programs in a sandbox read without asking, so they must not see what is denied.
-mask contains pattern if some pattern in paths.masked
+mask contains pattern if some pattern in paths.masked_secrets
+
+# What changes the history elsewhere than in a sandbox changes more than files.
+mask contains paths.history if input.tool.confinement != "sandbox"
 
 hint contains "only the root workspace can be touched" if {
 	input.access.resource.kind == "file"
 	not paths.inside
 }
 
-hint contains "leave .git alone; what other files need can be done without it" if paths.git
+hint contains "run git itself: a program in the sandbox reads and changes the history, and undo covers it" if {
+	paths.git
+	not git.program
+}
 
 hint contains "work without this file, or ask the person for what is needed from it" if paths.secret
 

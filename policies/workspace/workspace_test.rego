@@ -148,12 +148,14 @@ test_masks if {
 	prefixes := {sprintf("file://*/**/%s*/**", [prefix]) | some prefix in paths.secret_prefixes}
 	suffixes := {sprintf("file://*/**/*%s/**", [suffix]) | some suffix in paths.secret_suffixes}
 	want := ({"file://*/**/.git/**"} | names) | (prefixes | suffixes)
+	want == paths.masked
 	remit.mask == want with input as tool("pure", true, "trusted")
+	remit.mask == want - {"file://*/**/.git/**"} with input as tool("pure", true, "sandbox")
 }
 
 test_hints if {
 	remit.hint["only the root workspace can be touched"] with input as file("read", "home", "a", "pure")
-	remit.hint["leave .git alone; what other files need can be done without it"] with input as file("read", "workspace", ".git", "pure")
+	remit.hint["run git itself: a program in the sandbox reads and changes the history, and undo covers it"] with input as file("read", "workspace", ".git", "pure")
 	remit.hint["work without this file, or ask the person for what is needed from it"] with input as file("read", "workspace", ".env", "pure")
 	remit.hint[remit.allowed] with input as file("execute", "workspace", "a", "pure")
 	reversible := "a tool that changes the workspace has to have the effect class reversible"

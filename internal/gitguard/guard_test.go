@@ -1,0 +1,253 @@
+package gitguard_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/gitguard"
+)
+
+// files is a root as it was before the changes. A name that ends with a slash is a folder.
+type files map[string]string
+
+func (f files) read(name string) ([]byte, error) {
+	if text, ok := f[name]; ok {
+		return []byte(text), nil
+	}
+	if _, ok := f[name+"/"]; ok {
+		return nil, errors.New("is a folder")
+	}
+	return nil, fs.ErrNotExist
+}
+
+// judge returns the facts of the last change. A change is "+path content", "-path",
+// "/path" for a folder and "@path" for a link.
+func judge(t *testing.T, was files, changes ...string) string {
+	t.Helper()
+	var all []gitguard.Change
+	for _, text := range changes {
+		name, content, _ := strings.Cut(text[1:], " ")
+		old, there := was[name]
+		all = append(all, gitguard.Change{
+			Path: name, Type: map[byte]string{'+': "file", '-': "", '/': "dir", '@': "link"}[text[0]], Existed: there,
+			After: func() ([]byte, error) {
+				if content == "UNREADABLE" {
+					return nil, gitguard.ErrTooLarge
+				}
+				return []byte(content), nil
+			},
+			Before: func() ([]byte, error) { return []byte(old), nil },
+		})
+	}
+	f := gitguard.New("/srv/ws", was.read, all).Facts(all[len(all)-1])
+	switch {
+	case f == nil:
+		return ""
+	case f.Kind != gitguard.Config:
+		require.Empty(t, f.Keys)
+		require.False(t, f.New)
+		return f.Kind
+	}
+	return fmt.Sprint(map[bool]string{true: "new ", false: "changed "}[f.New], strings.Join(f.Keys, ","))
+}
+
+func TestPaths(t *testing.T) {
+	for change, want := range map[string]string{
+		// the history
+		"+.git/HEAD ref: refs/heads/main":    "",
+		"+.git/index x":                      "",
+		"+.git/objects/ab/cd x":              "",
+		"+.git/refs/heads/config x":          "",
+		"+.git/refs/heads/fix/hooks/x x":     "",
+		"+.git/refs/tags/hooks x":            "",
+		"+.git/logs/refs/heads/config x":     "",
+		"+.git/packed-refs x":                "",
+		"+.git/info/exclude x":               "",
+		"+.git/hooks/pre-commit.sample x":    "",
+		"/.git/hooks":                        "",
+		"/.git":                              "",
+		"-.git":                              "",
+		"+.git/rebase-merge/done exec sh":    "",
+		"-.git/rebase-merge/git-rebase-todo": "",
+		"-.git/info/attributes":              "",
+		"+src/HEAD some notes":               "",
+		"+HEAD UNREADABLE":                   "repository",
+		"+src/config a=b":                    "",
+		"+src/hooks/pre-commit x":            "",
+		"+hooks/pre-commit x":                "",
+		"+.gitattributes * filter=x":         "",
+		"+.gitmodules x":                     "",
+		"+.github/hooks/x x":                 "",
+		"-HEAD":                              "",
+		"+lib.git a file":                    "",
+		// what runs
+		"+.git/hooks/pre-commit x":                "hook",
+		"-.git/hooks/pre-commit":                  "hook",
+		"+.git/hooks/lib/x x":                     "hook",
+		"+.GIT/Hooks/pre-commit x":                "hook",
+		"+.git./hooks/pre-commit x":               "hook",
+		"+GIT~1/hooks/pre-commit x":               "hook",
+		"+a/.git/modules/sub/hooks/post-commit x": "hook",
+		"+a/.git/modules/refs/heads/hooks/x x":    "hook",
+		"+bare.git/hooks/update x":                "hook",
+		"+.git/refs/remotes/o/hooks/x x":          "hook",
+		"+.git/info/attributes * filter=x":        "attributes",
+		"+.git/modules/a/b/info/attributes x":     "attributes",
+		// links
+		"@.git":                                  "link",
+		"@.git/hooks":                            "link",
+		"@.git/worktrees":                        "link",
+		"@bare.git":                              "link",
+		"+.git gitdir: /srv/ws/.git/worktrees/w": "",
+		"+a/.git gitdir: ../.git/modules/a":      "",
+		"+a/.git gitdir: ../lib.git":             "",
+		"+.git gitdir: /elsewhere/.git":          "link",
+		"+.git gitdir: /srv/ws-2/.git":           "link",
+		"+.git gitdir: /srv/ws/../x/.git":        "link",
+		"+.git gitdir: /srv/ws":                  "link",
+		"+a/.git gitdir: ../evil":                "link",
+		"+a/.git gitdir: ../../x/.git":           "link",
+		"+a/.git gitdir: x/../../.git":           "link",
+		"+a/.git gitdir: ../x/../.git":           "link",
+		"+a/.git nonsense":                       "link",
+		"+.git UNREADABLE":                       "link",
+		"+.git/worktrees/w/commondir ../..":      "",
+		"+.git/worktrees/w/commondir ../../x":    "link",
+		"+.git/commondir ../..":                  "link",
+		"+.git/commondir UNREADABLE":             "link",
+		"+.git/worktrees/w/gitdir /srv/ws/w":     "",
+		// a rebase that stopped
+		"+.git/rebase-merge/git-rebase-todo pick 1\n":                "",
+		"+.git/rebase-merge/git-rebase-todo pick 1\nexec sh x\n":     "todo",
+		"+.git/rebase-merge/git-rebase-todo \t x  sh\n":              "todo",
+		"+.git/worktrees/w/rebase-merge/git-rebase-todo exec x":      "todo",
+		"+.git/rebase-merge/git-rebase-todo UNREADABLE":              "todo",
+		"+.git/rebase-merge/git-rebase-todo pick 1 exec the order\n": "",
+		// folders that git takes for a repository
+		"+x/HEAD ref: refs/heads/main":                       "repository",
+		"+x/HEAD 0123456789012345678901234567890123456789":   "repository",
+		"+x/head ref: x":                                     "repository",
+		"@HEAD":                                              "repository",
+		"+.git/refs/heads/x/HEAD ref: x":                     "repository",
+		"+.git/refs/remotes/origin/HEAD ref: refs/remotes/x": "",
+	} {
+		require.Equal(t, want, judge(t, files{}, change), change)
+	}
+}
+
+func TestBareRepositories(t *testing.T) {
+	was := files{"store/HEAD": "ref: refs/heads/main\n", "HEAD": "notes", "store/config": "[core]\n"}
+	require.Equal(t, "hook", judge(t, was, "+store/hooks/update x"))
+	require.Equal(t, "changed core.fsmonitor", judge(t, was, "+store/config [core]\nfsmonitor = evil"))
+	require.Empty(t, judge(t, was, "+hooks/update x"))
+	require.Empty(t, judge(t, was, "+config x"))
+	require.Equal(t, "hook", judge(t, files{"HEAD": "ref: x"}, "+hooks/update x"))
+}
+
+func TestWholeRepositories(t *testing.T) {
+	was := files{".git/config": "[core]\nbare = false\n", ".git/hooks/x": "x"}
+	require.Equal(t, "changed core.bare", judge(t, was, "-.git/config"))
+	require.Empty(t, judge(t, was, "-.git/HEAD", "-.git/config"))
+	require.Equal(t, "hook", judge(t, was, "-.git/config", "-.git/hooks/x"))
+	require.Empty(t, judge(t, was, "-.git/HEAD", "-.git/hooks/x"))
+}
+
+func TestHooksPath(t *testing.T) {
+	for name, tt := range map[string]struct {
+		was   files
+		hooks []string
+		other []string
+	}{
+		"relative": {
+			files{".git/": "", ".git/config": "[core]\n\thooksPath = .husky/_\n"},
+			[]string{"+.husky/_/pre-commit x", "-.husky/_/h", "@.husky/_", "+.husky/_/a/b x"},
+			[]string{"+.husky/pre-commit x", "+x/.husky/_/pre-commit x", "/.husky/_"},
+		},
+		"absolute": {
+			files{".git/": "", ".git/config": "[core]\n\thooksPath = /srv/ws/ci/hooks\n"},
+			[]string{"+ci/hooks/pre-commit x"},
+			[]string{"+ci/x x"},
+		},
+		"elsewhere": {
+			files{".git/": "", ".git/config": "[core]\n\thooksPath = /etc/hooks\n"}, nil, []string{"+etc/hooks/x x"},
+		},
+		"nested": {
+			files{"a/.git/": "", "a/.git/config": "[core]\nhooksPath=h", "a/.git/config.worktree": "[core]\nhooksPath=w"},
+			[]string{"+a/h/x x", "+a/w/x x"}, []string{"+h/x x"},
+		},
+		"above": {
+			files{"a/.git/": "", "a/.git/config": "[core]\nhooksPath=../h"}, nil, []string{"+a/x x"},
+		},
+		"everything": {
+			files{".git/": "", ".git/config": "[core]\nhooksPath=."}, []string{"+x y"}, nil,
+		},
+		"worktree": {
+			files{"wt/.git": "gitdir: /srv/ws/.git/worktrees/wt\n", ".git/": "", ".git/config": "[core]\nhooksPath=h"},
+			[]string{"+wt/h/x x", "+h/x x"}, []string{"+wt/x x"},
+		},
+		"unknown": {
+			files{"wt/.git": "nonsense", ".git/": "", ".git/config": "nonsense"}, nil, []string{"+wt/h/x x"},
+		},
+	} {
+		for _, c := range tt.hooks {
+			require.Equal(t, "hook", judge(t, tt.was, c), "%s %s", name, c)
+		}
+		for _, c := range tt.other {
+			require.Empty(t, judge(t, tt.was, c), "%s %s", name, c)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	const old = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = x\n"
+	for name, tt := range map[string]struct{ path, before, after, want string }{
+		"nothing":          {".git/config", old, "# a\n" + old + "; b\n\n", ""},
+		"a value":          {".git/config", old, strings.Replace(old, "false", "true", 1), "changed core.bare"},
+		"a key":            {".git/config", old, old + "[core]\nfsmonitor = sh\n", "changed core.fsmonitor"},
+		"one more value":   {".git/config", old, old + "[remote \"origin\"]\nurl = y", "changed remote.*.url"},
+		"one less":         {".git/config", old, "[core]\n", "changed core.bare,core.repositoryformatversion,remote.*.url"},
+		"subsections":      {".git/config", "[a \"B\"]\nk=1", "[a \"b\"]\nk=1", "changed a.*.k"},
+		"case":             {".git/config", "[A]\nK=1", "[a]\nk=1", ""},
+		"an alias":         {".git/config", "", "[alias] x = !sh", "changed alias.x"},
+		"of a worktree":    {".git/worktrees/w/config.worktree", "", "[core]\nx", "changed core.x"},
+		"of a submodule":   {".git/modules/sub/config", "", "[core]\nworktree = ../../../sub\nbare=no", "changed core.bare"},
+		"far away":         {".git/modules/sub/config", "", "[core]\nworktree = ../../../../sub", "changed core.worktree"},
+		"absolute":         {".git/modules/sub/config", "", "[core]\nworktree = /home", "changed core.worktree"},
+		"a branch":         {".git/config", old, old + "[branch \"x\"]\nremote = origin\nmerge = refs/heads/x\n", "changed branch.*.merge,branch.*.remote"},
+		"a branch of URLs": {".git/config", old, old + "[branch \"x\"]\nremote = https://evil\n", "changed branch.*.remote=url"},
+		"unreadable":       {".git/config", old, "UNREADABLE", "changed ?"},
+		"no grammar":       {".git/config", old, "[core\nx = y", "changed ?"},
+	} {
+		require.Equal(t, tt.want, judge(t, files{tt.path: tt.before}, "+"+tt.path+" "+tt.after), name)
+	}
+	require.Equal(t, "new core.x", judge(t, files{}, "+.git/config [core]\nx=1"))
+	require.Equal(t, "new ?", judge(t, files{}, "+.git/config UNREADABLE"))
+	require.Equal(t, "link", judge(t, files{}, "@.git/config"))
+	require.Empty(t, judge(t, files{}, "/.git/config"))
+}
+
+func TestCredentials(t *testing.T) {
+	for _, text := range []string{
+		"[remote \"o\"]\n\turl = https://user:secret@example.com/x.git",
+		"url = https://ghp_0123456789012345678901234567890123@github.com/x",
+		"[url \"https://x:y@h/\"]\ninsteadOf = z",
+		"url = \"https://user:\\\nsecret@h\"",
+		"[http]\n\textraHeader = AUTHORIZATION: basic x",
+		"[http \"https://h\"] extraheader=x",
+		"[sendemail]\nsmtpPass = x", "[a]\nToken=x", "[user]\npassword = x",
+		"url = http://:pw@h/",
+	} {
+		require.True(t, gitguard.HoldsCredentials([]byte(text)), text)
+	}
+	for _, text := range []string{
+		"", "[remote \"o\"]\n\turl = https://example.com/x.git", "url = git@github.com:a/b", "url = ssh://git@github.com/a", "url = https://alice@github.com/a",
+		"url = https://h/a@b:c", "[credential]\n\thelper = store", "[http]\nextraheader =", "[core]\naskpass", "url = http://h:80/x@y",
+	} {
+		require.False(t, gitguard.HoldsCredentials([]byte(text)), text)
+	}
+}
