@@ -1,0 +1,154 @@
+package gitrun_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/proof/gitrun"
+	"github.com/remit-dev/remit/internal/proof/treecheck"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/process"
+)
+
+func TestMain(m *testing.M) {
+	handle.Main()
+	os.Exit(m.Run())
+}
+
+// tally counts what the sequences came to.
+type tally struct{ sequences, calls, done, denied, differences atomic.Int64 }
+
+// TestGit runs random sequences of git commands under the policy that holds when none
+// is given. It reverts each, brings it back, and reverts it again; a checker that knows
+// nothing of remit compares the trees. REMIT_LONG=1 runs 1,000; REMIT_SEED names one.
+func TestGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("this machine has no git")
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("this machine has no bash")
+	}
+	first, count := uint64(1), uint64(4)
+	if os.Getenv("REMIT_LONG") != "" {
+		count = 1000
+	}
+	if text := os.Getenv("REMIT_SEED"); text != "" {
+		from, to, _ := strings.Cut(text, "-")
+		n, err := strconv.ParseUint(from, 10, 64)
+		require.NoError(t, err)
+		first, count = n, 1
+		if to != "" {
+			last, err := strconv.ParseUint(to, 10, 64)
+			require.NoError(t, err)
+			count = last - n + 1
+		}
+	}
+	var all tally
+	var workers sync.WaitGroup
+	seeds := make(chan uint64)
+	for range 2 {
+		workers.Go(func() {
+			for seed := range seeds {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) { try(t, seed, &all) })
+			}
+		})
+	}
+	for seed := first; seed < first+count; seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	workers.Wait()
+	t.Logf("%d calls, %d done, %d denied", all.calls.Load(), all.done.Load(), all.denied.Load())
+	t.Logf("proved: random sequences of git commands under the default policy, reverted, redone and reverted: %d sequences, %d violations", all.sequences.Load(), all.differences.Load())
+}
+
+func try(t *testing.T, seed uint64, all *tally) {
+	t.Helper()
+	s := gitrun.New(seed)
+	dir := filepath.Join(t.TempDir(), "ws")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	build(t, dir, s.Setup)
+	d, err := handle.New(handle.Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
+	require.NoError(t, err)
+	rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir), agent.Driver(d))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rt.Close()) }()
+	session, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	before := capture(t, dir)
+	tx, err := session.Begin(t.Context())
+	require.NoError(t, err)
+	var told []string
+	done := int64(0)
+	for _, script := range s.Calls {
+		o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": script})
+		all.calls.Add(1)
+		switch o.Status {
+		case tool.StatusDone:
+			done++
+		case tool.StatusDenied:
+			if strings.Contains(o.Error.Why, "remit doctor") {
+				t.Skip("this machine has no sandbox: " + o.Error.Why)
+			}
+			all.denied.Add(1)
+		default:
+			t.Errorf("seed %d: %s: %v\n%s", seed, o.Status, err, script)
+		}
+		told = append(told, fmt.Sprintf("%s\n--- %s", script, o.Text))
+	}
+	all.sequences.Add(1)
+	all.done.Add(done)
+	require.NoError(t, tx.Commit(t.Context()))
+	after := capture(t, dir)
+	check := func(what string, want treecheck.Tree) {
+		found := slices.DeleteFunc(treecheck.Compare(want, capture(t, dir)), func(d treecheck.Difference) bool {
+			return d.Field == treecheck.DirMtime // undo does not promise it
+		})
+		if len(found) > 0 {
+			all.differences.Add(1)
+			t.Errorf("seed %d: %s: %v\n%s", seed, what, found[:min(len(found), 20)], strings.Join(told, "\n"))
+		}
+	}
+	rep, err := session.Revert(t.Context(), tx.ID())
+	require.NoError(t, err, "seed %d: %+v", seed, rep)
+	check("reverted", before)
+	if done == 0 {
+		return
+	}
+	rep, err = session.Redo(t.Context(), tx.ID())
+	require.NoError(t, err, "seed %d: %+v", seed, rep)
+	check("brought back", after)
+	rep, err = session.Revert(t.Context(), tx.ID())
+	require.NoError(t, err, "seed %d: %+v", seed, rep)
+	check("reverted again", before)
+}
+
+func build(t *testing.T, dir, script string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true"}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+func capture(t *testing.T, dir string) treecheck.Tree {
+	t.Helper()
+	tree, err := treecheck.Capture(dir)
+	require.NoError(t, err)
+	return tree
+}
