@@ -169,6 +169,7 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 	for _, met := range exit.Met {
 		r.Restrictions = append(r.Restrictions, Restriction(met))
 	}
+	h.named(cmd, &r)
 	return r, h.collect(&r)
 }
 

@@ -16,9 +16,10 @@ import (
 
 // view is how a program sees the roots of its call.
 type view struct {
-	roots []sandbox.Root
-	names map[string]string // of the roots that it can write, by their folders
-	dirs  map[string]string // the folders of all that it sees, by name
+	roots  []sandbox.Root
+	names  map[string]string // of the roots that it can write, by their folders
+	dirs   map[string]string // the folders of all that it sees, by name
+	masked []masked          // what it does not see of them
 }
 
 // see works out what a program may see: what its call may read, less what is
@@ -53,6 +54,9 @@ func (d *Driver) see(ctx context.Context, call *line.Call) (view, error) {
 			return v, err
 		}
 		v.roots, v.dirs[name] = append(v.roots, r), dir
+		for _, hidden := range r.Masked {
+			v.masked = append(v.masked, masked{name, dir, hidden})
+		}
 	}
 	return v, nil
 }

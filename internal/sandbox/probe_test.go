@@ -147,6 +147,8 @@ func makeOutside(t *testing.T) *outside {
 	t.Setenv("TCP6", six)
 	network, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
+	var terminals unix.Stat_t
+	require.NoError(t, unix.Stat("/dev/pts/ptmx", &terminals))
 	abstract := fmt.Sprintf("@remit-%d", os.Getpid())
 	for _, at := range []string{abstract, filepath.Join(dir, "socket"), filepath.Join(o.root, "socket")} {
 		_ = os.Remove(at)
@@ -162,7 +164,7 @@ func makeOutside(t *testing.T) *outside {
 	o.env = []string{
 		"TCP=" + tcp.Addr().String(), "UDP=" + udp.LocalAddr().String(), "ABSTRACT=" + abstract,
 		"OUT=" + dir, "ROOT=" + o.root, fmt.Sprint("VICTIM=", victim.Process.Pid), "PATH=/usr/bin:/bin",
-		"HOST=" + name, "TCP6=" + six, "NETWORK=" + network, fmt.Sprint("IPC=", key), fmt.Sprint("PARENT=", os.Getpid()),
+		"HOST=" + name, "TCP6=" + six, "NETWORK=" + network, fmt.Sprint("TERMINALS=", terminals.Dev), fmt.Sprint("IPC=", key), fmt.Sprint("PARENT=", os.Getpid()),
 	}
 	return o
 }

@@ -117,6 +117,9 @@ func (s *stage) reachable(write, file uint64) (all []place) {
 	for _, dev := range devices() {
 		all = append(all, place{"/dev/" + dev, file, false})
 	}
+	if s.pts {
+		all = append(all, place{"/dev/pts", llRead | file, false})
+	}
 	for i, r := range s.Roots {
 		path, access := r.Dir, uint64(llRead)
 		if r.View != Read {

@@ -273,7 +273,27 @@ func (s *stage) dev() error {
 			return err
 		}
 	}
+	if err := s.terminals(); err != nil {
+		return failedAt("pts", err)
+	}
 	return open("/dev/shm")
+}
+
+// terminals makes an instance of pseudo-terminals that nobody else sees. Some
+// containers let nobody mount one; programs that want a terminal then fail.
+func (s *stage) terminals() error {
+	at := inside + "/dev/pts"
+	if err := syscall.Mkdir(at, 0o755); err != nil {
+		return err
+	}
+	const options = "newinstance,ptmxmode=0666,mode=0620"
+	for _, group := range []string{",gid=5", ""} { // the group of terminals, where the namespace has it
+		if syscall.Mount("devpts", at, "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC, options+group) == nil {
+			s.pts = true
+			break
+		}
+	}
+	return syscall.Symlink("pts/ptmx", inside+"/dev/ptmx")
 }
 
 // scratch makes what everybody may write in. The rest of what lies in memory is

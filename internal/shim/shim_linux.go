@@ -264,6 +264,7 @@ type stage struct {
 	uppers   []int // a descriptor for each overlay's upper folder, in the order of the roots
 	ignored  sigset
 	loopback bool // the sandbox has a network of its own, whose loopback is up
+	pts      bool // it has pseudo-terminals of its own
 	met      restrictions
 
 	supervisor *supervisor // nil: there is none

@@ -143,7 +143,7 @@ func TestMasks(t *testing.T) {
 	before := listing(t, w.dir, true)
 	for range 2 { // the second time from memory
 		_, o := w.shell(t, "grep -r secret . && exit 7; find . -name '.env' -o -iname '*.key' -o -name 'id_*'; ls -A src")
-		require.Equal(t, "deep\nmain.go\n", o.Text)
+		require.Equal(t, "deep\nmain.go\n\n[sandbox: \"workspace/.env\" is hidden from programs by the policy]", o.Text, "what the script names is told, and nothing else")
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "src", "new.pem"), []byte("secret"), 0o600))
 	_, o := w.shell(t, "grep -r secret . ; true")

@@ -135,9 +135,7 @@ func answer(r handle.Result) output {
 		ExitCode: r.Code, Signal: r.Signal, Stdout: text(r.Stdout), Stderr: text(r.Stderr), Dropped: r.Dropped,
 		Wrote: r.Wrote, LeftOut: r.LeftOut, Survivors: r.Survivors, Sandbox: string(r.Level), Missing: r.Missing,
 	}
-	if failed(r) {
-		out.Restrictions = r.Restrictions
-	}
+	out.Restrictions = told(r)
 	return out
 }
 
@@ -163,17 +161,27 @@ func said(r handle.Result) string {
 	for _, what := range r.LeftOut {
 		_, _ = fmt.Fprintf(&b, "\n[not applied: %s]", what)
 	}
-	if failed(r) {
-		for _, met := range r.Restrictions {
-			_, _ = fmt.Fprintf(&b, "\n[sandbox: %s]", met.Text)
-		}
+	for _, met := range told(r) {
+		_, _ = fmt.Fprintf(&b, "\n[sandbox: %s]", met.Text)
 	}
 	return b.String()
 }
 
-// failed reports whether a program ended with an exit code or by a signal. Only
-// then does the answer name the rules of the sandbox that the program met.
-func failed(r handle.Result) bool { return r.Signal != "" || r.Code != 0 }
+// told are the rules of the sandbox that the answer names: all that the program met
+// if it failed or complained, since a script can succeed whose commands did not. Of
+// a program that did neither they are what it named and could not see: what looks
+// empty to it may not be.
+func told(r handle.Result) (all []handle.Restriction) {
+	if r.Signal != "" || r.Code != 0 || len(r.Stderr) > 0 {
+		return r.Restrictions
+	}
+	for _, met := range r.Restrictions {
+		if met.Rule == "hidden" {
+			all = append(all, met)
+		}
+	}
+	return all
+}
 
 func plainly(err error) error {
 	return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "run: "+ctxperm.ErrInvalid.Error()+": "))

@@ -1,0 +1,143 @@
+package process
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/sandbox"
+)
+
+// The rules that the words of a program tell of.
+const (
+	ruleHidden = "hidden" // a name that the policy masks
+	ruleUnseen = "unseen" // a path outside of what programs see
+)
+
+// mostNamed is how many names a result tells of for one rule.
+const mostNamed = 8
+
+// named adds to a result the rules of the sandbox that its program seems to have met:
+// names in its command line and its words that are hidden, and the errors that rules
+// cause. A program that succeeded has those alone that its command line and its
+// complaints name.
+func (h *handle) named(cmd Cmd, r *Result) {
+	words := string(r.Stderr)
+	if r.Code != 0 || r.Signal != "" {
+		words += "\n" + string(r.Stdout)
+	}
+	r.Restrictions = append(r.Restrictions, h.view.hiddenIn(strings.Join(cmd.Argv, "\n")+"\n"+words)...)
+	r.Restrictions = append(r.Restrictions, h.view.unseenIn(words)...)
+	r.Restrictions = append(r.Restrictions, errorsIn(words+"\n"+r.Signal)...)
+}
+
+// masked is a name that programs do not see.
+type masked struct{ root, dir, name string } // the folder of the root, and the name below it
+
+// hiddenIn finds the masked names that a text names.
+func (v view) hiddenIn(text string) (all []Restriction) {
+	if len(v.masked) == 0 {
+		return nil
+	}
+	byLast := map[string][]masked{}
+	for _, m := range v.masked {
+		byLast[path.Base(m.name)] = append(byLast[path.Base(m.name)], m)
+	}
+	found := map[masked]bool{}
+	for token := range strings.FieldsFuncSeq(text, outsideOfPaths) {
+		token = path.Clean(strings.TrimRight(token, "."))
+		for end := range len(token) + 1 {
+			if end < len(token) && token[end] != '/' {
+				continue
+			}
+			at := token[:end] // a masked folder may be named by what is below it
+			for _, m := range byLast[path.Base(at)] {
+				if len(found) < mostNamed && !found[m] && m.is(at) {
+					found[m] = true
+					all = append(all, Restriction{ruleHidden, fmt.Sprintf("%q is hidden from programs by the policy", m.root+"/"+m.name)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// is reports whether a path can mean a masked name: an absolute one must be it, a
+// relative one may begin in any folder of the root.
+func (m masked) is(at string) bool {
+	if path.IsAbs(at) {
+		return at == m.dir+"/"+m.name
+	}
+	for strings.HasPrefix(at, "../") {
+		at = at[len("../"):]
+	}
+	return strings.HasSuffix("/"+m.name, "/"+at)
+}
+
+// outsideOfPaths reports what is hardly a part of a path that a program names.
+func outsideOfPaths(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("'\"`‘’“”()[]{}<>|&;,:=*?$", r)
+}
+
+// unseenIn finds the absolute paths that lines name which complain that something is
+// not there, and that programs do not see. Whether there is something it does not look:
+// that a path is there is no program's business either.
+func (v view) unseenIn(text string) (all []Restriction) {
+	var found []string
+	for line := range strings.Lines(text) {
+		if !mentions(line, "No such file", "not found", "ENOENT", "cannot access", "annot connect", "does not exist", "can't open", "cannot open") {
+			continue
+		}
+		for token := range strings.FieldsFuncSeq(line, outsideOfPaths) {
+			token = strings.TrimRight(token, ".")
+			for strings.HasPrefix(token, "//") { // what follows a scheme
+				token = token[1:]
+			}
+			name := path.Clean(token)
+			if len(token) < 2 || token[0] != '/' || slices.Contains(found, name) || v.shows(name) || len(found) == mostNamed {
+				continue
+			}
+			found = append(found, name)
+			all = append(all, Restriction{ruleUnseen, fmt.Sprintf("%q is outside of what programs see: the roots, the programs and libraries of the system, /tmp, /var/tmp, /dev and /proc", name)})
+		}
+	}
+	return all
+}
+
+// shows reports whether programs see what lies at a path, if there is something.
+func (v view) shows(name string) bool {
+	places := append([]string{"/tmp", "/var/tmp", "/dev", "/proc"}, sandbox.System()...)
+	for dir := range v.dirs {
+		places = append(places, v.dirs[dir])
+	}
+	return slices.ContainsFunc(places, func(place string) bool {
+		return name == place || strings.HasPrefix(name, place+"/") || strings.HasPrefix(place, name+"/")
+	})
+}
+
+// errorsIn finds the errors that rules of the sandbox cause, among other things.
+func errorsIn(text string) (all []Restriction) {
+	for _, e := range []struct {
+		rule, text string
+		words      []string
+	}{
+		{"read-only", "programs can write only in the roots that their call may change, /tmp, /var/tmp and /dev/shm", []string{"Read-only file system", "EROFS"}},
+		{"rights", "programs have no rights of an administrator (no capabilities, no setuid): not those of sudo, chown to others, or mount", []string{"Operation not permitted", "EPERM", "no new privileges", "effective uid is not 0", "must be setuid"}},
+		{"scratch", "/tmp, and overlays in memory, hold no more than the limit of scratch space (Limits.Scratch)", []string{"No space left on device", "ENOSPC"}},
+		{"files", "one process can have no more files open than the limit (Limits.Files)", []string{"Too many open files", "EMFILE"}},
+		{"processes", "a call can have no more processes than the limit (Limits.Processes)", []string{"fork: Resource temporarily unavailable", "fork: retry", "Cannot fork", "EAGAIN"}},
+		{"memory", "one process can have no more private memory than the limit (Limits.Memory)", []string{"Cannot allocate memory", "ENOMEM", "bad_alloc", "MemoryError", "out of memory"}},
+		{"file size", "one file can be no larger than the limit (Limits.FileSize)", []string{"File too large", "EFBIG", "file size limit exceeded"}},
+		{"processor", "one process can use no more processor time than the limit (Limits.CPU)", []string{"CPU time limit exceeded", "cpu time limit exceeded"}},
+	} {
+		if mentions(text, e.words...) {
+			all = append(all, Restriction{e.rule, e.text})
+		}
+	}
+	return all
+}
+
+func mentions(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
