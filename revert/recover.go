@@ -211,7 +211,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 			return s, err
 		}
 		m := manner{by: c.Redo.Reverting.By, upon: beside.upon(c, nil)}
-		results, err := r.redoCall(ctx, w, rec, c, t.limit, m)
+		results, _, err := r.redoCall(ctx, w, rec, c, t.limit, m)
 		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
 		return s, err
 	}
@@ -297,7 +297,7 @@ func (w Ways) posts(ctx context.Context, c *Call) (posts []record.Post) {
 func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, m manner) (Settled, error) {
 	was := c.Undo.Reverting // whose it stays: what a person asked for can be redone
 	m.cause, m.by = was.Cause, was.By
-	results, err := r.takeBackCall(ctx, w, rec, c, m)
+	results, _, err := r.takeBackCall(ctx, w, rec, c, m)
 	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
@@ -308,7 +308,7 @@ func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call
 // withdraw takes a confined call back that died half-way: its changes are all
 // it did, and nobody has seen a result.
 func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, err := r.takeBackCall(ctx, w, rec, c, manner{cause: "recovery"})
+	results, _, err := r.takeBackCall(ctx, w, rec, c, manner{cause: "recovery"})
 	if err != nil {
 		return s, err
 	}

@@ -168,11 +168,12 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 			return err
 		}
 		m.upon = beside.upon(c, come)
-		results, err := r.redoCall(ctx, w, rec, c, only, m)
+		results, steps, err := r.redoCall(ctx, w, rec, c, only, m)
 		if err != nil {
 			return err
 		}
 		m.keep(c, results)
+		first := len(rep.Items)
 		for _, res := range results {
 			item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
 			if t.ID != rep.Txn {
@@ -180,20 +181,21 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 			}
 			rep.Items = append(rep.Items, item)
 		}
+		did(rep.Items[first:], steps)
 	}
 	return nil
 }
 
 // redoCall takes the undo of one call back. The order of writes is that of
 // takeBackCall, and so is what a crash does to it.
-func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string, m manner) ([]effect.Result, error) {
+func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string, m manner) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleTries(ctx, c); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	steps, blobs, err := r.plan(ctx, w, c.taken(only), m, r.Journal)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	id := host.NewID(r.Host, "c_")
 	if c.Redo != nil {
@@ -202,7 +204,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	key := UndoKey(c.Undo.Reverting.Key)
 	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	results := []effect.Result{}
 	if c.outside {
@@ -213,7 +215,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	results = append(results, applied...)
 	lines = append(lines, Line{Call: id, Body: &record.Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}})
 	//mutant:barrier
-	return results, rec.Write(ctx, Write{Lines: lines, Durable: true})
+	return results, reverting.Steps, rec.Write(ctx, Write{Lines: lines, Durable: true})
 }
 
 // taken lists the changes with which a call was taken back, in all attempts, and

@@ -1,6 +1,10 @@
 package revert
 
-import "github.com/remit-dev/remit/revert/effect"
+import (
+	"strings"
+
+	"github.com/remit-dev/remit/revert/effect"
+)
 
 // Report is what taking something back came to: one item for each resource that
 // something was to be done about. Nothing that is left is left out.
@@ -30,8 +34,10 @@ type Item struct {
 	Txn  string `json:"txn,omitempty"` // of the call, where it is another than the report's
 	Call string `json:"call"`
 	Tool string `json:"tool"`
-	Does string `json:"does,omitempty"` // DoesDrop; else only of a preview: the kind of change that restores it, such as delete
+	Does string `json:"does,omitempty"` // DoesDrop; else the kind of change that restores it, such as delete
 	effect.Result
+
+	was effect.Token // version that was there before, where the item changed it
 }
 
 // DoesDrop is what an Item does about a call that was held: it takes it out of the
@@ -60,6 +66,55 @@ func (r Report) NotUndone() []Item {
 // Complete reports whether nothing is left. A report without a state, which
 // comes with an error, never is.
 func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
+
+// did adds what the steps of a call changed to its items.
+func did(items []Item, steps []effect.Step) {
+	for i := range items {
+		for _, s := range steps {
+			if s.Change.Resource == items[i].Resource && items[i].Outcome == effect.Restored {
+				items[i].Does, items[i].was = s.Change.Kind, s.Change.Pre
+			}
+		}
+	}
+}
+
+// PerResource is the report with one item for each resource, as a preview has it: the
+// first that is not clean, or what all of them did together. Effects of tools outside
+// handles stay an item for each call.
+func (r Report) PerResource() Report {
+	items, at := []Item{}, map[string]int{}
+	for _, i := range r.Items {
+		n, again := at[i.Resource]
+		if !again || strings.HasPrefix(i.Resource, "tool://") {
+			at[i.Resource] = len(items)
+			items = append(items, i)
+			continue
+		}
+		items[n] = items[n].then(i)
+	}
+	r.Items = items
+	return r
+}
+
+// then is what an item and a later one of the same resource did together.
+func (i Item) then(next Item) Item {
+	switch {
+	case !i.Outcome.Clean():
+		return i
+	case !next.Outcome.Clean() || i.Outcome == effect.Already:
+		return next
+	case next.Outcome == effect.Already:
+		return i
+	case i.was == effect.Absent && next.Now == effect.Absent:
+		i.Outcome, i.Does = effect.Already, ""
+	case next.Now == effect.Absent:
+		i.Does = next.Does
+	case i.was != effect.Absent && i.Does != next.Does:
+		i.Does = "write"
+	}
+	i.Now, i.Forced = next.Now, i.Forced || next.Forced
+	return i
+}
 
 // TakenBack says how much of a set of results is clean: all, some or none.
 func TakenBack(results []effect.Result) string {

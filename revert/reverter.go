@@ -165,7 +165,8 @@ func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause strin
 	if err != nil {
 		return nil, err
 	}
-	return r.takeBackCall(ctx, w, rec, c, manner{cause: cause})
+	results, _, err := r.takeBackCall(ctx, w, rec, c, manner{cause: cause})
+	return results, err
 }
 
 // abort ends an open transaction by taking it back, or takes calls of it back.

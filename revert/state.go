@@ -169,6 +169,9 @@ type Txn struct {
 	ended      int64     // position of the record that says so
 	complete   bool      // of an abort
 	redone     bool      // the newest of UndoneBy brought all of it back
+	redoneAt   int64     // position of the end of the newest that did
+	bringing   bool      // the newest of UndoneBy brings back
+	halfway    bool      // it has no end, or brings back and left something
 	redoing    bool      // while the stream of one that does is read, and has so far
 	limit      string    // of the newest of UndoneBy, where it brings back: which undo it is limited to
 
@@ -187,8 +190,11 @@ type Mark struct {
 }
 
 // State returns the transaction's state. A transaction that something is left
-// of is never shown as reverted.
+// of is never shown as reverted. It is reverted in part only where a revert or a redo
+// left something undone that it was asked for: with one call of two reverted it is
+// committed, and the call says that it was reverted.
 func (t *Txn) State() TxnState {
+	left := t.Left()
 	switch {
 	case t.End == "":
 		return Open
@@ -196,12 +202,28 @@ func (t *Txn) State() TxnState {
 		return CommittedState
 	case t.End == kind.Aborted && t.complete && len(t.UndoneBy) == 0:
 		return RevertedState
-	case len(t.Left()) == 0:
+	case len(left) == 0:
 		return RevertedState
-	default:
+	case t.halfway, t.End == kind.Aborted && t.redoneAt == 0, slices.ContainsFunc(left, t.tried), !slices.ContainsFunc(left, revertible):
 		return RevertedPartial
+	default:
+		return CommittedState
 	}
 }
+
+// tried reports whether somebody asked for the call to be taken back since the
+// transaction ended, or was brought back as a whole.
+func (t *Txn) tried(c *Call) bool {
+	since := t.redoneAt
+	if t.End == kind.Committed {
+		since = max(since, t.ended)
+	}
+	return c.Undo != nil && c.Undo.byPerson() && c.Undo.at > since
+}
+
+// revertible reports whether a revert of the call can be tried. No attempt at the others
+// is recorded.
+func revertible(c *Call) bool { return c.Phase != PhaseErased && !c.unclear() }
 
 // Left lists the calls that something may be left of, in the order in which they
 // are taken back: newest first, and never one before another that changed the
@@ -402,8 +424,12 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 	case *record.Begun:
 		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
 		t.redone = false // until it has ended: its process may have died half-way
+		t.bringing, t.halfway = t.redoing, true
 	case *record.Committed:
-		t.redone = t.redoing && len(t.undone("")) == 0
+		t.halfway = t.bringing && len(t.undone(t.limit)) > 0
+		if t.redone = t.redoing && len(t.undone("")) == 0; t.redone {
+			t.redoneAt = e.Pos
+		}
 	case *record.Reverting:
 		if b.Of.Txn != t.ID {
 			t.undos[r.Call] = &Undo{} // a call of the transaction that this one undoes

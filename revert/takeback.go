@@ -42,7 +42,7 @@ func (m manner) keep(c *Call, results []effect.Result) {
 //
 // A crash after the first barrier repeats the whole: the versions of the
 // resources tell which steps are done, and the undo key tells the tool.
-func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, m manner) ([]effect.Result, error) {
+func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, m manner) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx) // half an undo is worse than a late one
 	steps, blobs := r.prepare(ctx, w, c, m)
 	undo, key := host.NewID(r.Host, "c_"), UndoKey(c.Started.Key)
@@ -52,7 +52,7 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
 	//mutant:order
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	results := r.undoOutside(ctx, w, rec, c, undo, key)
 	applied := r.applySteps(ctx, w, reverting.Steps)
@@ -64,9 +64,9 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	// than what recovery would find.
 	//mutant:barrier
 	if err := rec.Write(ctx, Write{Lines: append(lines, Line{Call: undo, Body: end}), Durable: true}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return results, nil
+	return results, reverting.Steps, nil
 }
 
 // verifyUndo has the tool's Verify look whether what was taken back is gone: what

@@ -148,12 +148,8 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 	if err := link.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	rep.State = reportOf(t.ID, "", rep.Items).State
-	if len(how.Calls) > 0 { // the transaction's state is not that of these calls
-		rep.State = ""
-		if t, err = Load(ctx, r.Journal, t.ID); err == nil {
-			rep.State = t.State()
-		}
+	if t, err = Load(ctx, r.Journal, t.ID); err == nil { // its state is not that of these calls
+		rep.State = t.State()
 	}
 	return rep, err
 }
@@ -223,18 +219,21 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 			ways[c.Session] = w
 		}
 		var results []effect.Result
+		var steps []effect.Step
 		var err error
 		if c.Phase == PhaseErased {
 			results = []effect.Result{c.erasedResult()}
 		} else if c.unclear() {
 			results = freeze(c, m.frozen)
-		} else if results, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
+		} else if results, steps, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
 			return items, err
 		}
 		m.keep(c, results)
+		first := len(items)
 		for _, res := range results {
 			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
+		did(items[first:], steps)
 	}
 	return items, nil
 }

@@ -33,7 +33,7 @@ func (a *app) diffCommand() *cobra.Command {
 				return usage("name one transaction or call, or give --last")
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				id, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
+				id, over, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
 				if err == nil && id != "" {
 					err = p.ofWorkspace(cmd.Context(), a, rt.Journal(), "diff", id)
 				}
@@ -50,7 +50,11 @@ func (a *app) diffCommand() *cobra.Command {
 				if asJSON {
 					return a.diffJSON(cmd.Context(), d)
 				}
-				return a.diffPlain(cmd.Context(), d)
+				if err := a.diffPlain(cmd.Context(), d); err != nil {
+					return err
+				}
+				a.paint().passed(a.out, over)
+				return nil
 			})
 		},
 	}

@@ -214,6 +214,8 @@ type undoRecord struct {
 	By       string          `json:"by,omitempty"` // who asked for it
 	Complete bool            `json:"complete"`
 	Results  []effect.Result `json:"results"` // empty while in flight
+
+	steps []effect.Step // that it was made of
 }
 
 func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (callRecord, error) {
@@ -309,7 +311,7 @@ func (r *callRecord) decide(raw json.RawMessage) error {
 }
 
 func undoOf(u *revert.Undo) *undoRecord {
-	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, By: u.Reverting.By, Results: []effect.Result{}}
+	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, By: u.Reverting.By, Results: []effect.Result{}, steps: u.Reverting.Steps}
 	if u.Reverted != nil {
 		r.Complete, r.Results = u.Reverted.Complete, listed(u.Reverted.Results)
 	}

@@ -118,12 +118,13 @@ type target struct {
 	last bool
 }
 
-// find is the id of what is meant; empty where the last one is, and there is none.
-func (t target) find(ctx context.Context, rt *agent.Runtime) (string, error) {
+// find is the id of what is meant, and the newer calls that the last one passes over;
+// empty where the last one is meant, and there is none.
+func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
 	if t.last {
 		return lastTxn(ctx, rt.Journal())
 	}
-	return t.id, nil
+	return t.id, nil, nil
 }
 
 // reverted is a report with what is left, so that a program need not know which
@@ -133,13 +134,15 @@ type reverted struct {
 	Preview   bool          `json:"preview,omitempty"`
 	Complete  bool          `json:"complete"`
 	NotUndone []revert.Item `json:"not_undone"`
+	// PassedOver are the newer calls that --last found nothing to take back of.
+	PassedOver []passedOver `json:"passed_over,omitempty"`
 }
 
 // revert does one direction of undo: there or back.
 func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
-		id, err := which.find(ctx, rt)
+		id, over, err := which.find(ctx, rt)
 		if err == nil && id != "" {
 			err = p.ofWorkspace(ctx, a, rt.Journal(), way.verb(), id)
 		}
@@ -152,21 +155,45 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
 			return err
 		}
+		rep = rep.PerResource()
 		complete := id == "" || rep.Complete() // there may be nothing to take back
 		if !complete {
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone()})
-		} else {
-			a.paint().report(a.out, rep, way)
-			a.where(ctx, p, rt.Journal(), rep)
-			if way != redoing && rep.Txn != "" {
-				a.paint().ways(a.out, rep, p.hint("revert", id))
-			}
+			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone(), over})
+			return nil
+		}
+		a.paint().report(a.out, rep, way, id)
+		a.where(ctx, p, rt.Journal(), rep)
+		a.paint().passed(a.out, over)
+		if way != redoing && rep.Txn != "" {
+			a.paint().ways(a.out, rep, p.hint("revert", id))
+		}
+		if way == undoing && redoable(rep) {
+			_, _ = fmt.Fprintln(a.out, a.paint().faint("redo these changes: "+p.hint("redo", redoID(ctx, rt.Journal(), rep))))
 		}
 		return nil
 	})
+}
+
+// redoable reports whether a redo brings something of a revert back. What a tool did to
+// take a call back it does not, and an open transaction goes on in another way.
+func redoable(rep revert.Report) bool {
+	return rep.State != revert.Open && slices.ContainsFunc(rep.Items, func(i revert.Item) bool {
+		return i.Outcome == effect.Restored && !strings.HasPrefix(i.Resource, "tool://")
+	})
+}
+
+// redoID is what a redo of a revert names: its transaction where that stands for the same,
+// else the undo.
+func redoID(ctx context.Context, j journal.Journal, rep revert.Report) string {
+	t, err := revert.Load(ctx, j, rep.Txn)
+	others := slices.ContainsFunc(rep.Items, func(i revert.Item) bool { return i.Txn != "" })
+	if rep.Undo == "" || err == nil && !others && len(t.UndoneBy) == 1 {
+		return rep.Txn
+	}
+	return rep.Undo
 }
 
 // where names the folders of a report that nobody can take for granted: those that only
@@ -211,48 +238,8 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 	return fn(rt)
 }
 
-// lastTxn finds the newest transaction that something is left of, or that nobody
-// goes on with, "" where there is none. An undo transaction has nothing of its own.
-func lastTxn(ctx context.Context, j journal.Journal) (found string, err error) {
-	stop := errors.New("found")
-	err = eachTxn(ctx, j, func(id string) error {
-		t, err := revert.Load(ctx, j, id)
-		if err != nil {
-			return err
-		}
-		erased := func(c *revert.Call) bool { return c.Phase == revert.PhaseErased } // no way back is left
-		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), erased))+len(t.Queue()) > 0
-		if !is {
-			is, err = abandoned(ctx, j, t)
-		}
-		if err != nil || !is {
-			return err
-		}
-		found = id
-		return stop
-	})
-	if errors.Is(err, stop) {
-		err = nil
-	}
-	return found, err
-}
-
-// abandoned reports whether a transaction keeps others from what it may hold, though
-// its process is gone and nothing waits in it.
-func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, error) {
-	waits := func(c *revert.Call) bool { return c.Phase == revert.PhasePending }
-	holds := func(c *revert.Call) bool { return c.Started != nil && c.Class() != effect.Pure }
-	if t.End != "" || slices.ContainsFunc(t.Calls, waits) {
-		return false, nil
-	}
-	if t.Undoes+t.Redoes == "" && !slices.ContainsFunc(t.Calls, holds) {
-		return false, nil
-	}
-	alive, err := j.Alive(ctx, t.Owner)
-	return err == nil && !alive, err
-}
-
-func (p paint) report(w io.Writer, rep revert.Report, way way) {
+// report tells what became of each resource, and of what id names: a transaction, or a call.
+func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 	if rep.Txn == "" {
 		_, _ = fmt.Fprintln(w, "there is nothing to take back")
 		return
@@ -260,7 +247,7 @@ func (p paint) report(w io.Writer, rep revert.Report, way way) {
 	deleted := 0
 	for _, i := range rep.Items {
 		p.item(w, i, way == previewing)
-		if i.Does == "delete" {
+		if i.Does == "delete" && i.Outcome.Clean() {
 			deleted++
 		}
 	}
@@ -272,18 +259,25 @@ func (p paint) report(w io.Writer, rep revert.Report, way way) {
 	switch way {
 	case undoing:
 	case previewing:
-		did, nothing = "would be taken back; nothing was touched", "nothing of it is left"
-		if deleted > 0 {
-			did = fmt.Sprintf("would be taken back, %d by deleting; nothing was touched", deleted)
-		}
+		did, nothing = "would be taken back", "nothing of it is left"
 	case redoing:
 		did, nothing = "brought back", "nothing of it was taken back"
 	}
+	if deleted > 0 {
+		did += fmt.Sprintf(", %d by deleting", deleted)
+	}
+	if way == previewing {
+		did += "; nothing was touched"
+	}
+	what := "transaction " + rep.Txn + " "
+	if strings.HasPrefix(id, "c_") {
+		what = "call " + id + " of transaction " + rep.Txn + ", "
+	}
 	if len(rep.Items) == 0 {
-		_, _ = fmt.Fprintf(w, "transaction %s %s: %s\n", rep.Txn, p.state(rep.State, false), nothing)
+		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, p.state(rep.State, false), nothing)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "transaction %s %s: %d of %s %s\n", rep.Txn, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
+	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
 }
 
 // ways says what can be done about what is in the way.
@@ -305,8 +299,11 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 	if !i.Outcome.Clean() {
 		mark = p.bad("✗")
 	}
-	if preview && i.Outcome == effect.Restored {
+	if i.Outcome == effect.Restored {
 		word = restoring(i.Does)
+		if !preview {
+			word += "d" // delete, recreate, restore
+		}
 	}
 	if i.Does == revert.DoesDrop {
 		word, whose = "dropped", "  "+i.Why

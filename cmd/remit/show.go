@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -264,12 +265,21 @@ func (p paint) undone(w io.Writer, row func(name, text string), u *undoRecord) {
 		if !r.Outcome.Clean() {
 			mark = p.bad("✗")
 		}
-		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, undoWord(r.Outcome), resourceWords(r.Resource))
+		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, u.word(r), resourceWords(r.Resource))
 		if r.Why != "" {
 			_, _ = fmt.Fprintf(w, ": %s", printable(r.Why))
 		}
 		_, _ = fmt.Fprintln(w)
 	}
+}
+
+// word says what became of one resource of an undo.
+func (u *undoRecord) word(r effect.Result) string {
+	i := slices.IndexFunc(u.steps, func(s effect.Step) bool { return s.Change.Resource == r.Resource })
+	if r.Outcome != effect.Restored || i < 0 {
+		return undoWord(r.Outcome)
+	}
+	return restoring(u.steps[i].Change.Kind) + "d"
 }
 
 func effectWords(c callRecord) string {
