@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -42,8 +43,13 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	shown := 0
+	var damage []error
 	show := func(id string) error {
 		_, rec, err := loadTxn(ctx, j, id)
+		if errors.Is(err, record.ErrDamaged) && only == "" { // the others are listed all the same
+			damage = append(damage, fmt.Errorf("transaction %s: %w", id, err))
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -58,11 +64,44 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 	if only != "" {
 		return show(only)
 	}
-	if err := eachTxn(ctx, j, show); err != nil {
-		return err
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
+		switch {
+		case err != nil && e.Pos != 0:
+			damage = append(damage, fmt.Errorf("a transaction: %w", err))
+			continue
+		case err == nil:
+			err = show(e.Header.Txn)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if shown == 0 && !asJSON {
+	if shown == 0 && len(damage) == 0 && !asJSON {
 		_, _ = fmt.Fprintln(a.out, "nothing is recorded for this workspace yet")
+	}
+	if !asJSON {
+		damage = append(damage, a.accepted(ctx, j))
+	}
+	return errors.Join(damage...)
+}
+
+// accepted says which entries a person went on without.
+func (a *app) accepted(ctx context.Context, j journal.Journal) error {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Accepted}}) {
+		if err != nil {
+			return err
+		}
+		r, err := record.Unseal(e)
+		if err != nil {
+			return err
+		}
+		if b, ok := r.Body.(*record.Accepted); ok {
+			missing := "how many is not known"
+			if b.Promised != "" {
+				missing = entries(b.Missing)
+			}
+			_, _ = fmt.Fprintln(a.out, a.paint().bad(fmt.Sprintf("records are missing before %s: %s, accepted by %s", r.At.Local().Format("2006-01-02 15:04:05"), missing, printable(b.By))))
+		}
 	}
 	return nil
 }

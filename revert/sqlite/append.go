@@ -207,7 +207,7 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 // no next append.
 func (j *Journal) abandon(err error) error {
 	io := codeOf(err) == codeIO || errors.Is(err, errHead)
-	err = explain(err)
+	err = trouble(j.dir, explain(err))
 	w := j.writer
 	j.writer = nil
 	if closing := w.close(); closing != nil {

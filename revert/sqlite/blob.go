@@ -87,7 +87,8 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 // newBlob makes the file of a blob that has no name yet.
 func (j *Journal) newBlob() (*os.File, error) {
 	path := filepath.Join(j.newBlobs(), j.Owner()+"."+rand.Text())
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return f, trouble(j.dir, err)
 }
 
 // discard removes a file that did not become a blob.

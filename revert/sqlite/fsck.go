@@ -48,7 +48,7 @@ func Fsck(ctx context.Context, dir string, o revert.FsckOptions) (FsckReport, er
 		err = f.report.Err()
 	}
 	if err != nil {
-		err = fmt.Errorf("journal in %s: %w", dir, err)
+		err = fmt.Errorf("journal in %s: %w", dir, trouble(dir, err))
 	}
 	return f.report, err
 }

@@ -35,13 +35,13 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 		opt(j)
 	}
 	err = j.open(ctx)
-	if full(err) && j.reserve().release() {
+	if starved(dir, err) && j.reserve().release() {
 		again := &Journal{dir: j.dir, wait: j.wait}
 		err = errors.Join(j.Close(), again.open(ctx))
 		j = again
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open journal in %s: %w", dir, errors.Join(err, j.Close()))
+		return nil, fmt.Errorf("open journal in %s: %w", dir, trouble(dir, errors.Join(err, j.Close())))
 	}
 	_ = j.reserve().fill() // where there is no room for it, what needs it is refused
 	return j, nil

@@ -3,11 +3,9 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -25,14 +23,24 @@ type reserve string
 const (
 	reserveName = "reserve"
 	reserveSize = 2 << 20 // about twenty calls that are taken back
+
+	// spares are empty files, for a file system that has no inodes left: what opens and
+	// takes back one call makes as many.
+	spares = 8
 )
+
+func (r reserve) spare(n int) string { return fmt.Sprint(string(r), ".", n) }
 
 func (j *Journal) reserve() reserve { return reserve(filepath.Join(j.dir, reserveName)) }
 
 // whole reports whether the reserve is there.
 func (r reserve) whole() bool {
 	info, err := os.Lstat(string(r))
-	return err == nil && info.Mode().IsRegular() && info.Size() >= reserveSize
+	if err != nil || !info.Mode().IsRegular() || info.Size() < reserveSize {
+		return false
+	}
+	_, err = os.Lstat(r.spare(spares)) // the last to be made, and the first to be given away
+	return err == nil
 }
 
 // fill makes the reserve whole, where it is not. It need not be durable: after a
@@ -55,7 +63,18 @@ func (r reserve) fill() error {
 	if err != nil { // what there was is given back
 		err = errors.Join(fmt.Errorf("reserve: %w", err), f.Truncate(0))
 	}
+	for n := 1; n <= spares && err == nil; n++ {
+		err = touch(r.spare(n))
+	}
 	return errors.Join(err, f.Close())
+}
+
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("reserve: %w", err)
+	}
+	return f.Close()
 }
 
 // pour takes the room by writing to it, with bytes that no file system packs.
@@ -73,7 +92,14 @@ func pour(f *os.File, size int) error {
 }
 
 // release gives the room away, and reports whether there was any.
-func (r reserve) release() bool { return r.whole() && os.Truncate(string(r), 0) == nil }
+func (r reserve) release() bool {
+	info, err := os.Lstat(string(r))
+	gave := err == nil && info.Size() > 0 && os.Truncate(string(r), 0) == nil
+	for n := spares; n > 0; n-- {
+		gave = os.Remove(r.spare(n)) == nil || gave
+	}
+	return gave
+}
 
 // errNoRoom refuses what would need room that is not there to be taken back.
 var errNoRoom = errors.New("journal: no space left, nothing was stored: the disk has no room for what an undo needs; make some")
@@ -109,11 +135,5 @@ func (w *writer) mayGrow(b journal.Batch) (refused, err error) {
 	if ends(b) || w.reserve.fill() == nil {
 		return nil, nil
 	}
-	return errNoRoom, nil
-}
-
-// full reports whether an error says that there is no room on the disk. SQLite tells
-// it of the file that its processes share as an error of input and output.
-func full(err error) bool {
-	return codeOf(err) == codeFull || codeOf(err) == codeIO || errors.Is(err, syscall.ENOSPC) || errors.Is(err, io.ErrShortWrite)
+	return trouble(w.dir, fmt.Errorf("%w on the file system of %s", errNoRoom, w.dir)), nil
 }

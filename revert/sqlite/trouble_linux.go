@@ -1,0 +1,33 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// scarce is less room than any write of a journal needs.
+const scarce = 64 << 10
+
+// lacks says what the file system of a folder lacks to be written to; empty: nothing that
+// can be seen.
+func lacks(dir string) string {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return ""
+	}
+	left := fs.Bavail
+	if os.Geteuid() == 0 {
+		left = fs.Bfree
+	}
+	switch {
+	case fs.Flags&unix.ST_RDONLY != 0:
+		return fmt.Sprintf("the file system of %s is read-only: make it writable (mount -o remount,rw), or copy the folder to another one and name that", dir)
+	case fs.Files > 0 && fs.Ffree == 0:
+		return fmt.Sprintf("the file system of %s has no inodes left: remove files or folders there", dir)
+	case left*uint64(fs.Bsize) < scarce:
+		return fmt.Sprintf("the file system of %s is full, no space left: remove or move files there", dir)
+	}
+	return ""
+}
