@@ -31,6 +31,9 @@ func trouble(dir string, err error) error {
 	if says == "" {
 		return err
 	}
+	if codeOf(err) == codeFull {
+		says = "journal: no space left, nothing was stored: " + says
+	}
 	cause := err
 	if failed, ok := errors.AsType[*driver.Error](err); ok {
 		cause = failed
