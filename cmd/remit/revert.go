@@ -318,7 +318,7 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 		whose += "  of " + i.Txn
 	}
 	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, resourceWords(i.Resource), whose)
-	if !i.Outcome.Clean() {
+	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Does != revert.DoesDrop && i.Why != "" {
 		p.details(w, &problem{why: i.Why})
 	}
 }

@@ -26,11 +26,13 @@ type alteration struct {
 	blob  *journal.Blob // content of was; nil where that is no file
 	build builder
 
-	img     *image    // instead of build: what is to be
-	removes bool      // it is to be nothing
-	seen    disk.Info // what a look found there before; zero: nobody looked yet
-	twin    string    // another name of what was seen there
-	shared  uint64    // the inode of which twin is another name
+	img       *image    // instead of build: what is to be
+	removes   bool      // it is to be nothing
+	seen      disk.Info // what a look found there before; zero: nobody looked yet
+	twin      string    // another name of what was seen there
+	shared    uint64    // the inode of which twin is another name
+	links     uint64    // how many names it has
+	elsewhere int       // how many of them are not in the root, or where nobody sees them
 }
 
 // intent is an alteration whose change is known and not yet recorded.
@@ -126,6 +128,9 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 	was, will := a.was.record(a.blob), img.record().with(img.twin)
 	if a.was.info.Inode == a.shared { // else somebody else put another file there meanwhile
 		was = was.with(a.twin)
+		if was != nil && a.shared != 0 {
+			was.Elsewhere = a.elsewhere
+		}
 	}
 	c, err := change(a.text, stage, was, will, pre, post)
 	if err != nil {

@@ -162,6 +162,7 @@ func (t *stride) run(ctx context.Context) {
 func (t *stride) result(ctx context.Context) effect.Result {
 	res := effect.Result{Resource: t.step.Change.Resource, Outcome: effect.Restored, Now: t.step.Change.Post}
 	if t.err == nil {
+		res.Outcome, res.Why = t.linked(ctx)
 		return res
 	}
 	res.Outcome, res.Now, res.Why = effect.Failed, "", t.err.Error()

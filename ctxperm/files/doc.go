@@ -54,8 +54,8 @@
 // alone until it is complete. A name that shared
 // its file with others of the root comes back as a name of that file, as long as one of
 // them is there and as it was; to know of them, whatever takes a hard link away walks
-// the root once. Hard links with names outside of the root, access times and
-// the times of directories do not come back. A file with several hard links is not written,
+// the root once. Hard links with names outside of the root (which the report
+// says), access times and the times of directories do not come back. A file with several hard links is not written,
 // and setuid, setgid and capabilities are dropped from a file whose content is replaced, as
 // the system itself does on a write.
 //

@@ -41,15 +41,16 @@ type inverse struct {
 
 // record is a state as data.
 type record struct {
-	Type    string          `json:"type"`
-	Owner   string          `json:"owner,omitempty"` // user:group
-	Perm    string          `json:"perm,omitempty"`
-	Mtime   *mtime          `json:"mtime,omitempty"`
-	Content string          `json:"content,omitempty"` // digest
-	Kept    *effect.BlobRef `json:"kept,omitempty"`
-	Target  []byte          `json:"target,omitempty"`
-	Xattrs  [][2]string     `json:"xattrs,omitempty"`
-	Twin    []byte          `json:"twin,omitempty"` // path of a name that it shares a file with
+	Type      string          `json:"type"`
+	Owner     string          `json:"owner,omitempty"` // user:group
+	Perm      string          `json:"perm,omitempty"`
+	Mtime     *mtime          `json:"mtime,omitempty"`
+	Content   string          `json:"content,omitempty"` // digest
+	Kept      *effect.BlobRef `json:"kept,omitempty"`
+	Target    []byte          `json:"target,omitempty"`
+	Xattrs    [][2]string     `json:"xattrs,omitempty"`
+	Twin      []byte          `json:"twin,omitempty"`      // path of a name that it shares a file with
+	Elsewhere int             `json:"elsewhere,omitempty"` // how many names the file had that the root does not show
 }
 
 // with notes another name of the file.

@@ -51,6 +51,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	for _, p := range plans {
 		p.below(plans)
 	}
+	sharing(plans).relink(ctx)
 	arrange(plans)
 	steps, blobs := []effect.Step{}, []journal.Blob{}
 	removed := map[place]bool{}
@@ -219,19 +220,8 @@ func arrange(plans []*plan) {
 		}
 	})
 	// A name of a file that has another comes after that, to be made as its link.
-	alone := map[place]bool{}
-	for _, p := range plans {
-		alone[p.at] = p.was.twin() == ""
-	}
-	slices.SortStableFunc(plans, func(a, b *plan) int { return a.links(alone) - b.links(alone) })
-}
-
-// links is 1 for a name that becomes a link of what another plan restores, else 0.
-func (p *plan) links(alone map[place]bool) int {
-	if twin := p.was.twin(); twin != "" && alone[place{p.root, twin}] {
-		return 1
-	}
-	return 0
+	by := sharing(plans)
+	slices.SortStableFunc(plans, func(a, b *plan) int { return by.depth(a) - by.depth(b) })
 }
 
 // checkEntries refuses to remove a directory with entries that this undo does
@@ -305,6 +295,9 @@ func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*jou
 	}
 	c.N = p.changes[0].N
 	p.step.Change = c
+	if p.was != nil && p.was.Elsewhere > 0 {
+		p.step.Why = outside(p.was.Elsewhere)
+	}
 	return blob, nil
 }
 

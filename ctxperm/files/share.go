@@ -318,7 +318,7 @@ func (w *swap) draftTwin(ctx context.Context, img image) error {
 	}
 	now, err := w.look(ctx, w.draft, hashing)
 	//mutant:token
-	if err == nil && now.Token().Same(img.Token()) {
+	if err == nil && now.Token().Same(img.Token()) && (img.mtime.IsZero() || now.info.Mtime.Equal(img.mtime)) {
 		return nil
 	}
 	return errors.Join(errNoTwin, err, w.remove(ctx, w.draft))

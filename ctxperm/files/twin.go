@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"path"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/disk"
 )
@@ -19,7 +20,7 @@ func (s site) joined(ctx context.Context, all []alteration) error {
 			return err
 		}
 		if info.Type == disk.TypeFile && info.Links > 1 {
-			a.shared, names[info.Inode] = info.Inode, nil
+			a.shared, a.links, names[info.Inode] = info.Inode, info.Links, nil
 		}
 	}
 	if len(names) == 0 {
@@ -30,13 +31,26 @@ func (s site) joined(ctx context.Context, all []alteration) error {
 	}
 	for i := range all {
 		a := &all[i]
-		for _, name := range names[a.shared] {
-			if name != a.path && (a.twin == "" || altered[a.twin] && !altered[name]) {
-				a.twin = name
-			}
+		if a.shared == 0 {
+			continue
+		}
+		known := names[a.shared]
+		a.twin = leader(known, altered, a.path)
+		if a.twin == "" || altered[a.twin] { // else what is left of the file keeps them
+			a.elsewhere = max(0, int(a.links)-len(known))
 		}
 	}
 	return nil
+}
+
+// leader is the name by which the others of a file find it again: one that is not altered,
+// else the first, which has none then.
+func leader(names []string, altered map[string]bool, name string) string {
+	at := max(0, slices.IndexFunc(names, func(name string) bool { return !altered[name] }))
+	if len(names) == 0 || names[at] == name {
+		return ""
+	}
+	return names[at]
 }
 
 // displaced describes what an alteration puts something else in the place of. Where

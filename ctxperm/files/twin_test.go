@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,7 +73,11 @@ func TestOtherNames(t *testing.T) {
 			if tt.foreign != nil {
 				require.NoError(t, tt.foreign(w.dir))
 			}
-			require.Empty(t, w.revert().NotUndone())
+			left := w.revert().NotUndone()
+			require.Equal(t, tt.foreign != nil, len(left) == 1, left)
+			if tt.foreign != nil {
+				require.Contains(t, left[0].Why, "it is a file of its own: ")
+			}
 			require.Equal(t, tt.want, w.shared("first", "twin", "d/third"))
 			if tt.foreign == nil {
 				require.Equal(t, before, w.tree())
@@ -82,4 +87,31 @@ func TestOtherNames(t *testing.T) {
 			require.Equal(t, "shared", string(data))
 		})
 	}
+}
+
+// TestNamesElsewhere: of a file with names outside of the root it is said that it is another one.
+func TestNamesElsewhere(t *testing.T) {
+	w := newWorld(t)
+	outside := w.dir + "-outside"
+	w.put("first", "shared", 0o640)
+	w.put("second", "also", 0o640)
+	require.NoError(t, os.Link(filepath.Join(w.dir, "first"), outside))
+	t.Cleanup(func() { _ = os.Remove(outside) })
+	require.NoError(t, os.Link(filepath.Join(w.dir, "second"), filepath.Join(w.dir, "third")))
+	require.NoError(t, os.Link(filepath.Join(w.dir, "second"), outside+"2"))
+	t.Cleanup(func() { _ = os.Remove(outside + "2") })
+	before := w.tree()
+	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
+		return errors.Join(f.Delete(ctx, "first"), f.Delete(ctx, "second"))
+	}))
+	rep := w.revert()
+	require.Empty(t, rep.NotUndone())
+	require.Equal(t, before, w.tree())
+	why := map[string]string{}
+	for _, i := range rep.Items {
+		why[i.Resource] = i.Why
+	}
+	require.Contains(t, why["file://workspace/first"], "it has other names outside of the root (1)")
+	require.Empty(t, why["file://workspace/second"], "it is a name of the file outside again, by way of the third")
+	require.Equal(t, [][]string{{"second", "third"}}, w.shared("second", "third"))
 }

@@ -1,0 +1,108 @@
+package files
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/revert/effect"
+)
+
+// group tells by name what becomes of the files that others share.
+type group map[place]*plan
+
+func sharing(plans []*plan) group {
+	by := group{}
+	for _, p := range plans {
+		if p.root != nil {
+			by[p.at] = p
+		}
+	}
+	return by
+}
+
+// leads is the plan of the name that another shares its file with; nil where nothing is
+// done to that one.
+func (g group) leads(p *plan) *plan {
+	if twin := p.was.twin(); twin != "" {
+		return g[place{p.root, twin}]
+	}
+	return nil
+}
+
+// depth is how many names come before one, each to be made as a link of the next.
+func (g group) depth(p *plan) (n int) {
+	for p = g.leads(p); p != nil && n < len(g); p = g.leads(p) {
+		n++
+	}
+	return n
+}
+
+// relink has names restored that are as they were, but for whose file they share: a name of a
+// file that another one leads is a link of that again.
+func (g group) relink(ctx context.Context) {
+	for range len(g) { // a name that is made again may itself lead others
+		again := false
+		for _, p := range g {
+			again = g.joins(ctx, p) || again
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// joins reports whether a name has to be restored only to share its file again.
+func (g group) joins(ctx context.Context, p *plan) bool {
+	twin := p.was.twin()
+	if twin == "" || p.step.Plan != effect.Already || p.now.Type != typeFile {
+		return false
+	}
+	if lead := g.leads(p); lead != nil && lead.restores() {
+		p.step = effect.Step{Of: p.numbers(), Plan: effect.Restored}
+		return true
+	}
+	other, err := p.look(ctx, twin, hashing)
+	if err != nil || p.now.same(other.info) {
+		return false
+	}
+	//mutant:token
+	if !other.Token().Same(p.pre()) || !other.info.Mtime.Equal(p.was.time()) {
+		p.no(effect.Conflict, apart(twin))
+		return false
+	}
+	p.step = effect.Step{Of: p.numbers(), Plan: effect.Restored}
+	return true
+}
+
+// apart says that a link is not there again.
+func apart(twin string) string {
+	return fmt.Sprintf("it is a file of its own: %s, which was another name of it, is no longer what it was; look at both, and link them by hand", twin)
+}
+
+// outside says that some links are not there again.
+func outside(n int) string {
+	return fmt.Sprintf("it has other names outside of the root (%d), or where remit may not look, and is no longer the same file as those", n)
+}
+
+// linked looks at the links of what a step brought back.
+func (t *stride) linked(ctx context.Context) (effect.Outcome, string) {
+	will := t.inv.Will
+	if will == nil || will.Type != typeFile {
+		return effect.Restored, ""
+	}
+	twin, why := will.twin(), ""
+	if will.Elsewhere > 0 {
+		why = outside(will.Elsewhere)
+	}
+	if twin == "" {
+		return effect.Restored, why
+	}
+	mine, err := t.swap.lstat(ctx, t.swap.target)
+	if err == nil {
+		other, lerr := t.swap.lstat(ctx, twin)
+		if lerr == nil && other.Inode == mine.Inode && other.Device == mine.Device {
+			return effect.Restored, why
+		}
+	}
+	return effect.Failed, "content, owner, bits, attributes and time are back, but " + apart(twin)
+}
