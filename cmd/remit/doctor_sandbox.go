@@ -109,7 +109,13 @@ func wayFinding(where string, w sandbox.Way) finding {
 		}
 	}
 	if w.View == sandbox.Overlay {
-		return finding{Where: where, Check: "programs", Is: healthy, What: "what a program writes lands in an overlay: it costs by the files that are touched"}
+		what := "what a program writes lands in an overlay: it costs by the files that are touched. "
+		if w.Moves == "" {
+			what += "The kernel renames its folders and keeps hard links whole"
+		} else {
+			what += "The sandbox renames its folders by moving their files, and a new hard link of an old file has another inode number: " + w.Moves
+		}
+		return finding{Where: where, Check: "programs", Is: healthy, What: what}
 	}
 	return finding{
 		Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in the root itself, which is looked at before and after (a snapshot): " + w.Why,

@@ -47,6 +47,10 @@ func TestLevelFinding(t *testing.T) {
 func TestWayFinding(t *testing.T) {
 	f := wayFinding("root docs", sandbox.Way{View: sandbox.Overlay})
 	require.Equal(t, finding{Where: "root docs", Check: "programs", Is: healthy, What: f.What}, f)
+	require.Contains(t, f.What, "The kernel renames its folders")
+	f = wayFinding("root docs", sandbox.Way{View: sandbox.Overlay, Reached: sandbox.Reached{Moves: "an ordinary user"}})
+	require.Equal(t, healthy, f.Is)
+	require.Contains(t, f.What, "another inode number: an ordinary user")
 	f = wayFinding("root docs", sandbox.Way{View: sandbox.Overlay, Reached: sandbox.Reached{Unsupervised: "the kernel is too old"}})
 	require.Equal(t, weaker, f.Is)
 	require.Contains(t, f.What, "no folder of the root can be renamed: the kernel is too old")

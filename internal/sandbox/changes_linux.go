@@ -20,6 +20,9 @@ import (
 // folders before what is in them and names sorted as bytes. It is called after
 // Wait.
 func (p *Process) Changes(root string) ([]Written, error) {
+	if n, ok := p.native[root]; ok {
+		return n.changes()
+	}
 	upper, ok := p.uppers[root]
 	if !ok {
 		return nil, fmt.Errorf("%s is not a root that was seen through an overlay", root)
@@ -42,6 +45,9 @@ func (p *Process) Changes(root string) ([]Written, error) {
 // Open opens the content of a file that Changes listed. Symbolic links are not
 // followed, anywhere on the way.
 func (p *Process) Open(root, name string) (*os.File, error) {
+	if n, ok := p.native[root]; ok {
+		return n.open(name)
+	}
 	upper, ok := p.uppers[root]
 	if !ok {
 		return nil, fmt.Errorf("%s is not a root that was seen through an overlay", root)
@@ -66,7 +72,7 @@ func openBelow(upper *os.File, name string, flags uint64) (*os.File, error) {
 func written(upper *os.File) (all []Written, err error) {
 	var walk func(name string, replaced bool) error
 	walk = func(name string, replaced bool) error {
-		w, err := look(upper, name)
+		w, err := look(upper, name, userBooks)
 		if err != nil {
 			return err
 		}
@@ -101,10 +107,15 @@ func readNames(upper *os.File, name string) ([]string, error) {
 }
 
 // Look describes one name of a folder that a program wrote in.
-func Look(dir *os.File, name string) (Written, error) { return look(dir, name) }
+func Look(dir *os.File, name string) (Written, error) { return look(dir, name, userBooks) }
 
-// look describes one name of an upper folder.
-func look(upper *os.File, name string) (Written, error) {
+// userBooks begin the attributes in which an overlay of a user namespace keeps its
+// books, beside those of programs.
+const userBooks = "user.overlay."
+
+// look describes one name of a folder. Attributes that begin with books are an
+// overlay's own; books is empty where there are none.
+func look(upper *os.File, name, books string) (Written, error) {
 	pin, err := openBelow(upper, name, unix.O_PATH)
 	if err != nil {
 		return Written{}, err
@@ -122,7 +133,7 @@ func look(upper *os.File, name string) (Written, error) {
 	case Link:
 		w.Target, err = readlink(pin)
 	case File, Folder:
-		err = w.attributes(pin)
+		err = w.attributes(pin, books)
 	case Deleted, Other:
 	}
 	if err != nil {
@@ -167,7 +178,7 @@ func readlink(pin *os.File) (string, error) {
 
 // attributes reads those of a file or folder, and what the overlay notes in some of
 // its own.
-func (w *Written) attributes(pin *os.File) error {
+func (w *Written) attributes(pin *os.File, prefix string) error {
 	at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd()) // an attribute needs a path, or a file open for reading
 	names, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(at, buf) })
 	if err != nil {
@@ -188,7 +199,7 @@ func (w *Written) attributes(pin *os.File) error {
 		if err != nil {
 			return err
 		}
-		if rest, books := strings.CutPrefix(key, "user.overlay."); books {
+		if rest, books := strings.CutPrefix(key, prefix); books && prefix != "" {
 			w.Replaced = w.Replaced || rest == "opaque" && string(value) == "y"
 			w.Copied = w.Copied || rest == "origin"
 			if key = w.escaped(rest); key == "" {

@@ -268,3 +268,36 @@ func TestRenameMet(t *testing.T) {
 		require.Contains(t, exit.Met[0].Text, tt.text)
 	}
 }
+
+// TestRenameMasked: what is masked in a folder is not there by the folder's new name
+// either, and the answer of the program is the same for each kind of overlay.
+func TestRenameMasked(t *testing.T) {
+	needStrict(t)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for _, without := range [][]string{nil, {"native"}} {
+		root := filepath.Join(t.TempDir(), "root")
+		makeTree(t, root)
+		upper, err := os.MkdirTemp(filepath.Dir(root), "upper")
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, Discard(upper)) })
+		said, exit, p := finish(t, Spec{
+			Argv: []string{exe}, Env: []string{probeEnv + "=do operations", opsEnv + "=rename d/e f\nrename d z\nlist .\nrename z/x y\nrename f/deep/z y"}, Dir: root,
+			System: append(System(), exe), Require: Strict, without: without,
+			Roots: []Root{{Dir: root, View: Overlay, Upper: upper, Masked: []string{"d/x", "d/e/deep/z", "d/shut"}}},
+		})
+		require.Zero(t, exit.Code, said)
+		require.Contains(t, said, "rename d z: <nil>\n")
+		require.Contains(t, said, "f/deep drwx")
+		for _, hidden := range []string{"z/x -", "z/shut", "f/deep/z -"} {
+			require.NotContains(t, said, hidden)
+		}
+		require.Equal(t, 2, strings.Count(said, "no such file"), said)
+		changes, err := p.Changes(root)
+		require.NoError(t, err)
+		for _, w := range changes {
+			require.NotContains(t, []string{"z/x", "z/shut", "z/shut/in", "f/deep/z"}, w.Name)
+		}
+		require.NoError(t, p.Close())
+	}
+}

@@ -48,6 +48,9 @@ type Reached struct {
 	Landlock int      `json:"landlock"`          // version of the kernel's Landlock, 0: none
 	Group    []string `json:"group,omitempty"`   // what a control group of the run holds: memory, processes, kill
 
+	// Moves says why the kernel does not rename folders of an overlay itself, so that the
+	// shim moves their content; empty: it does, or there is no overlay.
+	Moves string `json:"moves,omitempty"`
 	// Unsupervised says why renaming a folder of an overlay fails; empty: it does not.
 	Unsupervised string `json:"unsupervised,omitempty"`
 }

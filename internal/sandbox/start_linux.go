@@ -43,7 +43,9 @@ type Process struct {
 	group   *group
 	reached Reached
 	uppers  map[string]*os.File // by root
-	order   []string            // the roots of uppers, as the shim numbers them
+	order   []string            // the roots of uppers that the shim made, as it numbers them
+	native  map[string]*native  // overlays that this process made, by root
+	moves   string              // why it made none
 	stop    func() bool
 	ending  sync.Mutex        // never held across a wait
 	closed  bool              // the socket is, under ending
@@ -112,12 +114,13 @@ func (p *Process) begin(spec Spec, without string) error {
 		}
 	}
 	p.bound(spec, order)
+	mounts := p.attach(spec, order)
 	var m shim.Message
 	var fds []int
-	if err = shim.Send(int(p.socket.Fd()), order); err == nil {
+	if err = shim.Send(int(p.socket.Fd()), order, mounts...); err == nil {
 		fds, err = shim.Receive(int(p.socket.Fd()), &m)
 	}
-	p.order = spec.overlays()
+	p.order = overlays(order)
 	for i, root := range p.order {
 		if i < len(fds) {
 			p.uppers[root] = os.NewFile(uintptr(fds[i]), root)
@@ -136,7 +139,7 @@ func (p *Process) begin(spec Spec, without string) error {
 func (p *Process) heard(spec Spec, m shim.Message) error {
 	switch m.Kind {
 	case shim.Began:
-		p.reached = Reached{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock}
+		p.reached = Reached{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock, Moves: p.moves}
 		if m.Alone != "" && len(p.order) > 0 {
 			p.reached.Unsupervised = "the kernel has no supervision of system calls to give: " + m.Alone
 		}
@@ -227,9 +230,10 @@ func (s Spec) order(namespaces bool) (*shim.Order, error) {
 	return o, nil
 }
 
-func (s Spec) overlays() (roots []string) {
-	for _, r := range s.Roots {
-		if r.View == Overlay {
+// overlays are the roots that the shim makes overlays of.
+func overlays(o *shim.Order) (roots []string) {
+	for _, r := range o.Roots {
+		if r.View == shim.Overlay && !r.Attached {
 			roots = append(roots, r.Dir)
 		}
 	}
@@ -421,6 +425,9 @@ func (p *Process) Close() error {
 	}
 	for _, f := range p.uppers {
 		_ = f.Close()
+	}
+	for _, n := range p.native {
+		n.close()
 	}
 	p.ending.Lock()
 	p.closed = true

@@ -12,6 +12,7 @@ const (
 	sysPidfdOpen             = 434 // SYS_PIDFD_OPEN
 	sysCloseRange            = 436 // SYS_CLOSE_RANGE
 	sysOpenat2               = 437 // SYS_OPENAT2
+	sysMoveMount             = 429 // SYS_MOVE_MOUNT
 	sysMountSetattr          = 442 // SYS_MOUNT_SETATTR
 	sysLandlockCreateRuleset = 444 // SYS_LANDLOCK_CREATE_RULESET
 	sysLandlockAddRule       = 445 // SYS_LANDLOCK_ADD_RULE
@@ -28,6 +29,7 @@ const (
 	atRemovedir         = 0x200    // AT_REMOVEDIR
 	atSymlinkFollow     = 0x400    // AT_SYMLINK_FOLLOW
 	atEmptyPath         = 0x1000   // AT_EMPTY_PATH
+	moveMountFEmptyPath = 0x4      // MOVE_MOUNT_F_EMPTY_PATH
 	renameNoreplace     = 0x1      // RENAME_NOREPLACE
 	renameExchange      = 0x2      // RENAME_EXCHANGE
 	statxMntID          = 0x1000   // STATX_MNT_ID

@@ -98,6 +98,18 @@ func mountSetattr(path string, flags int, attr *mountAttr) error {
 	return failed(errno)
 }
 
+// moveMount attaches a mount that lies nowhere yet.
+func moveMount(mount int, to string) error {
+	p, err := syscall.BytePtrFromString(to)
+	if err != nil {
+		return err
+	}
+	empty, at := [1]byte{}, atFDCWD
+	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(mount), uintptr(unsafe.Pointer(&empty)),
+		uintptr(at), uintptr(unsafe.Pointer(p)), moveMountFEmptyPath, 0)
+	return failed(errno)
+}
+
 func openat2(folder int, path string, how *openHow) (int, error) {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {

@@ -360,4 +360,7 @@ func openFolder(top, path string) (int, error) {
 
 // descriptorPath is a path for what is open as fd, for calls that take no
 // descriptor. The host's /proc knows this process too.
-func descriptorPath(fd int) string { return host + "/proc/self/fd/" + strconv.Itoa(fd) }
+func descriptorPath(fd int) string { return host + descriptorOf(fd) }
+
+// descriptorOf is the same path below the folder that the file system is in.
+func descriptorOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -34,6 +34,7 @@ type Root struct {
 	Dev, Ino   uint64
 	View       string
 	Masked     []string
+	Attached   bool // an overlay that the parent made: its descriptors come with the order, one for each such root
 }
 
 // The views of a root.
@@ -113,6 +114,7 @@ func (o *Order) Pack() []byte {
 		p.number(r.Ino)
 		p.text(r.View)
 		p.list(r.Masked)
+		p.flag(r.Attached)
 	}
 	p.flag(o.Network)
 	p.flag(o.Loopback)
@@ -140,7 +142,7 @@ func (o *Order) Unpack(in []byte) error {
 	o.Argv, o.Env, o.Path, o.Dir, o.System = u.list(), u.list(), u.text(), u.text(), u.list()
 	o.Roots = make([]Root, u.count())
 	for i := range o.Roots {
-		o.Roots[i] = Root{Dir: u.text(), Upper: u.text(), Dev: u.number(), Ino: u.number(), View: u.text(), Masked: u.list()}
+		o.Roots[i] = Root{Dir: u.text(), Upper: u.text(), Dev: u.number(), Ino: u.number(), View: u.text(), Masked: u.list(), Attached: u.flag()}
 	}
 	o.Network, o.Loopback, o.Namespaces, o.Scratch = u.flag(), u.flag(), u.flag(), u.text()
 	for _, v := range o.Limits.all() {

@@ -15,7 +15,7 @@ func (s *stage) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
 	options := "userxattr,lowerdir=" + descriptorPath(lower)
 	if r.View != Overlay || len(r.Masked) > 0 { // an overlay has an upper folder or two lower ones
 		hidden := layers + "/" + strconv.Itoa(i)
-		if err := mask(hidden, lower, is, r.Masked); err != nil {
+		if err := mask(host, hidden, lower, is, r.Masked); err != nil {
 			return failedAt("masking", err)
 		}
 		options = "userxattr,lowerdir=" + hidden + ":" + descriptorPath(lower)
@@ -47,7 +47,7 @@ func (s *stage) upper(i int, r Root, lower int, is syscall.Stat_t) (upper, work 
 	if upper, err = makeFolder(base + "/upper"); err != nil {
 		return -1, -1, err
 	}
-	if err = alike(base+"/upper", lower, is); err == nil {
+	if err = alike(host, base+"/upper", lower, is); err == nil {
 		work, err = makeFolder(base + "/work")
 	}
 	if err != nil {
@@ -55,6 +55,51 @@ func (s *stage) upper(i int, r Root, lower int, is syscall.Stat_t) (upper, work 
 		return -1, -1, err
 	}
 	return upper, work, nil
+}
+
+// Layers are the folders of an overlay, each an open descriptor. Hidden is -1 where
+// nothing is masked.
+type Layers struct{ Lower, Hidden, Upper, Work int }
+
+// Layers makes the folders of an overlay of a root below base, an empty folder, for
+// a process that mounts the overlay itself. The caller closes them.
+func (r Root) Layers(base string) (l Layers, err error) {
+	l = Layers{-1, -1, -1, -1}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	var is syscall.Stat_t
+	if l.Lower, is, err = r.open("/"); err != nil {
+		return l, err
+	}
+	if len(r.Masked) > 0 {
+		hidden := base + "/hidden"
+		if err = mask("", hidden, l.Lower, is, r.Masked); err != nil {
+			return l, failedAt("masking", err)
+		}
+		if l.Hidden, err = syscall.Open(hidden, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0); err != nil {
+			return l, err
+		}
+	}
+	if l.Upper, err = makeFolder(base + "/upper"); err != nil {
+		return l, err
+	}
+	if err = alike("", base+"/upper", l.Lower, is); err != nil {
+		return l, err
+	}
+	l.Work, err = makeFolder(base + "/work")
+	return l, err
+}
+
+// Close closes the folders.
+func (l Layers) Close() {
+	for _, fd := range []int{l.Lower, l.Hidden, l.Upper, l.Work} {
+		if fd >= 0 {
+			_ = syscall.Close(fd)
+		}
+	}
 }
 
 func makeFolder(path string) (fd int, err error) {
@@ -66,7 +111,7 @@ func makeFolder(path string) (fd int, err error) {
 
 // alike gives a folder the owner, attributes, bits and time of another: an overlay shows
 // the topmost one, and what is made in it begins with the list of that.
-func alike(path string, of int, is syscall.Stat_t) error {
+func alike(top, path string, of int, is syscall.Stat_t) error {
 	var now syscall.Stat_t
 	if err := syscall.Lstat(path, &now); err != nil {
 		return err
@@ -76,7 +121,7 @@ func alike(path string, of int, is syscall.Stat_t) error {
 			return failedAt("owner "+strconv.Itoa(int(is.Uid))+":"+strconv.Itoa(int(is.Gid)), err)
 		}
 	}
-	if err := attributed(path, descriptorPath(of)); err != nil {
+	if err := attributed(path, top+descriptorOf(of)); err != nil {
 		return failedAt("attributes", err)
 	}
 	if err := syscall.Chmod(path, is.Mode&0o7777); err != nil {
@@ -87,20 +132,20 @@ func alike(path string, of int, is syscall.Stat_t) error {
 
 // mask makes a layer that hides names: a whiteout for each, in folders that look
 // like those below.
-func mask(layer string, lower int, is syscall.Stat_t, names []string) error {
+func mask(top, layer string, lower int, is syscall.Stat_t, names []string) error {
 	if err := syscall.Mkdir(layer, 0o700); err != nil {
 		return err
 	}
 	// A folder comes before what is in it: what hides the folder hides that too.
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		if err := maskName(layer, lower, name); err != nil {
+		if err := maskName(top, layer, lower, name); err != nil {
 			return failedAt(name, err)
 		}
 	}
-	return alike(layer, lower, is)
+	return alike(top, layer, lower, is)
 }
 
-func maskName(layer string, lower int, name string) error {
+func maskName(top, layer string, lower int, name string) error {
 	at := ""
 	for folder, rest, below := cut(name, '/'); below; folder, rest, below = cut(rest, '/') {
 		at += "/" + folder
@@ -114,7 +159,7 @@ func maskName(layer string, lower int, name string) error {
 		case err != nil:
 			return err
 		}
-		if err := alikeBelow(layer, lower, at[1:], is); err != nil {
+		if err := alikeBelow(top, layer, lower, at[1:], is); err != nil {
 			return err
 		}
 	}
@@ -122,13 +167,13 @@ func maskName(layer string, lower int, name string) error {
 }
 
 // alikeBelow is alike for a folder of a layer and the one of that name below another.
-func alikeBelow(layer string, lower int, name string, is syscall.Stat_t) error {
-	of, err := openFolder(descriptorPath(lower), name)
+func alikeBelow(top, layer string, lower int, name string, is syscall.Stat_t) error {
+	of, err := openFolder(top+descriptorOf(lower), name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = syscall.Close(of) }()
-	return alike(layer+"/"+name, of, is)
+	return alike(top, layer+"/"+name, of, is)
 }
 
 // The attributes that are lists of who may do what.

@@ -56,6 +56,15 @@ func (s *stage) root(i int, r Root, lower int, is syscall.Stat_t) error {
 	if r.View == Direct {
 		return direct(inside+r.Dir, lower)
 	}
+	if r.Attached {
+		if len(s.mounts) == 0 {
+			return errReplaced
+		}
+		mount := s.mounts[0]
+		s.mounts = s.mounts[1:]
+		defer func() { _ = syscall.Close(mount) }()
+		return moveMount(mount, inside+r.Dir)
+	}
 	if err := s.overlay(i, r, lower, is); err != nil {
 		return refusal{NoOverlay, r.Dir, err}
 	}

@@ -57,7 +57,8 @@ func run() int {
 	runtime.LockOSThread() // the first thread stays what it is, see start
 	syscall.CloseOnExec(control)
 	s := &stage{}
-	if _, err := Receive(control, &s.Order); err != nil {
+	var err error
+	if s.mounts, err = Receive(control, &s.Order); err != nil {
 		return 1
 	}
 	s.missing = slices.Clone(s.Missing)
@@ -267,6 +268,7 @@ type stage struct {
 	pts      bool // it has pseudo-terminals of its own
 	met      restrictions
 
+	mounts     []int       // of roots that are attached, in their order, until they are
 	supervisor *supervisor // nil: there is none
 	alone      string      // why there is none
 }

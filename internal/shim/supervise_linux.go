@@ -42,7 +42,7 @@ type met struct {
 func (s *stage) watched() (all []supervised) {
 	upper := 0
 	for _, r := range s.Roots {
-		w := supervised{dir: r.Dir, overlay: r.View == Overlay}
+		w := supervised{dir: r.Dir, overlay: r.View == Overlay && !r.Attached}
 		if w.overlay && upper == len(s.uppers) || r.View == Read {
 			continue
 		}

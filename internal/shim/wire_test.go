@@ -17,7 +17,7 @@ func someOrder() *Order {
 	return &Order{
 		Argv: []string{"sh", "-c", "x\xff\n"}, Env: []string{"A=1", ""}, Path: "/p", Dir: "/d", System: []string{"/usr"},
 		Roots: []Root{
-			{Dir: "/r", Upper: "/u", Dev: 1 << 60, Ino: 7, View: Overlay, Masked: []string{"a/b", "c"}},
+			{Dir: "/r", Upper: "/u", Dev: 1 << 60, Ino: 7, View: Overlay, Masked: []string{"a/b", "c"}, Attached: true},
 			{Dir: "/s", View: Read},
 		},
 		Network: true, Loopback: true, Namespaces: true, Scratch: "/tmp/x", Limits: Limits{1, 2, 3, 4, 5, 6}, Filter: []byte{0, 255, 3}, Plain: []byte{1}, Require: 2,

@@ -170,6 +170,71 @@ func TestUndoOfPrograms(t *testing.T) {
 	}
 }
 
+// TestCloneOfTheWorkspace: git clones a folder of the workspace by hard links where the
+// kernel keeps these whole. Where it does not, the answer says so, and how to do it.
+func TestCloneOfTheWorkspace(t *testing.T) {
+	w := newWorld(t, allowAll())
+	fill(t, w.dir)
+	git := "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b HOME=/nonexistent; "
+	plainly(t, w.dir, git+"git init -q -b main . && git add . && git commit -qm one")
+	before := listing(t, w.dir, true)
+	txn, o := w.shell(t, git+"git clone -q . inner && git -C inner fsck --strict && test \"$(cat inner/src/main.go)\" = \"$(cat src/main.go)\"")
+	if strings.Contains(o.Text, "hardlink different from source") {
+		require.Contains(t, o.Text, "[sandbox: link of ")
+		require.Contains(t, o.Text, "--no-hardlinks")
+		_, err := w.s.Revert(t.Context(), txn)
+		require.NoError(t, err)
+		txn, o = w.shell(t, git+"git clone -q --no-hardlinks . inner && git -C inner fsck --strict")
+	}
+	require.NotContains(t, o.Text, "exit code")
+	require.FileExists(t, filepath.Join(w.dir, "inner", "src", "main.go"))
+	rep, err := w.s.Revert(t.Context(), txn)
+	require.NoError(t, err, "%+v", rep)
+	equal(t, before, listing(t, w.dir, true), "undo")
+}
+
+// TestLinksStayWhole: where the kernel keeps the names of a file together, what a
+// program does to one of them, or to a folder with some of them, comes to the root as
+// anywhere else.
+func TestLinksStayWhole(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only the root user's overlays keep the names of a file together")
+	}
+	for name, script := range map[string]string{
+		"write":              "echo more >> a",
+		"write deep":         "echo more >> src/twin",
+		"bits":               "chmod 600 src/deep/y",
+		"attribute":          `rm src/twin; python3 -c 'import os; os.setxattr("a", "user.k", b"v"); os.setxattr("b3", "user.k", b"v")'`,
+		"another name":       "ln a a3; ln src/deep/x docs/x3",
+		"rename":             "mv a a9; mv src/deep/x docs/",
+		"rename of a folder": `python3 -c 'import os; os.rename("src", "lib")'`,
+		"rename, then write": `python3 -c 'import os; os.rename("src", "lib")'; echo more >> lib/twin; echo y > lib/deep/y`,
+		"replace one":        "cp a t; rm a; mv t a",
+		"remove one":         "rm src/twin src/deep/x",
+		"remove the folder":  "rm -r src",
+		"clone of a folder":  "cp -al src copy; echo more >> copy/twin",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, allowAll())
+			fill(t, w.dir)
+			plainly(t, w.dir, "ln a src/twin; ln src/deep/x src/deep/y; ln b docs/b2; ln b b3")
+			other := w.dir + "-plain"
+			require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
+			before := listing(t, w.dir, true)
+			txn, o := w.shell(t, script)
+			plainly(t, other, script)
+			equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
+			after := listing(t, w.dir, true)
+			rep, err := w.s.Revert(t.Context(), txn)
+			require.NoError(t, err, "%+v", rep)
+			equal(t, before, listing(t, w.dir, true), "undo")
+			_, err = w.rt.Redo(t.Context(), txn, "tester")
+			require.NoError(t, err)
+			equal(t, after, listing(t, w.dir, true), "redo")
+		})
+	}
+}
+
 // TestTakesRightsAway: what a program leaves that its owner may not read is taken back all
 // the same where remit may read everything, and with what it holds. Where it may not, all
 // of it is refused, and nothing happened.

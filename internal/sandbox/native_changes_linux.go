@@ -1,0 +1,229 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// rootBooks begin the attributes in which an overlay of the root user keeps its books.
+const rootBooks = "trusted.overlay."
+
+// changes lists what the program wrote. What a name looks like is what the program
+// saw. Which names there are, and which folders begin empty, the upper folder tells,
+// but for folders that were renamed: all that is in them is listed.
+//
+// What is listed can be read when the root has changed since, so each file that the
+// overlay still takes from the root is copied up.
+func (n *native) changes() ([]Written, error) {
+	for again := false; ; again = true {
+		w := nativeWalk{native: n, inodes: map[[2]uint64]uint64{}}
+		if err := w.walk(".", false, false); err != nil {
+			return nil, err
+		}
+		missing, err := w.otherNames()
+		if len(missing) == 0 || err != nil {
+			return w.all, err
+		}
+		if again { // nothing writes any more
+			return nil, fmt.Errorf("%q is another name of a file that was written, and cannot be copied", missing[0])
+		}
+		for _, name := range missing {
+			if err := n.copyUp(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// nativeWalk is one look at all that was written.
+type nativeWalk struct {
+	*native
+
+	all    []Written
+	inodes map[[2]uint64]uint64 // a number of its own for each file, by device and inode
+}
+
+// walk lists a name and what is below it. In a folder that was renamed everything is
+// listed.
+func (w *nativeWalk) walk(name string, replaced, moved bool) error {
+	books, there, err := w.books(name)
+	if err != nil {
+		return err
+	}
+	if books.deleted {
+		w.all = append(w.all, Written{Name: name, Kind: Deleted})
+		return nil
+	}
+	is, err := look(w.view, name, "")
+	if err != nil {
+		return err
+	}
+	if is.Kind == File && !there {
+		if err := w.copyUp(name); err != nil {
+			return err
+		}
+	}
+	if is.Kind == File {
+		if is.Ino, err = w.number(name); err != nil {
+			return err
+		}
+	}
+	moved = moved || books.redirect
+	is.Copied = books.origin || !there
+	is.Replaced = is.Kind == Folder && (replaced || moved || books.opaque)
+	w.all = append(w.all, is)
+	if is.Kind != Folder {
+		return nil
+	}
+	from := w.upper
+	if moved {
+		from = w.view
+	}
+	names, err := readNames(from, name)
+	for _, below := range names {
+		if err := w.walk(path.Join(name, below), is.Replaced, moved); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// overlayBooks are what an overlay notes of a name.
+type overlayBooks struct{ deleted, opaque, redirect, origin bool }
+
+// books reads them. A name that is only in the root has none.
+func (n *native) books(name string) (b overlayBooks, there bool, err error) {
+	pin, err := openBelow(n.upper, name, unix.O_PATH)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return b, false, nil
+	}
+	if err != nil {
+		return b, false, err
+	}
+	defer func() { _ = pin.Close() }()
+	var is unix.Stat_t
+	if err := unix.Fstat(int(pin.Fd()), &is); err != nil {
+		return b, true, err
+	}
+	if kindOf(is) == Deleted {
+		b.deleted = true
+		return b, true, nil
+	}
+	if kind := kindOf(is); kind != File && kind != Folder {
+		return b, true, nil
+	}
+	has := func(book string) ([]byte, bool) {
+		if err != nil {
+			return nil, false
+		}
+		at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd())
+		value, e := sized(func(buf []byte) (int, error) { return unix.Getxattr(at, rootBooks+book, buf) })
+		if e != nil && !errors.Is(e, unix.ENODATA) && !errors.Is(e, unix.ENOTSUP) {
+			err = e
+		}
+		return value, e == nil
+	}
+	opaque, _ := has("opaque")
+	b.opaque = string(opaque) == "y"
+	_, b.redirect = has("redirect")
+	_, b.origin = has("origin")
+	if _, only := has("metacopy"); only && err == nil {
+		err = fmt.Errorf("%q: the overlay has its attributes alone", name)
+	}
+	return b, true, err
+}
+
+// number is that of the file that a name stands for.
+func (w *nativeWalk) number(name string) (uint64, error) {
+	is, err := stat(w.view, name)
+	if err != nil {
+		return 0, err
+	}
+	key := [2]uint64{uint64(is.Dev), is.Ino} //nolint:unconvert // other widths elsewhere
+	if w.inodes[key] == 0 {
+		w.inodes[key] = uint64(len(w.inodes) + 1)
+	}
+	return w.inodes[key], nil
+}
+
+// copyUp has the overlay take over a file of the root.
+func (n *native) copyUp(name string) error {
+	f, err := openBelow(n.view, name, unix.O_WRONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// otherNames are the names of files that were written under other names only: what was
+// written is the content of all. The overlay keeps such a file in its index. It costs a
+// walk of all that the program saw, which only such files make necessary.
+func (w *nativeWalk) otherNames() (names []string, err error) {
+	if some, err := w.indexed(); !some || err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, is := range w.all {
+		known[is.Name] = true
+	}
+	var search func(folder string) error
+	search = func(folder string) error {
+		found, err := readNames(w.view, folder)
+		for _, below := range found {
+			name := path.Join(folder, below)
+			now, err := stat(w.view, name)
+			switch {
+			case err != nil:
+				return err
+			case now.Mode&unix.S_IFMT == unix.S_IFDIR:
+				err = search(name)
+			case now.Mode&unix.S_IFMT == unix.S_IFREG && !known[name]:
+				// A name that was not written is the root's, with the root's inode or the index's.
+				var was unix.Stat_t
+				if was, err = stat(w.lower, name); err == nil && was.Nlink > 1 && was.Ctim != now.Ctim {
+					names = append(names, name)
+				} else if errors.Is(err, fs.ErrNotExist) {
+					err = nil // removed meanwhile by another process
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	return names, search(".")
+}
+
+// indexed reports whether the overlay has a file in its index.
+func (n *native) indexed() (bool, error) {
+	found, err := os.ReadDir(n.index)
+	return slices.ContainsFunc(found, func(e fs.DirEntry) bool { return e.Type().IsRegular() }), err
+}
+
+// stat describes a name, and follows no symbolic link.
+func stat(dir *os.File, name string) (is unix.Stat_t, err error) {
+	pin, err := openBelow(dir, name, unix.O_PATH)
+	if err != nil {
+		return is, err
+	}
+	defer func() { _ = pin.Close() }()
+	return is, unix.Fstat(int(pin.Fd()), &is)
+}
+
+// open opens the content of a file, or a folder that was renamed.
+func (n *native) open(name string) (*os.File, error) {
+	f, err := openBelow(n.upper, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if errors.Is(err, fs.ErrNotExist) {
+		return openBelow(n.view, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	}
+	return f, err
+}
