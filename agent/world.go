@@ -28,10 +28,14 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 		for _, a := range accesses {
 			resources = append(resources, a.Resource)
 		}
-		w := &world{World: rt.widened(files.World(lookup, rt.host, rt.journal, resources, changes), changes), changes: changes}
+		w := &world{World: rt.widened(files.World(lookup, rt.host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.Atomic{}}
 		for _, s := range rt.schemes {
 			if a, ok := s.(revert.Atomic); ok {
-				w.atomic = append(w.atomic, a)
+				for _, c := range changes {
+					if c.Scheme == a.Name() {
+						w.atomic[c.Resource] = a
+					}
+				}
 			}
 		}
 		return w
@@ -42,7 +46,7 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 type world struct {
 	verify.World
 	changes []effect.Change
-	atomic  []revert.Atomic
+	atomic  map[string]revert.Atomic // that changed a resource
 
 	mu   sync.Mutex // never held across a wait
 	seen map[string]string
@@ -50,18 +54,6 @@ type world struct {
 
 // errNoContent: rows are compared by their version.
 var errNoContent = errors.New("what is not a file has no content to read, only a version")
-
-// scheme is the one that changed a resource, nil for a file or what was not changed.
-func (w *world) scheme(resource string) revert.Atomic {
-	for _, c := range w.changes {
-		for _, a := range w.atomic {
-			if c.Resource == resource && c.Scheme == a.Name() {
-				return a
-			}
-		}
-	}
-	return nil
-}
 
 // Version tells the version that is there now. The first question about a scheme
 // looks at all that the call changed of it, once.
@@ -72,7 +64,7 @@ func (w *world) Version(ctx context.Context, resource string) (string, error) {
 	if ok && version != "" {
 		return version, nil
 	}
-	a := w.scheme(resource)
+	a := w.atomic[resource]
 	if a == nil {
 		return w.World.Version(ctx, resource)
 	}
@@ -97,7 +89,7 @@ func (w *world) Version(ctx context.Context, resource string) (string, error) {
 
 // Open reads a file.
 func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
-	if w.scheme(resource) != nil {
+	if w.atomic[resource] != nil {
 		return nil, errNoContent
 	}
 	return w.World.Open(ctx, resource)
@@ -105,7 +97,7 @@ func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error
 
 // Before reads a file as it was.
 func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
-	if w.scheme(resource) != nil {
+	if w.atomic[resource] != nil {
 		return nil, errors.Join(errNoContent, fs.ErrInvalid)
 	}
 	return w.World.Before(ctx, resource)

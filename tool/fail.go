@@ -130,7 +130,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 	}
 	asked := l.subject(i, nil)
 	asked.Phase = verify.Recovery
-	if l.probe(ctx, i.tool, asked).Is() == verify.IsAbsent {
+	if l.probe(ctx, i.tool, asked, i.live.Changes()).Is() == verify.IsAbsent {
 		return provenProbe
 	}
 	return noProof

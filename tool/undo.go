@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
@@ -179,7 +180,7 @@ func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verif
 	if len(c.Started.Redacted) == 0 {
 		s := l.recordedSubject(c, phase)
 		s.Output = output
-		v = l.probe(ctx, t, s)
+		v = l.probe(ctx, t, s, c.Changes)
 	}
 	findings := v.Findings()
 	for i := range findings {
@@ -200,8 +201,8 @@ func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject
 	return s
 }
 
-func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject) verify.Verdict {
-	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Verify, ErrTimeout)
+func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject, changes []effect.Change) verify.Verdict {
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.timeToVerify(changes), ErrTimeout)
 	defer cancel()
 	return verify.Run(ctx, t.t.spec.Verify, s)
 }

@@ -100,6 +100,15 @@ func (s site) entries(ctx context.Context, name string) ([]disk.Info, error) {
 // link that takes the place of a directory after the look is refused by the
 // system (disk.Straight) or, where it cannot, followed below the root.
 func (s site) straight(ctx context.Context, name string) error {
+	if s.root.Features().Beneath { // one look, which follows no link
+		info, err := s.lstat(ctx, parentOf(name))
+		if missing(err) || err == nil && info.Type != disk.TypeLink {
+			return nil
+		}
+		if err != nil && !errors.Is(err, disk.ErrEscape) {
+			return err
+		}
+	}
 	for i, c := range name {
 		if c != '/' {
 			continue

@@ -62,5 +62,5 @@ func (s scheme) Now(ctx context.Context, resource string) (diff.Sight, error) {
 
 // Open reads the file that is there now.
 func (s scheme) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
-	return world{scheme: s, reach: []string{resource}}.Open(ctx, resource)
+	return world{scheme: s, reach: map[string]bool{resource: true}}.Open(ctx, resource)
 }

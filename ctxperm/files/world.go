@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
@@ -20,9 +19,12 @@ import (
 // and those that the call changed. What was there before comes from the changes
 // and the content kept with them.
 func World(roots func(name string) (disk.Root, bool), h host.Host, keep journal.Keeper, resources []string, changes []effect.Change) verify.World {
-	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: slices.Clone(resources)}
+	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: map[string]bool{}}
+	for _, text := range resources {
+		w.reach[text] = true
+	}
 	for _, c := range changes {
-		w.reach = append(w.reach, c.Resource)
+		w.reach[c.Resource] = true
 	}
 	return w
 }
@@ -31,11 +33,11 @@ type world struct {
 	scheme
 	keep    journal.Keeper
 	changes []effect.Change
-	reach   []string
+	reach   map[string]bool
 }
 
 func (w world) at(ctx context.Context, resource string) (site, string, error) {
-	if !slices.Contains(w.reach, resource) {
+	if !w.reach[resource] {
 		return site{}, "", fmt.Errorf("%s: %w: it is not one of the call's", resource, ctxperm.ErrDenied)
 	}
 	where, path, err := w.locate(resource)

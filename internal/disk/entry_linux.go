@@ -19,6 +19,9 @@ func (r *linuxRoot) within(name string, act func(dir int, base string) error) er
 		return err
 	}
 	parent, base := split(name)
+	if k, ok := r.walk.(*kernelWalker); ok {
+		return k.folder(parent, func(fd int) error { return act(fd, base) })
+	}
 	dir, err := r.walk.open(parent, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return err
@@ -108,12 +111,10 @@ func (r *linuxRoot) Symlink(target, name string) error {
 
 // Link looks at the file first: the kernel would give a socket a second name too.
 func (r *linuxRoot) Link(name, as string) error {
-	err := r.pinned(name, func(_ *os.File, info Info) error {
-		if info.Type != TypeFile {
-			return ErrType
-		}
-		return nil
-	})
+	info, err := r.stat(name)
+	if err == nil && info.Type != TypeFile {
+		err = ErrType
+	}
 	if err == nil {
 		err = r.between(name, as, func(fromDir int, fromBase string, toDir int, toBase string) error {
 			return unix.Linkat(fromDir, fromBase, toDir, toBase, 0)

@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,22 +12,25 @@ import (
 // Quiet asks for a read lease, which the kernel grants only while nobody has
 // the inode open for writing, and gives it back at once.
 func (r *linuxRoot) Quiet(name string) error {
-	err := r.pinned(name, func(pin *os.File, info Info) error {
-		switch info.Type {
-		case TypeDir, TypeLink:
-			return nil
-		case TypeFile:
-		default:
-			return ErrType
-		}
-		file, err := r.unpin(name, pin, info)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		return control(file, lease)
-	})
-	return pathError("quiet", name, err)
+	return pathError("quiet", name, r.quiet(name))
+}
+
+func (r *linuxRoot) quiet(name string) error {
+	info, err := r.stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.Type == TypeDir, info.Type == TypeLink:
+		return nil
+	case info.Type != TypeFile:
+		return ErrType
+	}
+	file, err := r.unpin(name, nil, info)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return control(file, lease)
 }
 
 // lease takes and returns a read lease. Closing the descriptor would return

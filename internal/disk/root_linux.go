@@ -76,6 +76,24 @@ func (r *linuxRoot) pinned(name string, act func(pin *os.File, info Info) error)
 	return act(pin, info)
 }
 
+// stat describes the file that the name stands for, a link included.
+func (r *linuxRoot) stat(name string) (found Info, err error) {
+	k, ok := r.walk.(*kernelWalker)
+	if !ok {
+		err = r.pinned(name, func(_ *os.File, info Info) error {
+			found = info
+			return nil
+		})
+		return found, err
+	}
+	if err := checkRootPath(name); err != nil {
+		return Info{}, err
+	}
+	found, err = k.stat(name)
+	_, found.Name = split(name)
+	return found, err
+}
+
 func (r *linuxRoot) Open(name string) (File, error) {
 	file, err := r.openRegular(name)
 	if err != nil {
@@ -91,12 +109,10 @@ func (r *linuxRoot) openRegular(name string) (*os.File, error) {
 	if err := CheckPath(name); err != nil {
 		return nil, err
 	}
-	err := r.pinned(name, func(_ *os.File, info Info) error {
-		if info.Type != TypeFile && info.Type != TypeLink {
-			return ErrType
-		}
-		return nil
-	})
+	info, err := r.stat(name)
+	if err == nil && info.Type != TypeFile && info.Type != TypeLink {
+		err = ErrType
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +139,7 @@ func (r *linuxRoot) reopen(name string) (*os.File, Info, error) {
 }
 
 func (r *linuxRoot) Lstat(name string) (found Info, err error) {
-	err = r.pinned(name, func(_ *os.File, info Info) error {
-		found = info
-		return nil
-	})
+	found, err = r.stat(name)
 	return found, pathError("lstat", name, err)
 }
 

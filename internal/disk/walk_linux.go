@@ -60,6 +60,39 @@ func (w *kernelWalker) pin(name string) (*os.File, error) {
 	return w.open(name, unix.O_PATH|unix.O_NOFOLLOW)
 }
 
+// stat describes what pin would return, without keeping it open.
+func (w *kernelWalker) stat(name string) (info Info, err error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: w.refuse}
+	err = control(w.root, func(root int) error {
+		return w.lend(root, name, &how, func(fd int) error {
+			var raw unix.Stat_t
+			if err := unix.Fstat(fd, &raw); err != nil {
+				return err
+			}
+			info = infoOf(&raw)
+			return nil
+		})
+	})
+	return info, err
+}
+
+// folder runs act on a directory, which it opens for no longer.
+func (w *kernelWalker) folder(name string, act func(fd int) error) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: w.refuse}
+	return control(w.root, func(root int) error { return w.lend(root, name, &how, act) })
+}
+
+// lend opens a name for as long as act runs. A descriptor that leaves this function in no
+// way needs no os.File around it, which costs more than all else that is done here.
+func (w *kernelWalker) lend(root int, name string, how *unix.OpenHow, act func(fd int) error) error {
+	fd, err := openat2(root, name, how)
+	if err != nil {
+		return walkError(err)
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written through it
+	return act(fd)
+}
+
 func (w *kernelWalker) open(name string, flags int) (*os.File, error) {
 	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: w.refuse}
 	var fd int

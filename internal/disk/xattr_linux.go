@@ -51,6 +51,16 @@ func (r *linuxRoot) RemoveXattr(name, key string) error {
 // itself stands for, never the target of a link; if the name changes hands
 // between the two walks, that is ErrBusy.
 func (r *linuxRoot) content(name string, act func(file *os.File) error) error {
+	if info, err := r.stat(name); err != nil {
+		return err
+	} else if info.Type == TypeFile {
+		file, err := r.unpin(name, nil, info)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return act(file)
+	}
 	return r.pinned(name, func(pin *os.File, info Info) error {
 		file, err := r.unpin(name, pin, info)
 		if err != nil {
