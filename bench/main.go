@@ -33,6 +33,7 @@ func suites() []suite {
 		{"spawn", spawns},
 		{"rows", changedRows},
 		{"trees", trees},
+		{"costs", costs},
 		{"gateway", gateways},
 	}
 }
@@ -52,7 +53,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn, rows, trees, gateway")
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn, rows, trees, costs, gateway")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")

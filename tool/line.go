@@ -91,7 +91,7 @@ type Limits struct {
 	Entries int           // files and directories that one operation changes; default 10,000
 	Asked   time.Duration // how long an asked call waits for an answer; default 24 hours
 	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
-	Verify  time.Duration // of a Verify; default 30 seconds
+	Verify  time.Duration // of a Verify, beside what each change adds; default 30 seconds
 	Undo    time.Duration // of a Revert; default 2 minutes
 	Grace   time.Duration // for operations in flight when a call has to end; default 30 seconds
 	Claim   time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,6 +128,35 @@ func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files,
 	require.Empty(t, rep.NotUndone())
 	require.Equal(t, before, w.tree())
 	return done, c.minus(done)
+}
+
+// TestCostOfDepth: a change far below costs as many steps as one above it.
+func TestCostOfDepth(t *testing.T) {
+	at := func(depth int) (done, undone int) {
+		w := newWorld(t)
+		defer w.end()
+		dir := strings.TrimSuffix(strings.Repeat("d/", depth), "/")
+		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
+		w.put(dir+"/f", "some content\n", 0o644)
+		if !disk.Straight(w.root).Features().Straight {
+			t.Skip("the system follows links wherever they are")
+		}
+		h := w.host()
+		h.OnPoint = func(string) error { done++; return nil }
+		require.NoError(t, w.do(h, func(ctx context.Context, f *files.Files) error {
+			return f.Write(ctx, dir+"/f", []byte("other content"), files.WriteOptions{})
+		}))
+		h = w.host()
+		h.OnPoint = func(string) error { undone++; return nil }
+		rep, err := w.takeBack(t.Context(), h)
+		require.NoError(t, err)
+		require.Empty(t, rep.NotUndone())
+		return done, undone
+	}
+	done, undone := at(2)
+	farDone, farUndone := at(200)
+	require.Equal(t, done, farDone)
+	require.Equal(t, undone, farUndone)
 }
 
 // TestCostOfUndo: what a change and its undo cost grows with what was changed, in

@@ -27,6 +27,7 @@ type plan struct {
 	hidden bool    // behind a link that the call left; the link goes first
 	was    *record // to be there again; nil: nothing
 	now    state
+	blob   *journal.Blob // content of now, where it is small: kept by the look that judged it
 	step   effect.Step
 }
 
@@ -45,7 +46,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	plans := make([]*plan, 0, len(current))
 	for _, c := range current {
 		p := &plan{chain: c}
-		s.judge(ctx, p, settled[c.resource])
+		s.judge(ctx, p, settled[c.resource], keep)
 		plans = append(plans, p)
 	}
 	for _, p := range plans {
@@ -128,7 +129,7 @@ func (p *plan) no(o effect.Outcome, why string) {
 }
 
 // judge compares what is there with what the call knows.
-func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
+func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journal.Keeper) {
 	w, inv, err := s.swap(p.changes[0])
 	if err != nil {
 		p.no(effect.Failed, err.Error())
@@ -143,7 +144,9 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error) {
 		p.no(effect.Failed, unsettled.Error())
 		return
 	}
-	if p.now, err = w.look(ctx, w.target, hashing); err != nil {
+	var small sink
+	small, p.blob = keepingSmall(ctx, keep)
+	if p.now, err = w.look(ctx, w.target, small); err != nil {
 		p.no(outcomeOf(err), err.Error())
 		return
 	}
@@ -259,17 +262,7 @@ func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*jou
 	if !p.restores() {
 		return nil, nil
 	}
-	var failed error
-	into, blob := keeping(func(r io.Reader) (journal.Blob, error) {
-		b, err := keep.Keep(ctx, r)
-		failed = err
-		return b, err
-	})
-	var again state
-	var err error
-	if !p.hidden {
-		again, err = p.look(ctx, p.path, into)
-	}
+	again, blob, failed, err := p.keep(ctx, keep)
 	switch {
 	case failed != nil:
 		return nil, fmt.Errorf("%s: %w: %w", p.resource, errJournal, failed)
@@ -281,9 +274,6 @@ func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*jou
 		p.now = again
 		p.no(effect.Conflict, "it changes while the undo is planned")
 		return nil, nil
-	}
-	if again.Type != typeFile {
-		blob = nil
 	}
 	left, err := readInverse(p.changes[len(p.changes)-1])
 	if err != nil {
@@ -299,6 +289,51 @@ func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*jou
 		p.step.Why = outside(p.was.Elsewhere)
 	}
 	return blob, nil
+}
+
+// keep looks at what is going to be displaced, and keeps its content. It failed where the
+// journal did.
+func (p *plan) keep(ctx context.Context, keep journal.Keeper) (again state, blob *journal.Blob, failed, err error) {
+	switch {
+	case p.hidden:
+		return state{}, nil, nil, nil
+	case p.now.Type != typeFile:
+		return p.now, nil, nil, nil
+	case p.blob.Ref().Digest == p.now.Content: // the look that judged it kept it too
+		return p.now, p.blob, nil, nil
+	}
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) {
+		b, err := keep.Keep(ctx, r)
+		failed = err
+		return b, err
+	})
+	again, err = p.look(ctx, p.path, into)
+	if again.Type != typeFile {
+		blob = nil
+	}
+	return again, blob, failed, err
+}
+
+// keepingSmall makes a sink that keeps content which travels in the batch that names it, so
+// that it is read once, and only digests what is larger: that is kept when it is known that it
+// has to be.
+func keepingSmall(ctx context.Context, keep journal.Keeper) (sink, *journal.Blob) {
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return keep.Keep(ctx, r) })
+	return func(r io.Reader) (string, error) {
+		*blob = journal.Blob{}
+		f, ok := r.(disk.File)
+		if !ok {
+			return hashing(r)
+		}
+		if info, err := f.Stat(); err != nil || info.Size > journal.InlineMax {
+			return hashing(r)
+		}
+		digest, err := into(r)
+		if err != nil {
+			err = fmt.Errorf("%w: %w", errJournal, err)
+		}
+		return digest, err
+	}, blob
 }
 
 // mentionSaved says where Settle moved versions that had no other place.

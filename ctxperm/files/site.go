@@ -100,7 +100,7 @@ func (s site) entries(ctx context.Context, name string) ([]disk.Info, error) {
 // link that takes the place of a directory after the look is refused by the
 // system (disk.Straight) or, where it cannot, followed below the root.
 func (s site) straight(ctx context.Context, name string) error {
-	if s.root.Features().Beneath { // one look, which follows no link
+	if s.root.Features().Straight { // one look, which follows no link
 		info, err := s.lstat(ctx, parentOf(name))
 		if missing(err) || err == nil && info.Type != disk.TypeLink {
 			return nil
@@ -174,14 +174,16 @@ func (s site) lookOnce(name string, into sink) (state, error) {
 		st.Perm = 0 // it has none of its own
 		st.Target, err = s.root.Readlink(name)
 	case disk.TypeFile:
-		st.Content, err = s.content(name, info, into)
+		st.Content, st.Xattrs, err = s.content(name, info, into)
 	case disk.TypeDir, disk.TypeOther:
 	}
 	if err != nil {
 		return state{}, err
 	}
-	if st.Xattrs, err = s.root.Xattrs(name); err != nil {
-		return state{}, err
+	if st.Xattrs == nil {
+		if st.Xattrs, err = s.root.Xattrs(name); err != nil {
+			return state{}, err
+		}
 	}
 	again, err := s.root.Lstat(name)
 	if err == nil && (again.Inode != info.Inode || again.Device != info.Device || again.Perm != info.Perm || again.Owner != info.Owner || again.Type != info.Type) {
@@ -190,31 +192,38 @@ func (s site) lookOnce(name string, into sink) (state, error) {
 	return st, err
 }
 
-func (s site) content(name string, info disk.Info, into sink) (string, error) {
+// content reads a file, and its attributes where the open file tells them.
+func (s site) content(name string, info disk.Info, into sink) (digest string, attrs map[string][]byte, err error) {
 	f, err := s.root.Open(name)
 	if errors.Is(err, disk.ErrEscape) { // a link took its place: look again
 		err = fmt.Errorf("%w: %w", disk.ErrBusy, err)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer func() { _ = f.Close() }()
 	before, err := f.Stat()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if before.Inode != info.Inode || before.Device != info.Device || before.Size != info.Size || !before.Mtime.Equal(info.Mtime) {
-		return "", disk.ErrBusy
+		return "", nil, disk.ErrBusy
 	}
-	digest, err := into(f)
-	if err != nil {
-		return "", err
+	if digest, err = into(f); err != nil {
+		return "", nil, err
+	}
+	if own, ok := f.(interface {
+		Xattrs() (map[string][]byte, error)
+	}); ok {
+		if attrs, err = own.Xattrs(); err != nil {
+			return "", nil, err
+		}
 	}
 	after, err := f.Stat()
 	if err == nil && (after.Size != before.Size || !after.Mtime.Equal(before.Mtime)) {
 		err = disk.ErrBusy
 	}
-	return digest, err
+	return digest, attrs, err
 }
 
 // StagePrefix begins the names that files have while they are being exchanged.

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // replaced has somebody put another file in the place of one.
@@ -77,7 +79,9 @@ func TestTheirBitsStay(t *testing.T) {
 func TestChangedWhileItIsPlanned(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
-	changes := w.changes(write("dir/b.txt"))
+	changes := w.changes(func(ctx context.Context, f *files.Files) error { // too much to be kept by the look that judges it
+		return f.Write(ctx, "dir/b.txt", bytes.Repeat([]byte("x"), journal.InlineMax+1), files.WriteOptions{})
+	})
 	h := w.host()
 	h.OnPoint = at("files.look", func() {}, w.replaced("dir/b.txt", theirs))
 	steps := w.plan(w.schemeOn(h), changes)

@@ -54,6 +54,7 @@ type Info struct {
 // False means that the operation may answer ErrUnsupported, or may be weaker
 // in the way its comment says.
 type Features struct {
+	Straight  bool // walks of this view follow no link at all
 	Beneath   bool // the kernel keeps every walk beneath the root and on its mount
 	Exchange  bool // Exchange swaps in one step
 	NoReplace bool // RenameNoReplace refuses in one step

@@ -46,6 +46,7 @@ func newLinuxRoot(w walker) (Root, error) {
 		r.features.Beneath = true
 		direct := &kernelWalker{root: k.root, refuse: k.refuse | unix.RESOLVE_NO_SYMLINKS}
 		r.straight = &linuxRoot{walk: direct, identity: r.identity, features: r.features, self: r.self}
+		r.straight.features.Straight = true
 	}
 	return r, nil
 }

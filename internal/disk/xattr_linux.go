@@ -26,6 +26,19 @@ func (r *linuxRoot) Xattrs(name string) (attrs map[string][]byte, err error) {
 	return attrs, nil
 }
 
+// Xattrs is that of the root for this very file, which nobody has to find again.
+func (f *openFile) Xattrs() (map[string][]byte, error) {
+	attrs := map[string][]byte{}
+	err := control(f.file, func(fd int) error { return readXattrs(fd, attrs) })
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return attrs, nil
+	}
+	if err != nil {
+		return nil, pathError("getxattr", f.name, err)
+	}
+	return attrs, nil
+}
+
 func (r *linuxRoot) SetXattr(name, key string, value []byte) error {
 	if err := CheckXattr(key); err != nil {
 		return pathError("setxattr", name, err)
@@ -51,16 +64,6 @@ func (r *linuxRoot) RemoveXattr(name, key string) error {
 // itself stands for, never the target of a link; if the name changes hands
 // between the two walks, that is ErrBusy.
 func (r *linuxRoot) content(name string, act func(file *os.File) error) error {
-	if info, err := r.stat(name); err != nil {
-		return err
-	} else if info.Type == TypeFile {
-		file, err := r.unpin(name, nil, info)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		return act(file)
-	}
 	return r.pinned(name, func(pin *os.File, info Info) error {
 		file, err := r.unpin(name, pin, info)
 		if err != nil {

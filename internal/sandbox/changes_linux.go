@@ -67,32 +67,44 @@ func openBelow(upper *os.File, name string, flags uint64) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// stride is how many folders deeper a walk goes before it takes its way from another one:
+// so it needs few descriptors, and a name costs no more the deeper it is.
+const stride = 32
+
 // written walks an upper folder. The overlay notes only at the topmost of the
 // folders that took a place which of them begin empty.
 func written(upper *os.File) (all []Written, err error) {
-	var walk func(name string, replaced bool) error
-	walk = func(name string, replaced bool) error {
-		w, err := look(upper, name, userBooks)
+	var walk func(from *os.File, rel, name string, depth int, replaced bool) error
+	walk = func(from *os.File, rel, name string, depth int, replaced bool) error {
+		w, err := look(from, rel, userBooks)
 		if err != nil {
 			return err
 		}
+		w.Name = name
 		w.Replaced = w.Kind == Folder && (w.Replaced || replaced)
 		all = append(all, w)
 		if w.Kind != Folder {
 			return nil
 		}
-		names, err := readNames(upper, name)
+		names, err := readNames(from, rel)
 		if err != nil {
 			return err
 		}
+		if depth > 0 && depth%stride == 0 {
+			if from, err = openBelow(from, rel, unix.O_PATH|unix.O_DIRECTORY); err != nil {
+				return err
+			}
+			defer func() { _ = from.Close() }()
+			rel = "."
+		}
 		for _, n := range names {
-			if err := walk(path.Join(name, n), w.Replaced); err != nil {
+			if err := walk(from, path.Join(rel, n), path.Join(name, n), depth+1, w.Replaced); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return all, walk(".", false)
+	return all, walk(upper, ".", ".", 0, false)
 }
 
 func readNames(upper *os.File, name string) ([]string, error) {

@@ -392,7 +392,7 @@ func self() disk.Self {
 func (r *root) Self() disk.Self { return self() }
 
 func (r *root) Features() disk.Features {
-	return disk.Features{Beneath: true, Exchange: true, NoReplace: true, Lease: true, Xattrs: true, DirSync: true, SyncAll: true}
+	return disk.Features{Straight: r.direct, Beneath: true, Exchange: true, NoReplace: true, Lease: true, Xattrs: true, DirSync: true, SyncAll: true}
 }
 
 func (r *root) Close() error {
