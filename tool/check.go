@@ -69,7 +69,7 @@ func (l *Line) look(ctx context.Context, s settled) (verdict verify.Verdict, loo
 	spec := s.tool.t.spec
 	if spec.Verify != nil && s.answer == nil { // of what did not run there is nothing to see
 		looked = true
-		timed, cancel := l.p.Host.WithTimeout(ctx, l.timeToVerify(s.live.Changes()), ErrTimeout)
+		timed, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.timeToVerify(s.live.Changes()), ErrTimeout)
 		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(s.result.Output())))
 		cancel()
 		if verdict.Is() != verify.IsApplied {
@@ -88,14 +88,14 @@ const (
 )
 
 // timeToVerify bounds a Verify by the work that there is to look at.
-func (l *Line) timeToVerify(changes []effect.Change) time.Duration {
+func (l Limits) timeToVerify(changes []effect.Change) time.Duration {
 	var kept int64
 	for _, c := range changes {
 		for _, b := range c.Blobs {
 			kept += b.Size
 		}
 	}
-	return l.p.Limits.Verify + time.Duration(len(changes))*verifyChange + time.Duration(kept/verifyBytes)*time.Second
+	return l.Verify + time.Duration(len(changes))*verifyChange + time.Duration(kept/verifyBytes)*time.Second
 }
 
 func described(v verify.Verdict) string {

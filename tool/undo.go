@@ -202,7 +202,7 @@ func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject
 }
 
 func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject, changes []effect.Change) verify.Verdict {
-	ctx, cancel := l.p.Host.WithTimeout(ctx, l.timeToVerify(changes), ErrTimeout)
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.timeToVerify(changes), ErrTimeout)
 	defer cancel()
 	return verify.Run(ctx, t.t.spec.Verify, s)
 }
