@@ -40,6 +40,10 @@ type intent struct {
 	change effect.Change
 	swap   *swap
 	img    image
+
+	folder string       // that the times are of
+	times  *folderTimes // nil: the folder has none yet, or keeps its own
+	made   bool         // a folder that was none
 }
 
 // alter makes the ways back of all alterations durable together and then does
@@ -52,9 +56,10 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 	var intents []intent
 	var changes []effect.Change
 	var blobs []journal.Blob
+	times := newFolders(f.site)
 	made := map[string]Version{} // directories that are there by the time they are needed
 	for _, a := range all {
-		in, err := f.intend(ctx, p, &a, made)
+		in, err := f.intend(ctx, p, &a, made, times)
 		if err != nil {
 			return err
 		}
@@ -84,7 +89,7 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 
 // intend looks at what is there and makes the change; nil where nothing is to be
 // changed.
-func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, made map[string]Version) (*intent, error) {
+func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, made map[string]Version, times *folders) (*intent, error) {
 	if err := f.ready(ctx, a.path, made); err != nil {
 		return nil, err
 	}
@@ -110,12 +115,12 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, mad
 	if err != nil {
 		return nil, err
 	}
-	return f.intent(a, img)
+	return f.intent(ctx, a, img, times)
 }
 
 // intent is what it takes to make something of what is there; nil where it is the
 // same.
-func (f *Files) intent(a *alteration, img image) (*intent, error) {
+func (f *Files) intent(ctx context.Context, a *alteration, img image, times *folders) (*intent, error) {
 	pre, post := a.was.Token(), img.Token()
 	if !pre.Known() || !post.Known() {
 		return nil, invalid(a.path, "it has more attributes than can be recorded")
@@ -132,7 +137,11 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 			was.Elsewhere = a.elsewhere
 		}
 	}
-	c, err := change(a.text, stage, was, will, pre, post)
+	folder, t, err := times.of(ctx, a, img)
+	if err != nil {
+		return nil, err
+	}
+	c, err := change(a.text, stage, was, will, pre, post, t)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +149,7 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 	if a.was.Type == typeFile {
 		w.time = a.was.info.Mtime
 	}
-	return &intent{change: c, swap: w, img: img}, nil
+	return &intent{change: c, swap: w, img: img, folder: folder, times: t, made: img.Type == typeDir && a.was.Type != typeDir}, nil
 }
 
 // performAll does what was recorded, in its order. Many swaps share the syncs of their
@@ -148,7 +157,10 @@ func (f *Files) intent(a *alteration, img image) (*intent, error) {
 // come last: until then every one of them can be told from what is recorded.
 func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []intent) error {
 	if len(recorded) == 1 {
-		return f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img)
+		if err := f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img); err != nil {
+			return err
+		}
+		return f.retime(ctx, intents)
 	}
 	var d debts
 	for _, in := range intents {
@@ -173,6 +185,9 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 				err = errors.Join(err, dropDrafts(ctx, intents[at+1:end]))
 			}
 		}
+	}
+	if err == nil {
+		err = f.retime(ctx, intents)
 	}
 	return errors.Join(err, d.pay(ctx, f.site)[f.site.root])
 }

@@ -23,10 +23,12 @@ type stride struct {
 // Apply does one planned step, exactly like a first change is done: exchange,
 // look at what was displaced, and exchange back if it is not what was planned on.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
-	t := s.stride(step)
-	t.begin(ctx, keep)
-	t.run(ctx)
-	return t.res
+	one := []*stride{s.stride(step)}
+	times := spansOf(ctx, one)
+	one[0].begin(ctx, keep)
+	one[0].run(ctx)
+	times.pay(ctx, one)
+	return one[0].res
 }
 
 // ApplyAll does planned steps in their order, each as Apply does it. The order of durable
@@ -36,7 +38,7 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper
 //	wave by wave, none of which makes the directory of another of its steps:
 //	  look at each; prepare the new files under their draft names => sync them at once
 //	  exchange each, look at what was displaced, exchange back or remove it
-//	=> sync the directories, after the last wave
+//	set the times of folders => sync them, after the last wave
 //
 // Until then each step can be told from its counter-change, which the journal holds.
 func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result {
@@ -50,6 +52,7 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 			d.lend(all[i].swap)
 		}
 	}
+	times := spansOf(ctx, all)
 	for at := 0; at < len(all); {
 		next := all[at:]
 		next = next[:wave(len(next), func(i int) (*swap, bool) { return next[i].swap, next[i].makesDir() })]
@@ -59,6 +62,7 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 		}
 		at += len(next)
 	}
+	times.pay(ctx, all)
 	failed := d.pay(ctx, site{host: s.host})
 	out := make([]effect.Result, 0, len(all))
 	for _, t := range all {

@@ -21,7 +21,7 @@ type Wanted struct {
 	Version // the zero Version: it is gone; the digest of content is filled in
 
 	Path     string
-	Mtime    time.Time                     // of a file or link
+	Mtime    time.Time                     // of its last change
 	Open     func() (io.ReadCloser, error) // the content of a file
 	Replaced bool                          // a directory of which nothing is left that was in it
 	Copied   bool                          // it began as something that was there, under this name or another
@@ -62,7 +62,7 @@ func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []
 	if err != nil {
 		return err
 	}
-	s := &share{Files: f, permit: b.permit, since: since, wanted: map[string]bool{}, absent: map[string]bool{}}
+	s := &share{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}}
 	if err := s.survey(ctx, wanted); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (b *Batch) Record(ctx context.Context) error {
 	for _, s := range b.shares {
 		git := s.gitFacts()
 		for i, a := range s.altered {
-			in, err := s.draft(&a)
+			in, err := s.draft(ctx, &a)
 			if err != nil {
 				return err
 			}

@@ -19,11 +19,12 @@ import (
 // image is what a file is to become.
 type image struct {
 	Version
-	mtime time.Time // zero: whatever the write makes it
-	open  func() (io.ReadCloser, error)
-	fresh bool   // it is new: its folder has a say in what it is like
-	again bool   // it is still what it takes the place of, which a program changed
-	twin  string // a file that it should be another name of, if that is just like it
+	mtime   time.Time // zero: whatever the write makes it
+	open    func() (io.ReadCloser, error)
+	fresh   bool   // it is new: its folder has a say in what it is like
+	again   bool   // it is still what it takes the place of, which a program changed
+	retimed bool   // a folder that gets a time of its own
+	twin    string // a file that it should be another name of, if that is just like it
 }
 
 // chunk is how much is written between two scheduling points.

@@ -73,7 +73,7 @@ func (f *Files) Expect(ctx context.Context, paths ...string) (*Expected, error) 
 
 // expected is a change whose version after it is not known yet.
 func expected(f *Files, resource string, was state, blob *journal.Blob) (effect.Change, error) {
-	c, err := change(resource, newStage(f.site.host), was.record(blob), nil, was.Token(), "")
+	c, err := change(resource, newStage(f.site.host), was.record(blob), nil, was.Token(), "", nil)
 	c.Kind = kindWrite
 	return c, err
 }

@@ -37,6 +37,8 @@ type inverse struct {
 	Stage string  `json:"stage"`
 	Was   *record `json:"was,omitempty"`
 	Will  *record `json:"will,omitempty"`
+
+	Folder *folderTimes `json:"folder,omitempty"`
 }
 
 // record is a state as data.
@@ -83,9 +85,8 @@ func (s state) record(kept *journal.Blob) *record {
 	if r == nil {
 		return nil
 	}
-	if s.Type != typeDir {
-		r.Mtime = &mtime{Sec: s.info.Mtime.Unix(), Nsec: int64(s.info.Mtime.Nanosecond())}
-	}
+	at := mtimeOf(s.info.Mtime)
+	r.Mtime = &at
 	if kept != nil {
 		ref := kept.Ref()
 		r.Kept = &ref
@@ -122,7 +123,7 @@ func (r *record) time() time.Time {
 	if r == nil || r.Mtime == nil {
 		return time.Time{}
 	}
-	return time.Unix(r.Mtime.Sec, r.Mtime.Nsec).UTC()
+	return r.Mtime.time()
 }
 
 // image is what it takes to make the recorded state again.
@@ -185,8 +186,8 @@ func readInverse(c effect.Change) (inverse, error) {
 }
 
 // change describes the step from one state to another.
-func change(resource, stage string, was, will *record, pre, post effect.Token) (effect.Change, error) {
-	inv, err := inverse{Stage: stage, Was: was, Will: will}.encode()
+func change(resource, stage string, was, will *record, pre, post effect.Token, folder *folderTimes) (effect.Change, error) {
+	inv, err := inverse{Stage: stage, Was: was, Will: will, Folder: folder}.encode()
 	c := effect.Change{Scheme: SchemeName, Resource: resource, Pre: pre, Post: post, Inverse: inv}
 	switch {
 	case will == nil:

@@ -55,10 +55,10 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	sharing(plans).relink(ctx)
 	arrange(plans)
 	steps, blobs := []effect.Step{}, []journal.Blob{}
-	removed := map[place]bool{}
+	removed, times := map[place]bool{}, timesOf(changes)
 	for _, p := range plans {
 		p.checkEntries(ctx, removed)
-		blob, err := s.counter(ctx, p, keep)
+		blob, err := s.counter(ctx, p, times, keep)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -198,6 +198,9 @@ func outcomeOf(err error) effect.Outcome {
 // touched reports whether a file that the call wrote and wrote back has another
 // time than before.
 func (p *plan) touched() bool {
+	if p.now.Type == typeDir {
+		return p.retouched()
+	}
 	return p.was != nil && p.now.Type == typeFile && p.was.Mtime != nil && !p.was.time().Equal(p.now.info.Mtime)
 }
 
@@ -258,7 +261,7 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 
 // counter makes the counter-change, and keeps what it is going to displace, so
 // that the undo can itself be taken back.
-func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*journal.Blob, error) {
+func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTimes, keep journal.Keeper) (*journal.Blob, error) {
 	if !p.restores() {
 		return nil, nil
 	}
@@ -279,7 +282,7 @@ func (s scheme) counter(ctx context.Context, p *plan, keep journal.Keeper) (*jou
 	if err != nil {
 		return nil, err
 	}
-	c, err := change(p.resource, newStage(s.host), again.record(blob).with(left.Will.twin()), p.was, again.Token(), p.pre())
+	c, err := change(p.resource, newStage(s.host), again.record(blob).with(left.Will.twin()), p.was, again.Token(), p.pre(), p.back(ctx, left, times))
 	if err != nil {
 		return nil, err
 	}

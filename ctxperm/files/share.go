@@ -19,6 +19,7 @@ type share struct {
 	*Files
 
 	permit  ctxperm.Permit
+	times   *folders
 	since   time.Time
 	wanted  map[string]bool
 	absent  map[string]bool // directories to be, where there is none now: nothing is below them
@@ -31,6 +32,9 @@ type share struct {
 func (s *share) survey(ctx context.Context, wanted []Wanted) error {
 	for _, w := range wanted {
 		s.wanted[w.Path] = true
+		if w.Type == typeDir && !w.Mtime.IsZero() {
+			s.times.left[w.Path] = w.Mtime
+		}
 	}
 	for _, w := range wanted {
 		if w.Path == "." { // whoever configured the root says what it is like
@@ -75,6 +79,7 @@ func (s *share) want(ctx context.Context, w Wanted) error {
 	if err != nil {
 		return err
 	}
+	img.retimed = w.Type == typeDir && now.Type == disk.TypeDir && s.sets(w, now)
 	same, err := s.alike(ctx, w, now, img)
 	if same || err != nil {
 		return err
@@ -99,6 +104,12 @@ func (s *share) now(ctx context.Context, name string) (disk.Info, error) {
 		return disk.Info{}, nil
 	}
 	return info, refused(err)
+}
+
+// sets reports whether the program gave a folder a time of its choice. Any other
+// new time follows from names that came and went, and those that stayed record it.
+func (s *share) sets(w Wanted, now disk.Info) bool {
+	return !w.Mtime.IsZero() && !w.Mtime.Equal(now.Mtime) && (w.Mtime.Before(s.since) || w.Mtime.After(s.site.host.Now()))
 }
 
 // alike reports whether nothing has to be done.
@@ -221,8 +232,8 @@ func (s *share) folder(ctx context.Context) func(string) (disk.Info, error) {
 }
 
 // draft makes the change of an alteration.
-func (s *share) draft(a *alteration) (*intent, error) {
-	in, err := s.intent(a, *a.img)
+func (s *share) draft(ctx context.Context, a *alteration) (*intent, error) {
+	in, err := s.intent(ctx, a, *a.img, s.times)
 	if err == nil && in == nil {
 		err = invalid(a.path, "it would not change") // alike said that it does
 	}
@@ -238,7 +249,6 @@ func wantedImage(w Wanted) (image, error) {
 		img.Perm = 0
 		return img, nil
 	case typeDir:
-		img.mtime = time.Time{}
 		return img, nil
 	case typeFile:
 	default:
@@ -256,6 +266,9 @@ func wantedImage(w Wanted) (image, error) {
 
 // retimes reports whether only the time of a file differs.
 func retimes(was state, img image) bool {
+	if img.retimed {
+		return was.Type == typeDir
+	}
 	return was.Type == typeFile && !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime)
 }
 

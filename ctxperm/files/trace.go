@@ -198,7 +198,7 @@ func (t *Traces) explain(ctx context.Context, root string, one *trace, twin stri
 	if !pre.Known() {
 		return invalid(one.path, "it had more attributes than can be recorded")
 	}
-	one.change, err = change(r.String(), newStage(t.host), was.with(one.twin), will, pre, post)
+	one.change, err = change(r.String(), newStage(t.host), was.with(one.twin), will, pre, post, nil)
 	return err
 }
 

@@ -1,0 +1,253 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
+)
+
+// folderTimes are the times of the last change of a folder: before a call changed
+// names in it, and once the call has. A change records those of the folder that
+// its name is in, and a change of a folder that stays one those of that folder.
+//
+// The time is not part of any version: whoever adds a name changes it too. So a
+// revert sets it back only if it is still the one that the call left.
+type folderTimes struct {
+	Was  mtime `json:"was"`
+	Will mtime `json:"will"`
+}
+
+func mtimeOf(t time.Time) mtime { return mtime{Sec: t.Unix(), Nsec: int64(t.Nanosecond())} }
+
+func (m mtime) time() time.Time { return time.Unix(m.Sec, m.Nsec).UTC() }
+
+// folders knows the times of the folders that one batch of alterations changes.
+type folders struct {
+	site
+	left  map[string]time.Time // by folder: the time that a program left; without it, the time of the call
+	known map[string]*folderTimes
+}
+
+func newFolders(s site) *folders {
+	return &folders{site: s, left: map[string]time.Time{}, known: map[string]*folderTimes{}}
+}
+
+// of returns the folder of an alteration and its times. A folder that does not
+// exist yet has none: its own change records its time.
+func (f *folders) of(ctx context.Context, a *alteration, img image) (dir string, t *folderTimes, err error) {
+	dir = parentOf(a.path)
+	if a.was.Type == typeDir && img.Type == typeDir {
+		dir = a.path
+		if _, ok := f.left[dir]; !ok {
+			return dir, nil, nil
+		}
+	}
+	t = f.known[dir]
+	if t == nil {
+		info, err := f.lstat(ctx, dir)
+		if missing(err) || err == nil && info.Type != disk.TypeDir {
+			return dir, nil, nil
+		}
+		if err != nil {
+			return dir, nil, refused(err)
+		}
+		t = &folderTimes{Was: mtimeOf(info.Mtime), Will: mtimeOf(info.Mtime)}
+		if left, ok := f.left[dir]; ok {
+			t.Will = mtimeOf(left)
+		}
+		f.known[dir] = t
+	}
+	// Other content under a name that stays is no change of the folder, though the
+	// exchange of files makes the kernel think so.
+	if _, ok := f.left[dir]; !ok && a.was.exists() != (img.Type != "") {
+		t.Will = mtimeOf(f.host.Now())
+	}
+	return dir, t, nil
+}
+
+// retime gives folders their times, once all names in them are what they are to be.
+func (f *Files) retime(ctx context.Context, intents []intent) error {
+	want := map[string]time.Time{}
+	for _, in := range intents {
+		if in.times != nil {
+			want[in.folder] = in.times.Will.time()
+		}
+		if in.made && !in.img.mtime.IsZero() {
+			want[in.swap.target] = in.img.mtime
+		}
+	}
+	for dir, t := range want {
+		// The time of a folder of another owner is the kernel's alone.
+		if err := f.site.setTime(ctx, dir, t); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return refused(err)
+		}
+	}
+	return nil
+}
+
+// setTime sets the time of a folder. One that is gone has none.
+func (s site) setTime(ctx context.Context, dir string, t time.Time) error {
+	if err := s.host.Point(ctx, "files.retime"); err != nil {
+		return err
+	}
+	info, err := s.root.Lstat(dir)
+	if err == nil && info.Type == disk.TypeDir && !info.Mtime.Equal(t) {
+		err = s.root.SetMtime(dir, t)
+	}
+	if missing(err) || errors.Is(err, disk.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// timesOf finds for each folder the time before the first of some changes, oldest
+// first, and the time that the last one left. Folders are resources here.
+func timesOf(changes []effect.Change) map[string]folderTimes {
+	all := map[string]folderTimes{}
+	for _, c := range changes {
+		inv, err := readInverse(c)
+		if err != nil || inv.Folder == nil {
+			continue
+		}
+		key := inv.folder(c.Resource)
+		t, ok := all[key]
+		if !ok {
+			t.Was = inv.Folder.Was
+		}
+		t.Will = inv.Folder.Will
+		all[key] = t
+	}
+	return all
+}
+
+// inPlace reports whether the change is of a folder that stays one.
+func (v inverse) inPlace() bool {
+	return v.Was != nil && v.Will != nil && v.Was.Type == typeDir && v.Will.Type == typeDir
+}
+
+// folder is the resource of the folder whose times the change records.
+func (v inverse) folder(resource string) string {
+	if v.inPlace() {
+		return resource
+	}
+	r, err := perm.ParseResource(resource)
+	if err != nil {
+		return ""
+	}
+	if path.Dir(r.Path()) == "." {
+		return fmt.Sprintf("file://%s", r.Root())
+	}
+	parent, err := perm.FileResource(r.Root(), path.Dir(r.Path()))
+	if err != nil {
+		return ""
+	}
+	return parent.String()
+}
+
+// back returns the times of a counter-change: the folder gets back what it had
+// before the call, if it has the time that the call left.
+func (p *plan) back(ctx context.Context, inv inverse, times map[string]folderTimes) *folderTimes {
+	t, ok := times[inv.folder(p.resource)]
+	if !ok {
+		return nil
+	}
+	dir := parentOf(p.path)
+	if inv.inPlace() {
+		dir = p.path
+	}
+	info, err := p.lstat(ctx, dir)
+	if err != nil || mtimeOf(info.Mtime) != t.Will {
+		return nil
+	}
+	return &folderTimes{Was: t.Will, Will: t.Was}
+}
+
+// retouched reports whether a folder has the time that the call gave it, and had
+// another one before.
+func (p *plan) retouched() bool {
+	first, err := readInverse(p.changes[0])
+	if err != nil || first.Folder == nil || !first.inPlace() {
+		return false
+	}
+	last, err := readInverse(p.changes[len(p.changes)-1])
+	return err == nil && last.Folder != nil && last.inPlace() &&
+		last.Folder.Will == mtimeOf(p.now.info.Mtime) && last.Folder.Will != first.Folder.Was
+}
+
+// spans are the folders that steps change names in, with the times that they get
+// when all steps in them went well.
+type spans map[place]*folderSpan
+
+type folderSpan struct {
+	site
+	will   time.Time
+	failed bool
+}
+
+// spansOf looks at folders before the first step. One whose time is not what was
+// planned on keeps its time: another process changed a name in it.
+func spansOf(ctx context.Context, all []*stride) spans {
+	out := spans{}
+	for _, t := range all {
+		if t.swap == nil || t.inv.Folder == nil {
+			continue
+		}
+		at := t.folder()
+		if out[at] != nil {
+			continue
+		}
+		info, err := t.swap.lstat(ctx, at.path)
+		if err == nil && mtimeOf(info.Mtime) == t.inv.Folder.Was {
+			out[at] = &folderSpan{site: t.swap.site, will: t.inv.Folder.Will.time()}
+		}
+	}
+	return out
+}
+
+// folder is where the folder is whose times the step records.
+func (t *stride) folder() place {
+	if t.inv.inPlace() {
+		return place{t.swap.root, t.swap.target}
+	}
+	return place{t.swap.root, parentOf(t.swap.target)}
+}
+
+// pay sets the times of folders after the last step. Folders that steps made get
+// the times that they had.
+func (s spans) pay(ctx context.Context, all []*stride) {
+	for _, t := range all {
+		if t.swap == nil {
+			continue
+		}
+		if span := s[t.folder()]; span != nil && t.err != nil {
+			span.failed = true
+		}
+		if t.err == nil && t.makesDir() && !t.inv.inPlace() && !t.img.mtime.IsZero() {
+			s[place{t.swap.root, t.swap.target}] = &folderSpan{site: t.swap.site, will: t.img.mtime}
+		}
+	}
+	for at, span := range s {
+		if span.failed {
+			continue
+		}
+		if err := span.setTime(ctx, at.path, span.will); err != nil {
+			s.tell(all, at, err)
+		}
+	}
+}
+
+// tell says at the steps of a folder that its time is another one now.
+func (s spans) tell(all []*stride, at place, err error) {
+	for _, t := range all {
+		if t.swap != nil && t.folder() == at && t.res.Why == "" {
+			t.res.Why = fmt.Sprintf("the time of the folder %q could not be set back: %v", at.path, err)
+		}
+	}
+}
