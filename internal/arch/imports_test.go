@@ -53,6 +53,7 @@ var siblings = [][2]string{
 	{"internal/schema", "internal/nearest"},
 	{"internal/jsonfile", "internal/canon"},
 	{"internal/jsonfile", "internal/nearest"},
+	{"internal/proof/randprog/actor", "internal/proof/randprog"}, // the same programs, as a process
 	{"mcp/conformance", "mcp/gateway"}, // which it holds to the protocol's suite
 	{"ctxperm/web", "ctxperm/secrets"}, // credentials; where their values are kept is below it, and not linked
 }

@@ -31,6 +31,7 @@ func parts() []part {
 		{"corruption", "each bit flipped and each length of a small journal's files", []string{"-run", "^TestCorruption$", "./revert/sqlite"}, 1},
 		{"faults", "each system call of a process fails, in each way", []string{"-run", "^TestFaults$", "./internal/kill"}, 1},
 		{"kills", "real processes killed at work, in recovery and while they take back", []string{"-run", "^TestKills$", "./internal/kill"}, 1},
+		{"programs", "random programs in the sandbox, reverted, redone and reverted again", []string{"-run", "^TestRandomPrograms", "./internal/proof/randprog"}, 2},
 		{"grades", "built-in tools in the fault kit for tool authors", []string{"-run", "^TestGrades$", "./tool/builtin/...", "./revert/reverttest"}, 5},
 		{"git", "random sequences of git commands in the sandbox, reverted and redone", []string{"-run", "^TestGit$", "./internal/proof/gitrun"}, 1},
 		{"sessions", "1,000 MCP sessions at once on one server, some of them hostile", []string{"-run", "^TestCrowd$", "./cmd/remit"}, 2},

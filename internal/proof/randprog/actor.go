@@ -1,0 +1,169 @@
+//go:build linux
+
+package randprog
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config says what a program may choose from.
+type Config struct {
+	Seed  uint64
+	Steps int
+	// Setup adds what only the person who prepares a folder does: files of other
+	// owners, privileged attributes, pipes. A sandboxed program cannot do them.
+	Setup bool
+	// Groups are the groups that a file may be given.
+	Groups []int
+	// Log receives one line for each step that was carried out; nil: none.
+	Log func(string)
+}
+
+// actor is one run of a program.
+type actor struct {
+	Config
+	random *rand.Rand
+	dirs   []string // below the folder, "." first
+	files  []string // regular files
+	links  []string // symbolic links
+	others []string
+}
+
+// Act runs the program on the folder that the process stands in. It returns an
+// error only if it cannot list the folder.
+func Act(c Config) error {
+	a := &actor{Config: c, random: rand.New(rand.NewPCG(c.Seed, 0x9E3779B97F4A7C15))}
+	ops := operations()
+	total := 0
+	for _, o := range ops {
+		total += o.weight
+	}
+	for range c.Steps {
+		if err := a.list(); err != nil {
+			return err
+		}
+		n := a.random.IntN(total)
+		for _, o := range ops {
+			if n -= o.weight; n < 0 {
+				a.step(o)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// step carries one operation out and says whether the system let it.
+func (a *actor) step(o operation) {
+	if o.setup && !a.Setup {
+		return
+	}
+	what, err := o.run(a)
+	if a.Log == nil || errors.Is(err, errNothing) {
+		return
+	}
+	line := o.name + " " + what
+	if err != nil {
+		line += ": " + err.Error()
+	}
+	a.Log(line)
+}
+
+// list reads the names of the folder in the order of their bytes. A folder that
+// the program may not read is known, and what is in it is not.
+func (a *actor) list() error {
+	a.dirs, a.files, a.links, a.others = nil, nil, nil, nil
+	return filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && errors.Is(err, fs.ErrPermission):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			a.dirs = append(a.dirs, name)
+		case d.Type().IsRegular():
+			a.files = append(a.files, name)
+		case d.Type() == fs.ModeSymlink:
+			a.links = append(a.links, name)
+		default:
+			a.others = append(a.others, name)
+		}
+		return nil
+	})
+}
+
+// errNothing says that the folder holds nothing that an operation could be about.
+var errNothing = errors.New("nothing to do it with")
+
+// any chooses one of a list.
+func (a *actor) any(from []string) (string, error) {
+	if len(from) == 0 {
+		return "", errNothing
+	}
+	return from[a.random.IntN(len(from))], nil
+}
+
+// folder chooses a folder other than the top one.
+func (a *actor) folder() (string, error) {
+	if len(a.dirs) < 2 {
+		return "", errNothing
+	}
+	return a.dirs[1+a.random.IntN(len(a.dirs)-1)], nil
+}
+
+// entry chooses any name but that of the top folder.
+func (a *actor) entry() (string, error) {
+	all := append(append(append(append([]string{}, a.dirs[1:]...), a.files...), a.links...), a.others...)
+	return a.any(all)
+}
+
+// fresh chooses a name that may or may not be taken, in some folder.
+func (a *actor) fresh() string {
+	dir := a.dirs[a.random.IntN(len(a.dirs))]
+	return path.Join(dir, a.name())
+}
+
+// name chooses among ordinary and odd names; few of them, so that they meet.
+func (a *actor) name() string {
+	plain := []string{"a", "b", "c", "main.go", "x.txt", "data.bin", "README", "lib", "src", ".hidden", "core", "t", "t2"}
+	odd := []string{
+		" ", "-rf", "new\nline", "tab\tname", "in\xff\xfevalid", "ünï", "ü", "A", "MAIN.GO", "a*b?[c]", `back\slash`, "quote'\"", "...", "..x", "$HOME",
+		"~", "#x#", ".wh.a", ".git2", "nul", "con.txt", "trailing ", strings.Repeat("long", 63) + "xyz", "\x01\x7f", "日本語",
+	}
+	if a.random.IntN(4) == 0 {
+		return odd[a.random.IntN(len(odd))]
+	}
+	return plain[a.random.IntN(len(plain))]
+}
+
+// bytes makes content: mostly small, sometimes of several pages, sometimes of one byte again and again.
+func (a *actor) bytes() []byte {
+	n := []int{0, 1, 3, 40, 700, 4096, 5000, 66_000}[a.random.IntN(8)]
+	out := make([]byte, n)
+	if a.random.IntN(3) == 0 {
+		return out // zeros that were written are not a hole
+	}
+	for i := range out {
+		out[i] = "0123456789abcdef\n"[a.random.IntN(17)]
+	}
+	return out
+}
+
+// time chooses a time that nothing would give by chance.
+func (a *actor) time() unix.Timespec {
+	secs := []int64{-86_400*365*20 + 7, 0, 1, 1_234_567_890, 1_600_000_000, 4_294_967_296 + 5, 9_000_000_000}
+	return unix.Timespec{Sec: secs[a.random.IntN(len(secs))], Nsec: []int64{0, 1, 999_999_999, 123_456_789}[a.random.IntN(4)]}
+}
+
+// open opens a file for writing as it is, without following a link.
+func open(name string, flags int) (*os.File, error) {
+	return os.OpenFile(name, flags|unix.O_NOFOLLOW, 0o644)
+}

@@ -1,0 +1,452 @@
+package randprog_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/proof/randprog"
+	"github.com/remit-dev/remit/internal/proof/treecheck"
+	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+	builtin "github.com/remit-dev/remit/tool/builtin/process"
+)
+
+func TestMain(m *testing.M) {
+	process.Main()
+	os.Exit(m.Run())
+}
+
+// The variables that TestRandomProgramsAsUser sets for the process that it starts.
+const (
+	actorEnv = "REMIT_TEST_ACTOR"
+	firstEnv = "REMIT_TEST_FIRST_SEED" // also set by hand, to try one seed again
+	countEnv = "REMIT_TEST_SEEDS"
+)
+
+// TestRandomPrograms runs random programs in the sandbox, reverts them, brings
+// their changes back and reverts them again. After each the folder is what it
+// was, or the report names the path that is not.
+func TestRandomPrograms(t *testing.T) {
+	count := number(countEnv, sample.Size(40, 10_000))
+	who := "as root"
+	if os.Getuid() != 0 {
+		who = "as an ordinary user"
+	}
+	tried := prove(t, number(firstEnv, 1), count)
+	t.Logf("proved: random programs reverted, redone and reverted again %s: %d programs, %d violations", who, tried.programs, tried.violations)
+	t.Logf("%d of %d calls refused or failed, %d paths reported as not restored; by reason: %v", tried.refused, tried.calls, tried.reported, tried.reasons)
+	require.Zero(t, tried.violations)
+}
+
+// TestRandomProgramsAsUser is TestRandomPrograms by an ordinary user who belongs to two groups.
+func TestRandomProgramsAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // TestRandomPrograms is that user's already
+	}
+	const user, group, second = 54321, 54321, 54322
+	dir, err := os.MkdirTemp("", "randprog-user")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	home := filepath.Join(dir, "home")
+	require.NoError(t, os.Mkdir(home, 0o700))
+	require.NoError(t, os.Chown(home, user, group))
+	built, err := sample.Program(dir)
+	require.NoError(t, err)
+	data, err := os.ReadFile(built)
+	require.NoError(t, err)
+	self := filepath.Join(dir, "child")
+	require.NoError(t, os.WriteFile(self, data, 0o755))
+	cmd := exec.Command(self, "-test.run", "^TestRandomPrograms$", "-test.v", "-test.timeout", "3h")
+	cmd.Env = []string{
+		actorEnv + "=" + actor(t), "TMPDIR=" + home, "HOME=" + home, "PATH=/usr/local/bin:/usr/bin:/bin",
+		countEnv + "=" + strconv.Itoa(number(countEnv, sample.Size(20, 1000))), firstEnv + "=" + strconv.Itoa(number(firstEnv, 1)),
+	}
+	cmd.Dir = home
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: group, Groups: []uint32{group, second}}}
+	out, err := cmd.CombinedOutput()
+	t.Log(string(out)) // with the line that says what it proved
+	require.NoError(t, err)
+	require.Contains(t, string(out), "as an ordinary user")
+}
+
+// number reads a count from the environment.
+func number(name string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+var built = sync.OnceValues(func() (program string, err error) {
+	dir, err := os.MkdirTemp("", "actor")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "actor")
+	cmd := exec.Command("go", "build", "-o", program, "github.com/remit-dev/remit/internal/proof/randprog/actor")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
+// actor is the program that the sandbox runs.
+func actor(t *testing.T) string {
+	t.Helper()
+	if given := os.Getenv(actorEnv); given != "" {
+		return given
+	}
+	program, err := built()
+	require.NoError(t, err)
+	return program
+}
+
+// tally is what many programs came to.
+type tally struct {
+	programs, calls, refused, reported, violations int
+	reasons                                        map[string]int
+}
+
+func (a *tally) add(b tally) {
+	a.programs, a.calls, a.refused = a.programs+b.programs, a.calls+b.calls, a.refused+b.refused
+	a.reported, a.violations = a.reported+b.reported, a.violations+b.violations
+	for why, n := range b.reasons {
+		a.reasons[why] += n
+	}
+}
+
+// prove tries seeds on both processors.
+func prove(t *testing.T, first, count int) tally {
+	t.Helper()
+	program := actor(t)
+	seeds, all := make(chan int), tally{reasons: map[string]int{}}
+	var mu sync.Mutex // never held across a wait
+	var done sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 2) {
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			for seed := range seeds {
+				one := try(t, program, seed)
+				mu.Lock()
+				all.add(one)
+				mu.Unlock()
+			}
+		}()
+	}
+	for seed := first; seed < first+count; seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	done.Wait()
+	return all
+}
+
+// trial is one seed.
+type trial struct {
+	t             *testing.T
+	seed          int
+	program       string
+	groups        []int
+	dir, plain    string // the workspace, and a folder just like it that no sandbox has seen
+	rt            *agent.Runtime
+	s             *agent.Session
+	tally         tally
+	log           bytes.Buffer // what the programs did
+	before, after treecheck.Tree
+}
+
+func try(t *testing.T, program string, seed int) tally {
+	base, err := os.MkdirTemp("", fmt.Sprint("randprog-", seed, "-"))
+	if err != nil {
+		t.Error(err)
+		return tally{violations: 1}
+	}
+	x := &trial{t: t, seed: seed, program: program, dir: filepath.Join(base, "ws"), plain: filepath.Join(base, "plain"), tally: tally{programs: 1, reasons: map[string]int{}}}
+	defer func() {
+		_ = exec.Command("chmod", "-R", "u+rwx", base).Run()
+		_ = os.RemoveAll(base)
+	}()
+	if err := x.run(base); err != nil {
+		x.violation("%v", err)
+	}
+	return x.tally
+}
+
+func (x *trial) violation(format string, args ...any) {
+	x.tally.violations++
+	x.t.Errorf("seed %d: %s\nwhat its programs did:\n%s", x.seed, fmt.Sprintf(format, args...), x.log.String())
+}
+
+// run prepares two folders that are alike, runs one to four calls in one of
+// them through the sandbox and in the other without, and takes them back.
+func (x *trial) run(base string) error {
+	x.groups = []int{0, 1, 2, 65534}
+	if os.Getuid() != 0 {
+		x.groups, _ = os.Getgroups()
+	}
+	for _, dir := range []string{x.dir, x.plain} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		if _, err := x.act(dir, uint64(x.seed), 40, true, nil); err != nil {
+			return err
+		}
+	}
+	scratch := filepath.Join(base, "scratch")
+	driver, err := process.New(process.Config{Path: filepath.Dir(x.program) + ":/usr/local/bin:/usr/bin:/bin", Scratch: scratch, Copies: x.seed%7 == 0})
+	if err != nil {
+		return err
+	}
+	x.rt, err = agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(builtin.Tools()...), agent.Root("workspace", x.dir), agent.Root("programs", filepath.Dir(x.program)), agent.Driver(driver), allowAll())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := x.rt.Close(); err != nil {
+			x.violation("close: %v", err)
+		}
+	}()
+	if x.s, err = x.rt.Session(context.Background(), perm.Principal{ID: "coder"}); err != nil {
+		return err
+	}
+	if x.before, err = treecheck.Capture(x.dir); err != nil {
+		return err
+	}
+	return x.transaction()
+}
+
+// act runs a program without a sandbox, with no more rights than one in it has.
+func (x *trial) act(dir string, seed uint64, steps int, setup bool, log *bytes.Buffer) ([]byte, error) {
+	args := []string{strconv.FormatUint(seed, 10), strconv.Itoa(steps)}
+	if setup && os.Getuid() == 0 {
+		args = append(args, "setup")
+	}
+	for _, g := range x.groups {
+		args = append(args, strconv.Itoa(g))
+	}
+	cmd := exec.Command(x.program, args...)
+	if !setup && os.Getuid() == 0 {
+		cmd = exec.Command("setpriv", append([]string{"--bounding-set=-all", "--inh-caps=-all", "--", x.program}, args...)...)
+	}
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return out, fmt.Errorf("the actor, without a sandbox: %w: %s", err, out)
+	}
+	if log != nil {
+		log.Write(out)
+	}
+	return out, nil
+}
+
+func (x *trial) transaction() error {
+	ctx := context.Background()
+	tx, err := x.s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	x.after = x.before
+	for call := range 1 + x.seed%4 {
+		if err := x.call(ctx, tx, x.seed*10+call+1, 1+(x.seed*7+call*3)%12); err != nil {
+			return err
+		}
+	}
+	if x.seed%5 != 0 { // one in five is reverted while it is open
+		if err := tx.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	for _, phase := range []struct {
+		name string
+		want treecheck.Tree
+		do   func() (revert.Report, error)
+	}{
+		{"revert", x.before, func() (revert.Report, error) {
+			if x.seed%5 == 0 {
+				return tx.Revert(ctx)
+			}
+			return x.s.Revert(ctx, tx.ID())
+		}},
+		{"redo", x.after, func() (revert.Report, error) { return x.rt.Redo(ctx, tx.ID(), "tester") }},
+		{"second revert", x.before, func() (revert.Report, error) { return x.s.Revert(ctx, tx.ID()) }},
+	} {
+		rep, err := phase.do()
+		if done := x.judge(phase.name, phase.want, rep, err); done {
+			return nil
+		}
+	}
+	return nil
+}
+
+// call runs one program in the sandbox, and the same program without.
+func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error {
+	argv := []string{filepath.Base(x.program), strconv.Itoa(seed), strconv.Itoa(steps)}
+	for _, g := range x.groups {
+		argv = append(argv, strconv.Itoa(g))
+	}
+	x.tally.calls++
+	out, err := tx.Invoke(ctx, "process_run", tool.Args{"argv": argv})
+	now, cerr := treecheck.Capture(x.dir)
+	if cerr != nil {
+		return cerr
+	}
+	fmt.Fprintf(&x.log, "-- call %d: %s %v\n%s", seed, out.Status, argv, out.Text)
+	if err != nil {
+		x.tally.refused++
+		x.tally.reasons[reason(err.Error())]++
+		fmt.Fprintf(&x.log, "   %v\n", err)
+		if diff := treecheck.Compare(x.after, now); len(diff) > 0 && out.Status != tool.StatusUnknown {
+			x.violation("a call that ended %s changed the folder: %v", out.Status, diff)
+		}
+		x.resync()
+		return nil
+	}
+	said, err := x.act(x.plain, uint64(seed), steps, false, nil)
+	if err != nil {
+		return err
+	}
+	plain, err := treecheck.Capture(x.plain)
+	if err != nil {
+		return err
+	}
+	if diff := without(compare(plain, now), treecheck.Mtime, treecheck.DirMtime); len(diff) > 0 && !said0(out.Text, diff) {
+		x.violation("the program did something else in the sandbox (%s): %v\nwithout it:\n%s", out.Text, diff, said)
+	}
+	x.after = now
+	return nil
+}
+
+// resync makes the folder without a sandbox like the other one again.
+func (x *trial) resync() {
+	_ = exec.Command("chmod", "-R", "u+rwx", x.plain).Run()
+	_ = os.RemoveAll(x.plain)
+	if out, err := exec.Command("cp", "-a", x.dir, x.plain).CombinedOutput(); err != nil {
+		x.violation("cp: %v: %s", err, out)
+	}
+}
+
+// said0 reports whether the answer of a call names each path of a list.
+func said0(answer string, diff []treecheck.Difference) bool {
+	return !slices.ContainsFunc(diff, func(d treecheck.Difference) bool { return !strings.Contains(answer, path.Base(string(d.Path))) })
+}
+
+// judge compares the folder with what it should be, and holds each difference
+// against the report. It reports whether the trial is over.
+func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err error) bool {
+	now, cerr := treecheck.Capture(x.dir)
+	if cerr != nil {
+		x.violation("after the %s: %v", phase, cerr)
+		return true
+	}
+	named := map[string]bool{}
+	for _, item := range rep.NotUndone() {
+		named[item.Resource] = true
+		x.tally.reported++
+		x.tally.reasons[phase+": "+reason(item.Why)]++
+	}
+	if err != nil && len(named) == 0 {
+		x.violation("%s: %v", phase, err)
+		return true
+	}
+	var silent []treecheck.Difference
+	for _, d := range compare(want, now) {
+		res, err := perm.FileResource("workspace", string(d.Path))
+		if err != nil || !named[res.String()] {
+			silent = append(silent, d)
+		}
+	}
+	if len(silent) > 0 {
+		x.violation("after the %s, which did not report it: %v\nreport: %+v", phase, silent, rep.NotUndone())
+	}
+	return len(named) > 0 || len(silent) > 0
+}
+
+// compare leaves out files that have more holes than before: their bytes are the
+// same, and they take less room.
+func compare(want, got treecheck.Tree) []treecheck.Difference {
+	room := func(t treecheck.Tree) map[string]int64 {
+		all := map[string]int64{}
+		for _, e := range t.Entries {
+			all[e.Path] = e.Data
+		}
+		return all
+	}
+	wanted, found := room(want), room(got)
+	return slices.DeleteFunc(treecheck.Compare(want, got), func(d treecheck.Difference) bool {
+		return d.Field == treecheck.Sparse && found[d.Path] <= wanted[d.Path]
+	})
+}
+
+func without(all []treecheck.Difference, fields ...treecheck.Field) []treecheck.Difference {
+	return slices.DeleteFunc(all, func(d treecheck.Difference) bool { return slices.Contains(fields, d.Field) })
+}
+
+// reason is what texts of one cause have in common: their words without the names in quotes.
+func reason(text string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(text, `"`) {
+		if i%2 == 0 {
+			b.WriteString(part)
+		}
+	}
+	text, _, _ = strings.Cut(strings.Join(strings.Fields(b.String()), " "), " (call c_")
+	return text[:min(len(text), 160)]
+}
+
+func allowAll() agent.Option {
+	return agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
+	}))
+}
+
+// TestActsAlike: two folders that are alike are alike after the same program.
+func TestActsAlike(t *testing.T) {
+	var trees [2]treecheck.Tree
+	var lines [2][]string
+	for i := range trees {
+		dir := t.TempDir()
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Chdir(dir)
+			for seed := range uint64(20) {
+				require.NoError(t, randprog.Act(randprog.Config{
+					Seed: seed, Steps: 40, Setup: os.Getuid() == 0, Groups: []int{os.Getgid()},
+					Log: func(line string) { lines[i] = append(lines[i], line) },
+				}))
+			}
+		})
+		var err error
+		trees[i], err = treecheck.Capture(dir)
+		require.NoError(t, err)
+	}
+	require.Equal(t, lines[0], lines[1])
+	require.Empty(t, without(treecheck.Compare(trees[0], trees[1]), treecheck.Mtime, treecheck.DirMtime))
+	done := strings.Join(lines[0], "\n")
+	for _, op := range []string{"create", "punch", "relink", "exchange", "acl", "link ", "tar", "rename folder", "attribute"} {
+		require.Contains(t, done, strings.Replace(op, "relink", "link again", 1))
+	}
+}

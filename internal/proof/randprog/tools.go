@@ -1,0 +1,75 @@
+//go:build linux
+
+package randprog
+
+import (
+	"fmt"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// tools are the operations that ordinary Unix programs carry out.
+func tools() []operation {
+	one := func(name string, weight int, script string) operation {
+		return operation{name: name, weight: weight, run: func(a *actor) (string, error) { return a.script(a.files, script) }}
+	}
+	folder := func(name string, weight int, script string) operation {
+		return operation{name: name, weight: weight, run: func(a *actor) (string, error) {
+			if len(a.dirs) < 2 {
+				return "", errNothing
+			}
+			return a.script(a.dirs[1:], script)
+		}}
+	}
+	return []operation{
+		one("sed -i", 3, `sed -i 's/0/zero/g' ./"$1"`),
+		one("cp", 3, `cp ./"$1" ./"$2"`),
+		one("cp -a", 2, `cp -a ./"$1" ./"$2"`),
+		one("cp --remove-destination", 1, `cp --remove-destination ./"$1" ./"$2"`),
+		one("mv", 3, `mv ./"$1" ./"$2"`),
+		one("ln -f", 2, `ln -f ./"$1" ./"$2"`),
+		one("dd", 2, `dd if=/dev/zero of=./"$1" bs=1000 count=2 seek=3 conv=notrunc 2>/dev/null`),
+		one("install", 1, `install -m 750 ./"$1" ./"$2"`),
+		one("sort", 1, `sort -o ./"$1" ./"$1"`),
+		one("gzip", 1, `gzip -nf ./"$1"`),
+		one("redirect", 3, `echo "$2" > ./"$1"`),
+		folder("cp -r", 1, `cp -r ./"$1" ./"$2"`),
+		folder("cp -a of a folder", 1, `cp -a ./"$1" ./"$2"`),
+		folder("mv of a folder", 3, `mv ./"$1" ./"$2"`),
+		folder("tar", 1, `tar cf .tar ./"$1" && rm -rf ./"$1" && tar xpf .tar; rm -f .tar`),
+		folder("chmod -R", 2, `chmod -R g-w,u+rwX ./"$1"`),
+		folder("touch -d", 2, `find ./"$1" -exec touch -h -d "2019-03-04 05:06:07.89" {} +`),
+	}
+}
+
+// script runs a shell script with a name that exists and one that may be taken.
+func (a *actor) script(from []string, text string) (string, error) {
+	name, err := a.any(from)
+	other := a.fresh()
+	if err != nil {
+		return "", err
+	}
+	if within(other, name) {
+		return "", errNothing // what cp copies of a folder into itself depends on the order of its entries
+	}
+	cmd := exec.Command("sh", "-c", text, "sh", name, other)
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %.200s", err, out)
+	}
+	return fmt.Sprintf("%q %q", name, other), err
+}
+
+// within reports whether a name leads to a place in a folder, or to the folder itself.
+func within(name, folder string) bool {
+	to, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		if to, err = filepath.EvalSymlinks(path.Dir(name)); err != nil {
+			return false
+		}
+	}
+	return to == folder || strings.HasPrefix(to+"/", folder+"/")
+}
