@@ -54,8 +54,8 @@ var siblings = [][2]string{
 	{"internal/jsonfile", "internal/canon"},
 	{"internal/jsonfile", "internal/nearest"},
 	{"internal/proof/randprog/actor", "internal/proof/randprog"}, // the same programs, as a process
-	{"mcp/conformance", "mcp/gateway"}, // which it holds to the protocol's suite
-	{"ctxperm/web", "ctxperm/secrets"}, // credentials; where their values are kept is below it, and not linked
+	{"mcp/conformance", "mcp/gateway"},                           // which it holds to the protocol's suite
+	{"ctxperm/web", "ctxperm/secrets"},                           // credentials; where their values are kept is below it, and not linked
 }
 
 // owner says who may import a package, in code and, besides those, in tests.

@@ -5,6 +5,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,10 +34,26 @@ func (r *linuxRoot) quiet(name string) error {
 	return control(file, lease)
 }
 
+// leaseDelay is how long lease first waits before it asks the kernel again, and
+// leaseTries how often it asks; each delay is twice the one before. A program
+// that this process starts holds copies of all descriptors until it calls exec,
+// among them one that another goroutine has open for writing at that moment.
+const (
+	leaseDelay = 200 * time.Microsecond
+	leaseTries = 6
+)
+
 // lease takes and returns a read lease. Closing the descriptor would return
 // it too, but not while a child that was just forked still shares it.
 func lease(fd int) error {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	for try := range leaseTries - 1 {
+		if !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+		time.Sleep(leaseDelay << try)
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	}
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
