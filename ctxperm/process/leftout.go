@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/sandbox"
@@ -16,16 +17,26 @@ func (h *handle) leftOut(name string, all []sandbox.Written) (out []string) {
 	for _, w := range all {
 		switch {
 		case w.Kind == sandbox.Other:
-			out = append(out, fmt.Sprintf("%s/%s: a socket, a pipe or a device", name, w.Name))
+			out = append(out, plainly(name, w.Name)+": a socket, a pipe or a device")
 		case w.Name == ".":
 			out = append(out, ofRoot(root, name, w)...)
 		case w.Kind == sandbox.File && w.Xattrs[disk.XattrCapability] != nil && !h.there(root, w):
-			out = append(out, fmt.Sprintf("%s/%s: its capabilities, which no program gives", name, w.Name))
+			out = append(out, plainly(name, w.Name)+": its capabilities, which no program gives")
 		case w.Kind == sandbox.File && w.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0:
-			out = append(out, fmt.Sprintf("%s/%s: the setuid and setgid bits, which no program gives", name, w.Name))
+			out = append(out, plainly(name, w.Name)+": the setuid and setgid bits, which no program gives")
 		}
 	}
 	return out
+}
+
+// plainly is a name as people read it. One with characters that a terminal or a
+// page would not show is quoted: without them it could be another file's.
+func plainly(root, name string) string {
+	at := root + "/" + name
+	if strconv.Quote(at) != `"`+at+`"` {
+		return strconv.Quote(at)
+	}
+	return at
 }
 
 // ofRoot is what a program did to a root's own folder: whoever configured the root says
