@@ -197,6 +197,9 @@ func try(t *testing.T, program string, seed int) tally {
 	return x.tally
 }
 
+// copies reports whether the sandbox works on a copy of the folder.
+func (x *trial) copies() bool { return x.seed%7 == 0 }
+
 func (x *trial) violation(format string, args ...any) {
 	x.tally.violations++
 	x.t.Errorf("seed %d: %s\nwhat its programs did:\n%s", x.seed, fmt.Sprintf(format, args...), x.log.String())
@@ -219,7 +222,7 @@ func (x *trial) run(base string) error {
 	}
 	x.unpipe()
 	scratch := filepath.Join(base, "scratch")
-	driver, err := process.New(process.Config{Path: filepath.Dir(x.program) + ":/usr/local/bin:/usr/bin:/bin", Scratch: scratch, Copies: x.seed%7 == 0})
+	driver, err := process.New(process.Config{Path: filepath.Dir(x.program) + ":/usr/local/bin:/usr/bin:/bin", Scratch: scratch, Copies: x.copies()})
 	if err != nil {
 		return err
 	}
@@ -335,12 +338,15 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	if err != nil {
 		return err
 	}
-	pipes := map[string]bool{} // which no program in the sandbox sees
+	pipes := map[string]bool{}
 	for _, e := range now.Entries {
-		pipes[e.Path] = e.Type == treecheck.FIFO
+		pipes[e.Path] = x.copies() && e.Type == treecheck.FIFO
 	}
 	diff := slices.DeleteFunc(without(compare(plain, now), treecheck.Mtime, treecheck.DirMtime), func(d treecheck.Difference) bool { return pipes[d.Path] })
-	if len(diff) > 0 && !said0(out.Text, diff) {
+	// An overlay keeps at most 256 bytes of the path that a folder was moved from; the
+	// program is told by the error of its rename.
+	told := namesAll(out.Text, diff) || strings.Contains(out.Text, "cross-device link")
+	if len(diff) > 0 && !told {
 		x.violation("the program did something else in the sandbox (%s): %v\nwithout it:\n%s", out.Text, diff, said)
 	}
 	if len(diff) > 0 {
@@ -360,16 +366,19 @@ func (x *trial) resync() {
 	x.unpipe()
 }
 
-// unpipe removes the pipes from the folder that no sandbox has seen: a program in
-// the sandbox does not see those in the other one.
+// unpipe removes the pipes from the folder that no sandbox has seen, if a program in
+// the sandbox works on a copy: the copy has none.
 func (x *trial) unpipe() {
+	if !x.copies() {
+		return
+	}
 	if out, err := exec.Command("find", x.plain, "-type", "p", "-delete").CombinedOutput(); err != nil {
 		x.violation("find: %v: %s", err, out)
 	}
 }
 
-// said0 reports whether the answer of a call names each path of a list.
-func said0(answer string, diff []treecheck.Difference) bool {
+// namesAll reports whether the answer of a call names each path of a list.
+func namesAll(answer string, diff []treecheck.Difference) bool {
 	return !slices.ContainsFunc(diff, func(d treecheck.Difference) bool {
 		return !strings.Contains(answer, strings.Trim(strconv.Quote(path.Base(d.Path)), `"`))
 	})

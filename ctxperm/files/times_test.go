@@ -1,0 +1,62 @@
+package files_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/files"
+)
+
+// TestTimesOfFolders: a folder has its time of before again when the names in it
+// are back, and keeps the one that another process gave it.
+func TestTimesOfFolders(t *testing.T) {
+	old := time.Unix(1_500_000_000, 123_456_789).UTC()
+	for name, do := range map[string]func(ctx context.Context, f *files.Files) error{
+		"a name comes":     func(ctx context.Context, f *files.Files) error { return f.Write(ctx, "d/new", []byte("n"), files.WriteOptions{}) },
+		"a name goes":      func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "d/file") },
+		"a name moves":     func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "d/file", "d/deep/file") },
+		"other content":    func(ctx context.Context, f *files.Files) error { return f.Write(ctx, "d/file", []byte("n"), files.WriteOptions{}) },
+		"a folder goes":    func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "d/deep") },
+		"a folder is made": func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "d/made", 0o755) },
+		"one after the other": func(ctx context.Context, f *files.Files) error {
+			if err := f.Delete(ctx, "d/file"); err != nil {
+				return err
+			}
+			return f.Write(ctx, "d/new", []byte("n"), files.WriteOptions{})
+		},
+	} {
+		for _, foreign := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", and another one comes"}[foreign], func(t *testing.T) {
+				w := newWorld(t)
+				require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "d/deep"), 0o755))
+				w.put("d/file", "content", 0o644)
+				w.put("d/deep/x", "x", 0o644)
+				folders := []string{"d/deep", "d", "."}
+				for _, dir := range folders {
+					require.NoError(t, os.Chtimes(filepath.Join(w.dir, dir), time.Time{}, old))
+				}
+				require.NoError(t, w.do(w.host(), do))
+				theirs := time.Unix(1_600_000_000, 0).UTC()
+				if foreign {
+					w.put("d/foreign", "f", 0o644)
+					require.NoError(t, os.Chtimes(filepath.Join(w.dir, "d"), time.Time{}, theirs))
+				}
+				require.Empty(t, w.revert().NotUndone())
+				for _, dir := range folders {
+					is, err := os.Stat(filepath.Join(w.dir, dir))
+					require.NoError(t, err)
+					if foreign && dir == "d" {
+						require.False(t, is.ModTime().Equal(old), "the time of d is not that of before")
+						continue
+					}
+					require.Equal(t, old, is.ModTime().UTC(), dir)
+				}
+			})
+		}
+	}
+}
