@@ -50,7 +50,7 @@ type Details struct {
 	Hides    []Reason // why the tool is not listed, only for purpose list
 	Labels   []string // labels that the session gets
 	Redact   []string // JSON pointers into {"args": …, "output": …} of what is neither logged nor shown
-	Masks    []string // file patterns that a sandboxed program does not see; one that is not a Pattern = denied
+	Masks    []string // what a sandboxed program does not see; one that is not a Mask = denied
 	Limits   []Limit  // budgets that the call must fit into; over one = denied
 	Revision string   // digest of the policies that decided
 }

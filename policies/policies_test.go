@@ -167,25 +167,53 @@ func TestWorkspaceDecides(t *testing.T) {
 }
 
 // TestWorkspaceMasksWhatItDenies holds the two against each other: a path that
-// a tool may not read is one that a program does not see.
+// a tool may not read is one that a program does not see. Each pair and triple of
+// names is a path: a name counts by where it stands.
 func TestWorkspaceMasksWhatItDenies(t *testing.T) {
 	e := workspace(t)
-	for _, path := range []string{
-		".git/config", "a/.git/x/y", ".env", "a/.env.local", ".ssh/id", "b/id_rsa", "id_ed25519.pub", "a/b.pem", "k.key",
-		".netrc", ".npmrc", "credentials", "src/a.go", "env", ".gitignore", "a.git/x", "credentials.go", "a/monkey",
-	} {
+	d, err := e.Decide(context.Background(), request(perm.Read, "a", "pure"))
+	require.NoError(t, err)
+	var masks []perm.Mask
+	for _, text := range d.Details().Masks {
+		m, err := perm.ParseMask(text)
+		require.NoError(t, err)
+		masks = append(masks, m)
+	}
+	names := []string{
+		".git", ".gitignore", "a.git", ".env", ".env.local", ".env.Example", ".ssh", "id_rsa", "ID_ed25519.pub", "b.pem", "Cacert.pem", "key-cert.pem",
+		"k.key", ".npmrc", "credentials", "credentials.go", "src", "test", "Tests", "testdata", "fixtures", "a",
+	}
+	paths := slices.Clone(names)
+	for _, one := range names {
+		for _, two := range names {
+			paths = append(paths, one+"/"+two)
+			for _, three := range []string{"src", "test", "a", "b.pem", "cacert.pem", ".env.example", ".env", "id_rsa"} {
+				paths = append(paths, one+"/"+two+"/"+three)
+			}
+		}
+	}
+	for _, path := range paths {
 		d, err := e.Decide(context.Background(), request(perm.Read, path, "pure"))
 		require.NoError(t, err)
-		r, err := perm.FileResource("workspace", path)
-		require.NoError(t, err)
-		masked := false
-		for _, text := range d.Details().Masks {
-			p, err := perm.ParsePattern(text)
-			require.NoError(t, err)
-			masked = masked || p.Matches(r)
-		}
-		require.Equal(t, d.Effect() == perm.Deny, masked, path)
+		require.Equal(t, d.Effect() == perm.Deny, hides(t, masks, path), path)
 	}
+}
+
+// hides reports whether masks hide a path, or a folder that it lies in.
+func hides(t *testing.T, masks []perm.Mask, path string) bool {
+	for end := range len(path) + 1 {
+		if end < len(path) && path[end] != '/' {
+			continue
+		}
+		own, err := perm.FileResource("workspace", path[:end])
+		require.NoError(t, err)
+		lower, err := perm.FileResource("workspace", strings.ToLower(path[:end]))
+		require.NoError(t, err)
+		if slices.ContainsFunc(masks, func(m perm.Mask) bool { return m.Matches(own, lower) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func ExampleWorkspace() {

@@ -42,7 +42,7 @@ const most = 1 << 20
 
 // indexOf finds the index of a root for some masks; nil where the names depend on more
 // than that.
-func (d *Driver) indexOf(root disk.Root, masks []perm.Pattern, all bool) *index {
+func (d *Driver) indexOf(root disk.Root, masks []perm.Mask, all bool) *index {
 	if !all {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (i *index) put(dir string, l listing, now time.Time) {
 type search struct {
 	root  disk.Root
 	name  string
-	masks []perm.Pattern
+	masks []perm.Mask
 	may   func(perm.Resource) bool // nil: everything may be read
 	index *index
 	now   time.Time
@@ -188,13 +188,11 @@ func (s *search) list(dir string) (listing, error) {
 // masked reports whether a name is masked, in its own spelling or in lower case: masks
 // name files such as .env, and .ENV is no less of a secret.
 func (s *search) masked(r perm.Resource) bool {
-	if slices.ContainsFunc(s.masks, func(m perm.Pattern) bool { return m.Matches(r) }) {
-		return true
+	spellings := []perm.Resource{r}
+	if small := strings.ToLower(r.Path()); small != r.Path() {
+		if lower, err := perm.FileResource(s.name, small); err == nil {
+			spellings = append(spellings, lower)
+		}
 	}
-	small := strings.ToLower(r.Path())
-	if small == r.Path() {
-		return false
-	}
-	lower, err := perm.FileResource(s.name, small)
-	return err == nil && slices.ContainsFunc(s.masks, func(m perm.Pattern) bool { return m.Matches(lower) })
+	return slices.ContainsFunc(s.masks, func(m perm.Mask) bool { return m.Matches(spellings...) })
 }

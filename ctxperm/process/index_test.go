@@ -58,7 +58,7 @@ func countedRoot(t *testing.T, files ...string) (*counted, string) {
 	return &counted{Root: root, lstat: map[string]error{}, list: map[string]error{}}, dir
 }
 
-func masks(t *testing.T, texts ...string) []perm.Pattern {
+func masks(t *testing.T, texts ...string) []perm.Mask {
 	all, err := patterns(texts)
 	require.NoError(t, err)
 	return all
@@ -142,6 +142,16 @@ func TestSearchOfWhatGoesAway(t *testing.T) {
 	cancel(broken)
 	_, _, err := s.look(ctx, ".")
 	require.ErrorIs(t, err, broken)
+}
+
+// TestSearchExcepts: what a mask excepts is seen in any case of letters, and what lies
+// in a hidden folder is not.
+func TestSearchExcepts(t *testing.T) {
+	root, _ := countedRoot(t, "Cacert.PEM", "Server.pem", "Testdata/a.PEM", "x.pem/testdata/a.pem", "cacert.pem/a.pem", "cacert.pem/b")
+	s := search{root: root, name: "workspace", masks: masks(t, "file://workspace/**/*.pem/** except file://workspace/**/cacert.pem file://workspace/**/testdata/**")}
+	_, hidden, err := s.look(t.Context(), ".")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"Server.pem", "x.pem", "cacert.pem/a.pem", "cacert.pem/b"}, hidden)
 }
 
 // TestSearchHidesWhatNoRuleCouldName: a name that is too long for a resource is hidden.

@@ -154,7 +154,7 @@ func readable(more []string) []string {
 	return all
 }
 
-func (r *Resident) masked(ctx context.Context, name string, root disk.Root, masks []perm.Pattern) ([]string, error) {
+func (r *Resident) masked(ctx context.Context, name string, root disk.Root, masks []perm.Mask) ([]string, error) {
 	all, err := perm.NewSet(perm.Access(perm.Read, "file://"+name+"/**"))
 	if err != nil {
 		return nil, err

@@ -67,9 +67,9 @@ func touches(bound perm.Set, a perm.Action, root string) bool {
 	return err == nil && !bound.Intersect(all).IsEmpty()
 }
 
-func patterns(texts []string) (all []perm.Pattern, err error) {
+func patterns(texts []string) (all []perm.Mask, err error) {
 	for _, text := range texts {
-		p, err := perm.ParsePattern(text)
+		p, err := perm.ParseMask(text)
 		if err != nil {
 			return nil, fmt.Errorf("%w: the mask %q: %w", ctxperm.ErrDenied, text, err)
 		}
@@ -79,8 +79,8 @@ func patterns(texts []string) (all []perm.Pattern, err error) {
 }
 
 // hidden lists the names of a root that a program must not see.
-func (d *Driver) hidden(ctx context.Context, name string, root disk.Root, bound perm.Set, masks []perm.Pattern, now time.Time) ([]string, error) {
-	var mine []perm.Pattern
+func (d *Driver) hidden(ctx context.Context, name string, root disk.Root, bound perm.Set, masks []perm.Mask, now time.Time) ([]string, error) {
+	var mine []perm.Mask
 	everything, err := perm.ParsePattern("file://" + name + "/**")
 	if err != nil {
 		return nil, err

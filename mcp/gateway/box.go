@@ -40,10 +40,23 @@ var secrets = []string{
 	"file://*/**/.pypirc/**", "file://*/**/.pgpass/**", "file://*/**/.htpasswd/**",
 	"file://*/**/.git-credentials/**", "file://*/**/credentials/**",
 	"file://*/**/credentials.json/**", "file://*/**/credentials.csv/**",
-	"file://*/**/.env.*/**", "file://*/**/id_rsa*/**", "file://*/**/id_dsa*/**",
-	"file://*/**/id_ecdsa*/**", "file://*/**/id_ed25519*/**",
-	"file://*/**/*.pem/**", "file://*/**/*.key/**", "file://*/**/*.p12/**", "file://*/**/*.pfx/**",
+	"file://*/**/.env.*/** except " + publicFiles,
+	"file://*/**/id_rsa*/** except " + publicFiles + fixtures, "file://*/**/id_dsa*/** except " + publicFiles + fixtures,
+	"file://*/**/id_ecdsa*/** except " + publicFiles + fixtures, "file://*/**/id_ed25519*/** except " + publicFiles + fixtures,
+	"file://*/**/*.pem/** except " + publicFiles + fixtures, "file://*/**/*.key/** except " + publicFiles + fixtures,
+	"file://*/**/*.p12/** except " + publicFiles + fixtures, "file://*/**/*.pfx/** except " + publicFiles + fixtures,
 }
+
+const (
+	publicFiles = "file://*/**/.env.dist file://*/**/.env.example file://*/**/.env.sample file://*/**/.env.template " +
+		"file://*/**/ca-bundle.pem file://*/**/ca-cert.pem file://*/**/ca-certificates.pem file://*/**/ca.pem " +
+		"file://*/**/cabundle.pem file://*/**/cacert.pem file://*/**/cacerts.pem file://*/**/cert.pem " +
+		"file://*/**/certificate.pem file://*/**/chain.pem file://*/**/fullchain.pem " +
+		"file://*/**/id_dsa.pub file://*/**/id_ecdsa.pub file://*/**/id_ed25519.pub file://*/**/id_rsa.pub " +
+		"file://*/**/rootca.pem file://*/**/tls-ca-bundle.pem"
+	fixtures = " file://*/**/__fixtures__/** file://*/**/__tests__/** file://*/**/fixtures/** file://*/**/src/test/** " +
+		"file://*/**/testdata/** file://*/**/tests/** file://*/test/**"
+)
 
 // newBox works out what a server may see. With an error there is a box all the same, which nothing starts in.
 func newBox(s Server, o *Options) (*box, error) {

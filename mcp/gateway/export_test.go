@@ -1,6 +1,9 @@
 package gateway
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // ThroughSDK has the calls of a server go through the SDK, from here on.
 func (g *Gateway) ThroughSDK(ctx context.Context, server string) error {
@@ -28,3 +31,6 @@ func (g *Gateway) Flying(server string) (n int) {
 	}
 	return n
 }
+
+// Secrets are what a server in the sandbox does not see before its first call.
+func Secrets() []string { return slices.Clone(secrets) }

@@ -141,7 +141,7 @@ func TestElementsThatCannotBeCarriedOut(t *testing.T) {
 		`require contains input.tool.name if true`:                                  `require "file_read" cannot be met: require knows verify, revert, sandbox, preview and nothing else`,
 		`redact contains concat("", ["token", input.tool.version]) if true`:         `redact "token" cannot be met: an element of redact is a JSON pointer into /args or /output, such as /args/token`,
 		`mask contains concat("", ["file:/", input.access.method]) if true`:         "",
-		`mask contains concat("/", ["https:", "", input.tool.name]) if true`:        `mask "https://file_read" cannot be met: an element of mask is a pattern of files such as file://*/**/.git/**`,
+		`mask contains concat("/", ["https:", "", input.tool.name]) if true`:        `mask "https://file_read" cannot be met: an element of mask is a pattern of files such as file://*/**/.git/**, or one, the word except, and patterns`,
 		`mask contains concat("/", ["file:/", "ws", "a", input.tool.name]) if true`: "",
 	} {
 		d := decide(t, engine(t, control+rule), request())

@@ -77,8 +77,8 @@ func badElement(set, text string) string {
 			return "an element of redact is a JSON pointer into /args or /output, such as /args/token"
 		}
 	case setMask:
-		if _, err := perm.ParsePattern(text); err != nil || !strings.HasPrefix(text, "file://") {
-			return "an element of mask is a pattern of files such as file://*/**/.git/**"
+		if m, err := perm.ParseMask(text); err != nil || m.Kind() != perm.KindFile {
+			return "an element of mask is a pattern of files such as file://*/**/.git/**, or one, the word except, and patterns"
 		}
 	}
 	return ""

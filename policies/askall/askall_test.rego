@@ -31,6 +31,9 @@ test_out_of_reach if {
 	every path in [".env", "a/.env.local", "id_rsa", "tls/server.pem"] {
 		remit.deny == {"files that usually hold secrets are out of reach"} with input as doc("run", "workspace", path)
 	}
+	every path in [".env.example", "testdata/server.key", "test/id_rsa", "src/test/server.pem"] {
+		count(remit.deny) == 0 with input as doc("run", "workspace", path)
+	}
 	paths.inside with input as doc("run", "workspace", "a")
 	not paths.inside with input as doc("run", "home", "a")
 }

@@ -57,6 +57,9 @@ test_out_of_reach if {
 	every path in [".env", "a/.env.local", "id_rsa", "tls/server.pem"] {
 		remit.deny["files that usually hold secrets are out of reach"] with input as file("read", "workspace", path, "pure")
 	}
+	every path in [".env.example", "testdata/server.key", "test/id_rsa", "src/test/server.pem"] {
+		runs(file("read", "workspace", path, "pure"))
+	}
 }
 
 test_masks if remit.mask == paths.masked with input as access("call", "tool", "pure")

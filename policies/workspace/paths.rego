@@ -12,7 +12,14 @@ git if ".git" in names
 
 secret if {
 	some name in names
-	secret_name(name)
+	name in secret_names
+}
+
+# Most paths need no second look.
+secret if {
+	some name in names
+	guarded_name(name)
+	hidden
 }
 
 # The segments as a file system that ignores case, and dots and spaces at the
@@ -23,21 +30,72 @@ names contains name if {
 	name := trim_right(lower(segment), ". ")
 }
 
+# The rule looks at each folder on the way like at the path: what lies in a hidden
+# folder is hidden, whatever its own name.
+hidden if {
+	some last, name in segments
+	not name in public_names
+	some above in array.slice(segments, 0, last + 1)
+	hides(trim_right(above, ". "), last)
+}
+
+segments := [lower(name) | some name in input.access.resource.segments]
+
 secret_names := {
 	".env", ".ssh", ".aws", ".gnupg", ".kube",
 	".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd",
 	".git-credentials", "credentials", "credentials.json", "credentials.csv",
 }
 
-secret_prefixes := {".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+secret_prefixes := {".env."}
 
-secret_suffixes := {".pem", ".key", ".p12", ".pfx"}
+key_prefixes := {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
 
-secret_name(name) if name in secret_names
+key_suffixes := {".pem", ".key", ".p12", ".pfx"}
 
-secret_name(name) if strings.any_prefix_match(name, secret_prefixes)
+guarded_name(name) if strings.any_prefix_match(name, secret_prefixes)
 
-secret_name(name) if strings.any_suffix_match(name, secret_suffixes)
+guarded_name(name) if key_name(name)
+
+hides(name, _) if strings.any_prefix_match(name, secret_prefixes)
+
+hides(name, last) if {
+	key_name(name)
+	not fixture(last)
+}
+
+key_name(name) if strings.any_prefix_match(name, key_prefixes)
+
+key_name(name) if strings.any_suffix_match(name, key_suffixes)
+
+# Names that those lists match, of files that hold no secret: certificates, public
+# keys, and templates without values. *-cert.pem is not among them, since such a
+# file often holds the key too.
+public_names := {
+	"ca.pem", "ca-bundle.pem", "ca-cert.pem", "ca-certificates.pem", "cabundle.pem", "cacert.pem", "cacerts.pem",
+	"cert.pem", "certificate.pem", "chain.pem", "fullchain.pem", "rootca.pem", "tls-ca-bundle.pem",
+	"id_rsa.pub", "id_dsa.pub", "id_ecdsa.pub", "id_ed25519.pub",
+	".env.dist", ".env.example", ".env.sample", ".env.template",
+}
+
+# Folders whose keys are fixtures of tests. A folder test counts at the top or below
+# src alone: elsewhere the name often means an environment. Passwords and tokens stay
+# hidden there, since people run tests with real ones.
+fixture_folders := {"testdata", "fixtures", "__fixtures__", "tests", "__tests__"}
+
+fixture(last) if {
+	some name in array.slice(segments, 0, last + 1)
+	name in fixture_folders
+}
+
+fixture(_) if segments[0] == "test"
+
+fixture(last) if {
+	some i, name in segments
+	i < last
+	name == "src"
+	segments[i + 1] == "test"
+}
 
 # Patterns of everything above, written out because they are asked for with
 # every decision. A test holds the lists together.
@@ -53,7 +111,28 @@ masked_secrets := {
 	"file://*/**/.pypirc/**", "file://*/**/.pgpass/**", "file://*/**/.htpasswd/**",
 	"file://*/**/.git-credentials/**", "file://*/**/credentials/**",
 	"file://*/**/credentials.json/**", "file://*/**/credentials.csv/**",
-	"file://*/**/.env.*/**", "file://*/**/id_rsa*/**", "file://*/**/id_dsa*/**",
-	"file://*/**/id_ecdsa*/**", "file://*/**/id_ed25519*/**",
-	"file://*/**/*.pem/**", "file://*/**/*.key/**", "file://*/**/*.p12/**", "file://*/**/*.pfx/**",
+	concat("", ["file://*/**/.env.*/** except ", public_files]),
+	concat("", ["file://*/**/id_rsa*/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/id_dsa*/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/id_ecdsa*/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/id_ed25519*/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.p12/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pfx/** except ", public_files, fixtures]),
 }
+
+public_files := concat(" ", [
+	"file://*/**/.env.dist file://*/**/.env.example file://*/**/.env.sample file://*/**/.env.template",
+	"file://*/**/ca-bundle.pem file://*/**/ca-cert.pem file://*/**/ca-certificates.pem file://*/**/ca.pem",
+	"file://*/**/cabundle.pem file://*/**/cacert.pem file://*/**/cacerts.pem file://*/**/cert.pem",
+	"file://*/**/certificate.pem file://*/**/chain.pem file://*/**/fullchain.pem",
+	"file://*/**/id_dsa.pub file://*/**/id_ecdsa.pub file://*/**/id_ed25519.pub file://*/**/id_rsa.pub",
+	"file://*/**/rootca.pem file://*/**/tls-ca-bundle.pem",
+])
+
+fixtures := concat(" ", [
+	"",
+	"file://*/**/__fixtures__/** file://*/**/__tests__/** file://*/**/fixtures/** file://*/**/src/test/**",
+	"file://*/**/testdata/** file://*/**/tests/** file://*/test/**",
+])

@@ -97,7 +97,7 @@ test_git if {
 
 test_secrets if {
 	every path in [
-		".env", ".ENV", "a/.env.local", ".env/x", ".ssh/config", ".AWS/credentials", "k/id_rsa", "id_rsa.pub",
+		".env", ".ENV", "a/.env.local", ".env/x", ".ssh/config", ".AWS/credentials", "k/id_rsa", "id_rsa.pub.bak",
 		"ID_ED25519", "tls/server.pem", "tls/Server.KEY", "x.p12", "x.pfx", ".netrc", "_netrc", ".npmrc",
 		".git-credentials", "credentials", "gcp/credentials.json", "server.key ",
 	] {
@@ -107,6 +107,22 @@ test_secrets if {
 	}
 	every path in ["environment.go", "env", "keys.go", "pem/a.go", "credentials.go", "monkey", "npmrc"] {
 		runs(file("read", "workspace", path, "pure"))
+	}
+}
+
+test_public if {
+	every path in [
+		"cacert.pem", "a/CAcert.pem", "tls/fullchain.pem", "id_rsa.pub", ".env.example", "a/.ENV.sample",
+		"testdata/a/server.key", "a/Fixtures/id_rsa", "tests/x.pem/y", "test/agent.pfx", "m/src/test/resources/a.p12",
+	] {
+		runs(file("read", "workspace", path, "pure"))
+	}
+	every path in [
+		"cacert.pem/x", "cacert.pem/x/cacert.pem", "cacert.pem ", "server.key/cacert.pem", "key-cert.pem", "rootca-key.pem", "privkey.pem", "server.pem", ".env.example/x",
+		"testdata./a.key", "x.key/testdata/a", "testdata.key", "deploy/test/server.key", "deploy/test/a/id_rsa", "mysrc/test/a.key",
+		"tests/.env", "testdata/.env.local", "fixtures/.npmrc", "fixtures/.ssh/id_rsa", "testdata/credentials.json", ".aws/testdata/a",
+	] {
+		refused(file("read", "workspace", path, "pure"))
 	}
 }
 
@@ -144,14 +160,21 @@ test_undeclared_of_a_server if {
 }
 
 test_masks if {
-	names := {sprintf("file://*/**/%s/**", [name]) | some name in paths.secret_names}
-	prefixes := {sprintf("file://*/**/%s*/**", [prefix]) | some prefix in paths.secret_prefixes}
-	suffixes := {sprintf("file://*/**/*%s/**", [suffix]) | some suffix in paths.secret_suffixes}
-	want := ({"file://*/**/.git/**"} | names) | (prefixes | suffixes)
+	plain := {sprintf("file://*/**/%s/**", [name]) | some name in paths.secret_names}
+	templates := {sprintf("file://*/**/%s*/** except %s", [prefix, public]) | some prefix in paths.secret_prefixes}
+	prefixes := {sprintf("file://*/**/%s*/** except %s %s", [prefix, public, fixtures]) | some prefix in paths.key_prefixes}
+	suffixes := {sprintf("file://*/**/*%s/** except %s %s", [suffix, public, fixtures]) | some suffix in paths.key_suffixes}
+	want := ({"file://*/**/.git/**"} | plain) | ((templates | prefixes) | suffixes)
 	want == paths.masked
 	remit.mask == want with input as tool("pure", true, "trusted")
 	remit.mask == want - {"file://*/**/.git/**"} with input as tool("pure", true, "sandbox")
 }
+
+public := concat(" ", sort([sprintf("file://*/**/%s", [name]) | some name in paths.public_names]))
+
+folders := {sprintf("file://*/**/%s/**", [folder]) | some folder in paths.fixture_folders}
+
+fixtures := concat(" ", sort(folders | {"file://*/test/**", "file://*/**/src/test/**"}))
 
 test_hints if {
 	remit.hint["only the root workspace can be touched"] with input as file("read", "home", "a", "pure")

@@ -132,6 +132,29 @@ func TestNeedsBoundPrograms(t *testing.T) {
 	}
 }
 
+// TestMasksHideSecretsOnly: programs and the tools of files read certificates, public
+// keys, templates, and keys that are fixtures of tests. What is hidden does not come to
+// sight by way of a folder of fixtures.
+func TestMasksHideSecretsOnly(t *testing.T) {
+	w := newWorld(t)
+	open := []string{"tls/Cacert.pem", "id_rsa.pub", ".env.example", "a/testdata/server.key", "test/id_rsa"}
+	hidden := []string{"tls/server.pem", "tls/server.key", "test/.env", "deploy/test/server.key"}
+	for _, name := range append(slices.Clone(open), hidden...) {
+		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, filepath.Dir(name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(w.dir, name), []byte(name), 0o644))
+	}
+	before := listing(t, w.dir, true)
+	slices.Sort(open)
+	_, o := w.shell(t, "find . -type f | cut -c3- | LC_ALL=C sort; cat "+strings.Join(open, " ")+" >/dev/null")
+	require.Equal(t, strings.Join(open, "\n")+"\n", o.Text)
+	for _, script := range []string{"mv tls test/tls", "mv deploy test/deploy", "mv deploy/test a/testdata/x"} {
+		_, o, err := w.invoke(t, script)
+		require.ErrorIs(t, err, tool.ErrDenied, script)
+		require.Contains(t, o.Error.Why, "files that usually hold secrets are out of reach")
+		equal(t, before, listing(t, w.dir, true), script)
+	}
+}
+
 // TestMasks: what the policy masks is not there for a program, however it is spelt, and
 // is not lost when the program removes the folder around it.
 func TestMasks(t *testing.T) {
