@@ -23,6 +23,7 @@ func (h *handle) collect(r *Result) error {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
 		r.LeftOut = append(r.LeftOut, h.leftOut(name, all)...)
+		r.Restrictions = append(r.Restrictions, h.deleted(dir, all)...)
 		for _, w := range all {
 			if w.Name != "." {
 				r.Wrote++

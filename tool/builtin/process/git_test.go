@@ -31,6 +31,34 @@ func repository(t *testing.T, dir string) {
 	require.NoError(t, err, string(out))
 }
 
+// TestGitHidden: the answer names the hidden files that git took for deleted, which git
+// add says nothing of, and what it says to do brings them back.
+func TestGitHidden(t *testing.T) {
+	w := newWorld(t)
+	repository(t, w.dir)
+	git, err := exec.LookPath("git")
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", "mkdir -p x/.ssh src; echo s > .env; echo s > src/.env; echo s > x/.ssh/config; git add -f .env src/.env x/.ssh/config; git commit -qm secrets")
+	cmd.Dir = w.dir
+	cmd.Env = []string{"PATH=" + filepath.Dir(git) + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1"}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	_, o := w.shell(t, "echo more >> a; git add a; git status >/dev/null")
+	require.NotContains(t, o.Text, "hidden")
+	txn, o := w.shell(t, "git add -A")
+	for _, name := range []string{".env", "src/.env", "x/.ssh"} {
+		require.Contains(t, o.Text, "\"workspace/"+name+"\" is hidden from programs by the policy, so that git took it for deleted")
+		require.Contains(t, o.Text, "git reset -- "+name)
+	}
+	_, err = w.s.Revert(t.Context(), txn)
+	require.NoError(t, err)
+	_, o = w.shell(t, "git add -A; git reset -q -- .env src/.env x/.ssh; git diff --cached --name-only")
+	require.NotContains(t, o.Text, "took it for deleted")
+	_, o = w.shell(t, "git add -A src")
+	require.Contains(t, o.Text, "\"workspace/src/.env\" is hidden")
+	require.NotContains(t, o.Text, "\"workspace/.env\"")
+}
+
 const gitHistory = `
 git init -q -b main .
 git config user.name Person
