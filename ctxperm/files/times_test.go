@@ -17,10 +17,14 @@ import (
 func TestTimesOfFolders(t *testing.T) {
 	old := time.Unix(1_500_000_000, 123_456_789).UTC()
 	for name, do := range map[string]func(ctx context.Context, f *files.Files) error{
-		"a name comes":     func(ctx context.Context, f *files.Files) error { return f.Write(ctx, "d/new", []byte("n"), files.WriteOptions{}) },
-		"a name goes":      func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "d/file") },
-		"a name moves":     func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "d/file", "d/deep/file") },
-		"other content":    func(ctx context.Context, f *files.Files) error { return f.Write(ctx, "d/file", []byte("n"), files.WriteOptions{}) },
+		"a name comes": func(ctx context.Context, f *files.Files) error {
+			return f.Write(ctx, "d/new", []byte("n"), files.WriteOptions{})
+		},
+		"a name goes":  func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "d/file") },
+		"a name moves": func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "d/file", "d/deep/file") },
+		"other content": func(ctx context.Context, f *files.Files) error {
+			return f.Write(ctx, "d/file", []byte("n"), files.WriteOptions{})
+		},
 		"a folder goes":    func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "d/deep") },
 		"a folder is made": func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "d/made", 0o755) },
 		"one after the other": func(ctx context.Context, f *files.Files) error {
