@@ -45,7 +45,7 @@ func TestCallRefused(t *testing.T) {
 			stage      string
 			text       string
 		}{
-			{"policy", "file_write", tool.Args{"path": ".git/config", "content": "SECRET"}, "denied", "policy", "Denied: the history of the repository is out of reach. run git itself"},
+			{"policy", "file_write", tool.Args{"path": ".git/config", "content": "SECRET"}, "denied", "policy", "Denied: the history of the repository is out of reach. leave .git to git"},
 			{"schema", "file_write", tool.Args{"path": 7}, "invalid", "", "Not a valid call: "},
 			{"outside", "file_read", tool.Args{"path": "../x"}, "invalid", "", "Not a valid call: "},
 			{"no such file", "file_read", tool.Args{"path": "none.txt"}, "failed", "", "Failed without effect. "},

@@ -78,7 +78,7 @@ hint contains "only the root workspace can be touched" if {
 	not paths.inside
 }
 
-hint contains "run git itself: a program in the sandbox reads and changes the history, and undo covers it" if {
+hint contains "leave .git to git: a tool that runs programs in the sandbox can run it, and undo covers what it changes" if {
 	paths.git
 	not git.program
 }

@@ -178,7 +178,7 @@ fixtures := concat(" ", sort(folders | {"file://*/test/**", "file://*/**/src/tes
 
 test_hints if {
 	remit.hint["only the root workspace can be touched"] with input as file("read", "home", "a", "pure")
-	remit.hint["run git itself: a program in the sandbox reads and changes the history, and undo covers it"] with input as file("read", "workspace", ".git", "pure")
+	remit.hint["leave .git to git: a tool that runs programs in the sandbox can run it, and undo covers what it changes"] with input as file("read", "workspace", ".git", "pure")
 	remit.hint["work without this file, or ask the person for what is needed from it"] with input as file("read", "workspace", ".env", "pure")
 	remit.hint[remit.allowed] with input as file("execute", "workspace", "a", "pure")
 	reversible := "a tool that changes the workspace has to have the effect class reversible"
