@@ -23,6 +23,24 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
 
+// sharedLog is a log that goroutines of the gateway write while a test reads it.
+type sharedLog struct {
+	mu   sync.Mutex // never held across a wait
+	text strings.Builder
+}
+
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *sharedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // house is a workspace, a gateway and a runtime of its tools.
 type house struct {
 	t       testing.TB
@@ -31,7 +49,7 @@ type house struct {
 	config  string
 	gateway *gateway.Gateway
 	rt      *agent.Runtime
-	log     *strings.Builder
+	log     *sharedLog
 	asking  sync.Mutex
 	asked   []string
 	journal journal.Journal
@@ -48,7 +66,7 @@ func newHouse(t testing.TB) *house {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &house{t: t, dir: dir, state: t.TempDir(), log: &strings.Builder{}, journal: journal.Memory(), host: host.Real(), heard: make(chan tool.Progress, 16)}
+	return &house{t: t, dir: dir, state: t.TempDir(), log: &sharedLog{}, journal: journal.Memory(), host: host.Real(), heard: make(chan tool.Progress, 16)}
 }
 
 // server is an entry of mcpServers that starts this binary.
@@ -102,7 +120,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = programs.Close() })
 	o := gateway.Options{
-		State: h.state, Log: slog.New(slog.NewTextHandler(&locked{w: h.log}, nil)), Roots: map[string]string{"workspace": h.dir}, Programs: programs,
+		State: h.state, Log: slog.New(slog.NewTextHandler(h.log, nil)), Roots: map[string]string{"workspace": h.dir}, Programs: programs,
 		Changed: func(tools []tool.Tool) {
 			if rt := h.rt; rt != nil {
 				if err := rt.SetTools(append(files.Tools(), tools...)...); err != nil {
