@@ -40,7 +40,7 @@ func (r *linuxRoot) quiet(name string) error {
 // among them one that another goroutine has open for writing at that moment.
 const (
 	leaseDelay = 200 * time.Microsecond
-	leaseTries = 6
+	leaseTries = 8
 )
 
 // lease takes and returns a read lease. Closing the descriptor would return

@@ -330,6 +330,10 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 		x.resync()
 		return nil
 	}
+	x.after = now
+	if os.Getuid() != 0 {
+		return nil // an ordinary user's overlay parts the names of a file, and has one group
+	}
 	said, err := x.act(x.plain, uint64(seed), steps, false, nil)
 	if err != nil {
 		return err
@@ -352,7 +356,6 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	if len(diff) > 0 {
 		x.resync()
 	}
-	x.after = now
 	return nil
 }
 
