@@ -3,13 +3,13 @@ package revert
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -135,10 +135,9 @@ type looking struct{ journal.Journal }
 
 // Keep reads the content for its digest.
 func (l looking) Keep(_ context.Context, r io.Reader) (journal.Blob, error) {
-	h := sha256.New()
-	n, err := io.Copy(h, r)
-	if err != nil {
+	h := canon.NewHash() // as a journal that keeps it: content with zeros has a digest of its own
+	if _, err := sparse.Copy(h, r, make([]byte, journal.InlineMax)); err != nil {
 		return journal.Blob{}, err
 	}
-	return journal.StoredBlob(effect.BlobRef{Digest: "sha256:" + hex.EncodeToString(h.Sum(nil)), Size: n}), nil
+	return journal.StoredBlob(effect.BlobRef{Digest: string(h.Digest()), Size: h.Size()}), nil
 }

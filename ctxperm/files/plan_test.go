@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -383,5 +384,21 @@ func TestLinkComesBack(t *testing.T) {
 		if w.end(); !c.died {
 			return
 		}
+	}
+}
+
+// TestPreviewOfZeros: a preview knows content with zeros as what the call left.
+func TestPreviewOfZeros(t *testing.T) {
+	for name, data := range map[string]string{"small": strings.Repeat("\x00", 5000), "large": strings.Repeat("\x00", 200<<10) + "end"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
+				return f.Write(ctx, "zeros", []byte(data), files.WriteOptions{})
+			}))
+			rep, err := w.reverter(w.host()).Preview(t.Context(), txn, revert.Undoing{})
+			require.NoError(t, err)
+			require.Len(t, rep.Items, 1)
+			require.Equal(t, effect.Restored, rep.Items[0].Outcome, rep.Items[0].Why)
+		})
 	}
 }

@@ -62,10 +62,11 @@ func (g group) joins(ctx context.Context, p *plan) bool {
 		return true
 	}
 	other, err := p.look(ctx, twin, hashing)
+	//mutant:none a name that shares its file already is linked again, to the same file
 	if err != nil || p.now.same(other.info) {
 		return false
 	}
-	//mutant:token
+	//mutant:none what becomes a link is compared again when it is made, and looked at after its step
 	if !other.Token().Same(p.pre()) || !other.info.Mtime.Equal(p.was.time()) {
 		p.no(effect.Conflict, apart(twin))
 		return false

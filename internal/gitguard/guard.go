@@ -132,6 +132,10 @@ func (g *Guard) inside(c Change, all []string, from int) *Facts {
 		return &Facts{Kind: Attributes}
 	case base == "git-rebase-todo":
 		return todo(c)
+	case base == "strategy" || base == "opts" && len(rest) > 1 && rest[len(rest)-2] == "sequencer":
+		return strategy(c)
+	case c.Type == "file" && (rest[0] == "remotes" || rest[0] == "branches"): // git's older way to write remotes
+		return &Facts{Kind: Config, Keys: []string{"remote." + base + ".url"}}
 	case base == "commondir":
 		return commondir(c, rest)
 	}
@@ -188,6 +192,33 @@ func todo(c Change) *Facts {
 	}
 	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); len(f) > 0 && (f[0] == "exec" || f[0] == "x") {
+			return &Facts{Kind: Todo}
+		}
+	}
+	return nil
+}
+
+// strategies are the ways of merging that git brings along. It runs any other one
+// as the program git-merge-NAME, and one with a slash as a file of the work tree.
+var strategies = []string{"ort", "recursive", "resolve", "octopus", "ours", "subtree"}
+
+// strategy judges the way of merging that a stopped rebase or cherry-pick goes on
+// with. One file holds the name alone, the other a line "strategy = NAME".
+func strategy(c Change) *Facts {
+	data, err := c.After()
+	if err != nil {
+		return &Facts{Kind: Todo}
+	}
+	for line := range strings.Lines(string(data)) {
+		name := strings.TrimSpace(line)
+		if path.Base(c.Path) == "opts" {
+			key, value, ok := strings.Cut(name, "=")
+			if !ok || !strings.EqualFold(strings.TrimSpace(key), "strategy") {
+				continue
+			}
+			name = strings.Trim(strings.TrimSpace(value), `"`)
+		}
+		if name != "" && !slices.Contains(strategies, name) {
 			return &Facts{Kind: Todo}
 		}
 	}

@@ -127,6 +127,13 @@ func TestPaths(t *testing.T) {
 		"+.git/rebase-merge/git-rebase-todo \t x  sh\n":              "todo",
 		"+.git/worktrees/w/rebase-merge/git-rebase-todo exec x":      "todo",
 		"+.git/rebase-merge/git-rebase-todo UNREADABLE":              "todo",
+		"+.git/rebase-merge/strategy ort\n":                          "",
+		"+.git/rebase-merge/strategy x/evil\n":                       "todo",
+		"+.git/rebase-merge/strategy UNREADABLE":                     "todo",
+		"+.git/sequencer/opts [options]\n\tstrategy = ours\n":        "",
+		"+.git/sequencer/opts [options]\n\tstrategy = x/evil\n":      "todo",
+		"+.git/remotes/bk URL: ssh://host/x.git\n":                   "changed remote.bk.url",
+		"+.git/branches/bk ssh://host/x.git\n":                       "changed remote.bk.url",
 		"+.git/rebase-merge/git-rebase-todo pick 1 exec the order\n": "",
 		// folders that git takes for a repository
 		"+x/HEAD ref: refs/heads/main":                       "repository",

@@ -82,6 +82,6 @@ func TestForeignOwner(t *testing.T) {
 	equal(t, before, listing(t, dir, true), "undo")
 	_, o, err = w.invoke(t, "echo mine > own; rm theirs")
 	require.ErrorIs(t, err, tool.ErrFailed)
-	require.Contains(t, o.Error.Why, "it belongs to somebody else")
+	require.Contains(t, o.Error.Why, "which this process may not give to a file")
 	equal(t, before, listing(t, dir, true), "nothing happened")
 }
