@@ -32,8 +32,12 @@ import (
 
 func TestMain(m *testing.M) {
 	process.Main()
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(actorDir) // nothing, if no test built it
+	os.Exit(code)
 }
+
+var actorDir string
 
 // The variables that TestRandomProgramsAsUser sets for the process that it starts.
 const (
@@ -98,14 +102,13 @@ func number(name string, otherwise int) int {
 }
 
 var built = sync.OnceValues(func() (program string, err error) {
-	dir, err := os.MkdirTemp("", "actor")
-	if err != nil {
+	if actorDir, err = os.MkdirTemp("", "actor"); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
+	if err := os.Chmod(actorDir, 0o755); err != nil {
 		return "", err
 	}
-	program = filepath.Join(dir, "actor")
+	program = filepath.Join(actorDir, "actor")
 	cmd := exec.Command("go", "build", "-o", program, "github.com/remit-dev/remit/internal/proof/randprog/actor")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
