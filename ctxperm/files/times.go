@@ -92,7 +92,8 @@ func (f *Files) retime(ctx context.Context, intents []intent) error {
 	return nil
 }
 
-// setTime sets the time of a folder. One that is gone has none.
+// setTime sets the time of a folder. One that is gone has none, also where a link
+// or a file stands in its place, or in that of a folder above it.
 func (s site) setTime(ctx context.Context, dir string, t time.Time) error {
 	if err := s.host.Point(ctx, "files.retime"); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (s site) setTime(ctx context.Context, dir string, t time.Time) error {
 	if err == nil && info.Type == disk.TypeDir && !info.Mtime.Equal(t) {
 		err = s.root.SetMtime(dir, t)
 	}
-	if missing(err) || errors.Is(err, disk.ErrUnsupported) {
+	if missing(err) || elsewhere(err) || errors.Is(err, disk.ErrType) || errors.Is(err, disk.ErrUnsupported) {
 		return nil
 	}
 	return err
