@@ -183,11 +183,14 @@ type entry struct {
 }
 
 // tree reads a whole folder by other means than the code under test.
-func (w *world) tree() map[string]entry {
+func (w *world) tree() map[string]entry { return w.below("") }
+
+// below reads one folder in it.
+func (w *world) below(dir string) map[string]entry {
 	w.t.Helper()
-	out := map[string]entry{}
-	require.NoError(w.t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == w.dir {
+	out, top := map[string]entry{}, filepath.Join(w.dir, dir)
+	require.NoError(w.t, filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == top {
 			return err
 		}
 		rel, err := filepath.Rel(w.dir, path)

@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -24,4 +26,23 @@ func TestOpenTogether(t *testing.T) {
 		}
 		all.Wait()
 	}
+}
+
+// TestJournalMadeBetweenLooks: one opening looks at a folder that is empty, and another makes the
+// journal before the first goes on. Nothing is missing then.
+func TestJournalMadeBetweenLooks(t *testing.T) {
+	dir := t.TempDir()
+	begun, complete := sqlite.LookBefore(t.Context(), dir, func() {
+		j, err := sqlite.Open(t.Context(), dir)
+		require.NoError(t, err)
+		require.NoError(t, j.Close())
+	})
+	require.NoError(t, begun)
+	require.NoError(t, complete)
+
+	missing := t.TempDir()
+	begun, _ = sqlite.LookBefore(t.Context(), missing, func() {
+		require.NoError(t, os.WriteFile(filepath.Join(missing, "reserve"), nil, 0o600))
+	})
+	require.ErrorContains(t, begun, "what belongs to one is beside it")
 }

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -56,4 +58,21 @@ func LeadIsInherited() bool {
 	q.resign()
 	q.leave(all[1])
 	return len(all[2].wake) == 1
+}
+
+// LookBefore looks at a folder as an opening does before SQLite. What it returns goes on
+// after make has run: it compares the journal that is there then with the first look.
+func LookBefore(ctx context.Context, dir string, make func()) (begun, complete error) {
+	j := &Journal{dir: dir, wait: patience{limit: time.Minute}}
+	w, err := lookAtFolder(dir, j.wait)
+	if err != nil {
+		return err, err
+	}
+	make()
+	begun = w.begun()
+	other, err := Open(ctx, dir)
+	if err != nil {
+		return begun, err
+	}
+	return begun, errors.Join(w.complete(ctx, other), other.Close())
 }

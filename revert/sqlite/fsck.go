@@ -86,7 +86,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	}()
 	err = checkFormat(ctx, f.journal.reader)
 	if errors.Is(err, errEmpty) {
-		err = cmp.Or(f.witness.begun(f.dir), err)
+		err = cmp.Or(f.witness.begun(), err)
 	}
 	if f.journal.older = errors.Is(err, errOlder); err != nil && !f.journal.older {
 		return err // it may belong to somebody else: nothing more is looked at
@@ -111,7 +111,7 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 		_, err = os.Lstat(filepath.Join(f.dir, databaseName))
 		if errors.Is(err, os.ErrNotExist) {
 			if w, none := lookAtFolder(f.dir, patience{limit: time.Minute}); none == nil {
-				err = cmp.Or(w.begun(f.dir), err)
+				err = cmp.Or(w.begun(), err)
 			}
 		}
 	}

@@ -22,6 +22,8 @@ func Exists(dir string) bool {
 // witness is what a folder says of itself before SQLite reads it: the head file first,
 // which never says more than the database holds, and then the log.
 type witness struct {
+	dir  string
+	wait patience
 	mark mark
 	none bool  // there is no head file
 	bad  error // it is damaged
@@ -29,6 +31,7 @@ type witness struct {
 }
 
 func lookAtFolder(dir string, wait patience) (w witness, err error) {
+	w.dir, w.wait = dir, wait
 	w.mark, w.none, err = readHead(dir, wait)
 	if errors.Is(err, ErrIncomplete) {
 		w.bad, err = err, nil
@@ -39,12 +42,28 @@ func lookAtFolder(dir string, wait patience) (w witness, err error) {
 	return w, err
 }
 
+// again looks once more for a head file that was not there. A process that makes a journal
+// makes the head file before anything else, so that it is there by now if another process
+// has made the journal since the first look.
+func (w witness) again() (witness, error) {
+	if !w.none {
+		return w, nil
+	}
+	return lookAtFolder(w.dir, w.wait)
+}
+
 // begun reports whether something was ever promised, or kept.
-func (w witness) begun(dir string) error {
-	found, err := hasContent(filepath.Join(dir, "blobs"))
+func (w witness) begun() error {
+	found, err := hasContent(filepath.Join(w.dir, "blobs"))
 	if err == nil && !found {
-		_, err = os.Lstat(filepath.Join(dir, reserveName)) // made when the journal was
+		_, err = os.Lstat(filepath.Join(w.dir, reserveName)) // made when the journal was
 		found, err = err == nil, ignoreMissing(err)
+	}
+	if err == nil && w.none && found {
+		now, err := w.again()
+		if err != nil || !now.none {
+			return err
+		}
 	}
 	switch {
 	case err != nil:
@@ -61,7 +80,10 @@ func (w witness) begun(dir string) error {
 
 // complete compares a database with its head file.
 func (w witness) complete(ctx context.Context, j *Journal) error {
+	w, err := w.again()
 	switch {
+	case err != nil:
+		return err
 	case w.bad != nil:
 		return fmt.Errorf("%w: nothing shows whether %s has all that was promised", w.bad, databaseName)
 	case w.none:

@@ -84,7 +84,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(j.dir, databaseName)); errors.Is(err, os.ErrNotExist) { // before SQLite makes one
-		if err := w.begun(j.dir); err != nil && !j.accepts {
+		if err := w.begun(); err != nil && !j.accepts {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	err = retryBusy(ctx, j.wait, func() error { return checkFormat(ctx, j.reader) })
 	switch {
 	case errors.Is(err, errEmpty):
-		if err = w.begun(j.dir); err == nil {
+		if err = w.begun(); err == nil {
 			err = makeHead(j.dir, j.wait)
 		}
 		if j.whole = err == nil; err != nil && !j.accepts {

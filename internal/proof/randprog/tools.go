@@ -4,6 +4,8 @@ package randprog
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -54,6 +56,9 @@ func (a *actor) script(from []string, text string) (string, error) {
 	if within(other, name) {
 		return "", errNothing // what cp copies of a folder into itself depends on the order of its entries
 	}
+	if meetsPipe(name, other) {
+		return "", errNothing // what opens a pipe waits for another program for ever
+	}
 	cmd := exec.Command("sh", "-c", text, "sh", name, other)
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
 	out, err := cmd.CombinedOutput()
@@ -61,6 +66,26 @@ func (a *actor) script(from []string, text string) (string, error) {
 		err = fmt.Errorf("%w: %.200s", err, out)
 	}
 	return fmt.Sprintf("%q %q", name, other), err
+}
+
+// meetsPipe reports whether a program that reads from one name and writes to another could
+// open a named pipe, itself or in folders that it joins.
+func meetsPipe(from, to string) (meets bool) {
+	pipe := func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.Mode()&fs.ModeNamedPipe != 0
+	}
+	top, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		top = from
+	}
+	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(top, p) // below it
+		meets = meets || err == nil && (d.Type()&fs.ModeSymlink != 0 && pipe(p)) || rel == "." && pipe(p) ||
+			pipe(filepath.Join(to, rel)) || pipe(filepath.Join(to, path.Base(from), rel))
+		return nil
+	})
+	return meets
 }
 
 // within reports whether a name leads to a place in a folder, or to the folder itself.
