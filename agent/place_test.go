@@ -86,8 +86,13 @@ func TestFolderOfTheRecord(t *testing.T) {
 				require.NoFileExists(t, filepath.Join(place, "a.txt"))
 				return
 			}
-			require.ErrorIs(t, err, agent.ErrPartial)
-			require.Contains(t, rep.NotUndone()[0].Why, `root "workspace" is not open here`)
+			var lost *agent.RootError
+			require.ErrorAs(t, err, &lost)
+			require.Empty(t, rep.Txn)
+			require.Equal(t, "workspace", lost.Roots[0].Name)
+			after, err := revert.Load(ctx, again.Journal(), id)
+			require.NoError(t, err)
+			require.Equal(t, revert.CommittedState, after.State(), "nothing was written")
 			require.FileExists(t, filepath.Join(place, "a.txt"))
 		})
 	}

@@ -197,56 +197,69 @@ func (rs roots) configured() map[string]root {
 	return m
 }
 
-// wordOnly lists the roots of a session whose folder is not the recorded one: only
-// MovedRoot says that it took its place.
-func (rt *Runtime) wordOnly(ctx context.Context, txn string) ([]revert.NamedRoot, error) {
+// otherFolders lists the folders of a session that are others than the recorded ones: only
+// MovedRoot says that they took their place.
+func (rt *Runtime) otherFolders(ctx context.Context, session string) ([]record.Root, error) {
+	now, _, err := rt.wordOnly(ctx, session)
+	return now, err
+}
+
+// wordOnly is otherFolders, with the recorded root beside each.
+func (rt *Runtime) wordOnly(ctx context.Context, session string) (now, was []record.Root, err error) {
 	if !slices.ContainsFunc(rt.roots, func(r root) bool { return r.moved }) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	t, err := revert.Load(ctx, rt.journal, txn)
+	opened, err := rt.recordOf(ctx, session)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	opened, err := rt.recordOf(ctx, t.Session)
-	if err != nil {
-		return nil, err
-	}
-	var out []revert.NamedRoot
 	mine := rt.roots.configured()
 	for _, r := range opened.Roots {
-		var was disk.Identity
 		m, ok := mine[r.Name]
-		if ok && m.moved && (canon.Decode(r.Identity, &was) != nil || !m.open.Identity().Is(was)) {
-			out = append(out, revert.NamedRoot{Root: r.Name, Path: m.path, Was: r.Path})
+		if !ok || !m.moved || isRecorded(m.open, m.path, r) {
+			continue
 		}
+		id, err := canon.Marshal(m.open.Identity())
+		if err != nil {
+			return nil, nil, err
+		}
+		now, was = append(now, record.Root{Name: r.Name, Path: m.path, Identity: id}), append(was, r)
 	}
-	return out, nil
+	return now, was, nil
+}
+
+// isRecorded reports whether the folder at a path is the one that a record names. Its
+// device may have got another number since, but only where it still has its path:
+// elsewhere it would be a snapshot.
+func isRecorded(open disk.Root, path string, rec record.Root) bool {
+	var was disk.Identity
+	if canon.Decode(rec.Identity, &was) != nil {
+		return false
+	}
+	return open.Identity().Is(was) || path == rec.Path && open.Identity().IsAgain(was)
 }
 
 // sameRoot returns the folder that a session's record names: the one that MovedRoot
 // says, this runtime's own root of that name, or the recorded path, opened once and
 // kept until Close. A folder that took the place of the recorded one is not the same.
-// Its device may have got another number since, but only where it still has its path:
-// elsewhere it would be a snapshot.
 func (rt *Runtime) sameRoot(mine root, rec record.Root) (disk.Root, bool) {
 	if mine.moved {
 		return mine.open, true
 	}
-	var was disk.Identity
-	if err := canon.Decode(rec.Identity, &was); err != nil {
-		return nil, false
-	}
-	if mine.open != nil && mine.open.Identity().Is(was) {
+	if mine.open != nil && isRecorded(mine.open, mine.path, rec) {
 		return mine.open, true
 	}
-	if kept, ok := rt.others.get(rec.Path); ok && kept.Identity().IsAgain(was) {
+	if kept, ok := rt.others.get(rec.Path); ok && isRecorded(kept, rec.Path, rec) {
 		return kept, true
 	}
 	open, err := rt.host.OpenRoot(rec.Path)
 	if err != nil {
 		return nil, false
 	}
-	if !open.Identity().IsAgain(was) {
+	if !isRecorded(open, rec.Path, rec) {
 		_ = open.Close()
 		return nil, false
 	}

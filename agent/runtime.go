@@ -86,7 +86,7 @@ func New(opts ...Option) (*Runtime, error) {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
 	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.host, "register.look")
-	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways, Dropped: rt.dropped}
+	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways, Named: rt.otherFolders, Dropped: rt.dropped}
 	return rt, nil
 }
 
@@ -155,6 +155,12 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Sess
 	return body, nil
 }
 
+// Load reads a transaction of any session for the folders of this runtime: what was
+// taken back in a copy counts where MovedRoot names that copy, and nowhere else.
+func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
+	return rt.reverter.Load(ctx, txn)
+}
+
 // Revert takes a transaction of any session back: an open one of this runtime,
 // once its calls in flight have ended; an open one whose owner is gone; or one
 // that has committed. A report that is not complete comes with ErrPartial.
@@ -172,6 +178,9 @@ func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Undoing) (rev
 	if tx, ok := rt.live.get(txn); ok {
 		return tx.Undo(ctx, how)
 	}
+	if err := rt.atHand(ctx, txn, how.Calls); err != nil {
+		return revert.Report{}, err
+	}
 	rep, err := rt.reverter.Undo(ctx, txn, how)
 	return rt.reported(ctx, rep, partial(rep, err))
 }
@@ -181,15 +190,28 @@ func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (
 	if rep.Txn == "" {
 		return rep, err
 	}
-	named, failed := rt.wordOnly(ctx, rep.Txn)
-	rep.Named = named
+	t, failed := revert.Load(ctx, rt.journal, rep.Txn)
+	if failed != nil {
+		return rep, errors.Join(err, failed)
+	}
+	now, was, failed := rt.wordOnly(ctx, t.Session)
+	for i, r := range now {
+		rep.Named = append(rep.Named, revert.NamedRoot{Root: r.Name, Path: r.Path, Was: was[i].Path})
+	}
 	return rep, errors.Join(err, failed)
 }
 
 // Preview says what Undo would do as things stand, and writes nothing: one item
 // for each resource. It has no error for what could not be taken back.
 func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
-	rep, err := rt.reverter.Preview(ctx, id, how)
+	txn := id
+	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
+		txn, how.Calls = t.ID, []string{c.Ref.Call}
+	}
+	if err := rt.atHand(ctx, txn, how.Calls); err != nil {
+		return revert.Report{}, err
+	}
+	rep, err := rt.reverter.Preview(ctx, txn, how)
 	return rt.reported(ctx, rep, err)
 }
 
@@ -198,6 +220,9 @@ func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (
 // id of an undo transaction stands for what that one took back. By names who asks,
 // for the record.
 func (rt *Runtime) Redo(ctx context.Context, txn, by string) (revert.Report, error) {
+	if err := rt.atHand(ctx, txn, nil); err != nil {
+		return revert.Report{}, err
+	}
 	rep, err := rt.reverter.Redo(ctx, txn, by)
 	return rt.reported(ctx, rep, partial(rep, err))
 }

@@ -268,6 +268,9 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	if err := rt.elsewhere(ctx, id); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
+	if named, err := rt.otherFolders(ctx, id); err != nil || len(named) > 0 {
+		return nil, errors.Join(fmt.Errorf("agent: session %s began in another folder: %w", id, revert.ErrAway), err)
+	}
 	s, _, err := rt.again(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -155,8 +155,9 @@ func (e *erasing) addCall(t *Txn, c *Call) {
 }
 
 func (c *Call) redoneLast() bool {
-	n := len(c.tries)
-	return n > 0 && c.tries[n-1].Reverting.Cause == CauseRedo
+	here := slices.DeleteFunc(slices.Clone(c.tries), func(u *Undo) bool { return u.away })
+	n := len(here)
+	return n > 0 && here[n-1].Reverting.Cause == CauseRedo
 }
 
 // addOwn adds the records of a call itself.
@@ -205,7 +206,7 @@ func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, 
 func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error) {
 	g := map[string]*Txn{t.ID: t}
 	for todo := []*Txn{t}; len(todo) > 0; todo = todo[1:] {
-		for _, id := range append(todo[0].subjects(), todo[0].UndoneBy...) {
+		for _, id := range append(todo[0].subjects(), todo[0].links...) {
 			if g[id] != nil {
 				continue
 			}

@@ -258,7 +258,7 @@ func (f *fsck) fold(ctx context.Context, e record.Entry, b *record.Begun) {
 		switch {
 		case err != nil:
 			f.problem(e.Pos, "transaction %s works on %s, which cannot be told: %w", t.ID, subject, err)
-		case !slices.Contains(of.UndoneBy, t.ID):
+		case !slices.Contains(of.links, t.ID):
 			f.problem(e.Pos, "transaction %s works on %s, which does not say so", t.ID, subject)
 		}
 	}

@@ -15,13 +15,14 @@ import (
 // back, or brings it back. Both streams name the other.
 
 // unfinished finds the link of an attempt that did not end, and makes it this
-// opening's own. It returns an empty Txn where there is none.
+// opening's own. It returns an empty Txn where there is none. One that worked in other
+// folders is ended as it is.
 func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found *Txn, err error) {
-	n := len(t.UndoneBy)
+	n := len(t.links)
 	if n == 0 {
 		return rec, nil, nil
 	}
-	last, err := Load(ctx, r.Journal, t.UndoneBy[n-1])
+	last, err := r.Load(ctx, t.links[n-1])
 	if err != nil || last.End != "" {
 		return rec, nil, err
 	}
@@ -30,14 +31,18 @@ func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found 
 			return rec, nil, err
 		}
 	}
-	return r.recorder(last).In(last.ID), last, nil
+	rec = r.recorder(last).In(last.ID)
+	if t.notHere(last.ID) != nil { // what it left half done is not at hand, and is found there
+		return Recorder{}, nil, rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true})
+	}
+	return rec, last, nil
 }
 
 // beginLink begins a transaction that works on t; b says what for.
 func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Recorder, error) {
 	id := host.NewID(r.Host, "t_")
 	rec := r.recorder(t).In(id)
-	b.Owner = r.Journal.Owner()
+	b.Owner, b.Roots = r.Journal.Owner(), t.Named
 	// All in one batch: a link that its subject does not know of could not be
 	// found again, and the claim keeps a second one away that was begun by a
 	// process which has not seen this one. It needs no barrier of its own: the first
@@ -61,7 +66,7 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Reco
 // from here writes another one behind it, and without it the link is ended again.
 func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Txn, error) {
 	for _, id := range link.subjects() {
-		subject, err := Load(ctx, r.Journal, id)
+		subject, err := r.Load(ctx, id)
 		if err == nil {
 			_, err = r.settle(ctx, rec, subject)
 		}
@@ -72,5 +77,5 @@ func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Tx
 	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true}); err != nil {
 		return t, err
 	}
-	return Load(ctx, r.Journal, t.ID)
+	return r.Load(ctx, t.ID)
 }

@@ -65,7 +65,7 @@ func (t *Txn) inNest(c *Call, id string) bool {
 // else: what calls outside it have put on top of it since is a conflict. None of
 // its own calls may be in flight; others may.
 func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, error) {
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	if err != nil {
 		return Report{}, err
 	}

@@ -27,7 +27,9 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	if len(t.InFlight()) > 0 {
+	if t.End == "" && t.leftAway() {
+		t.giveUp()
+	} else if len(t.InFlight()) > 0 {
 		return Report{}, fmt.Errorf("transaction %s: %w", t.ID, ErrInFlight)
 	}
 	s, err := r.scope(ctx, t, how, nil)

@@ -114,7 +114,7 @@ func (r *Reverter) past(ctx context.Context, keep Retention) (int64, error) {
 
 // pruneTxn prunes a transaction with those that are linked with it, if all may go.
 func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry bool, out *Pruned) error {
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	if err != nil || t.Undoes+t.Redoes != "" || !t.hasRecords() {
 		return err
 	}

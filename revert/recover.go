@@ -75,7 +75,7 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 		rec.Settled = append(rec.Settled, settled...)
 		if err != nil && !errors.Is(err, journal.ErrNotOwner) && !errors.Is(err, ErrBusy) {
 			rec.Failed = append(rec.Failed, Unsettled{Txn: o.Txn, Why: err.Error()})
-			if errors.Is(err, ErrNoTool) {
+			if errors.Is(err, ErrNoTool) || errors.Is(err, ErrAway) {
 				continue
 			}
 			failed = errors.Join(failed, fmt.Errorf("recover transaction %s: %w", o.Txn, err))
@@ -105,7 +105,7 @@ func (r *Reverter) lives(ctx context.Context, owner string) (bool, error) {
 }
 
 func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled, committing bool, err error) {
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
@@ -115,12 +115,12 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled
 		return nil, committing, err
 	}
 	defer leave()
-	if t, err = Load(ctx, r.Journal, id); err != nil || t.End != "" { // as it is now that nobody else here works on it
+	if t, err = r.Load(ctx, id); err != nil || t.End != "" { // as it is now that nobody else here works on it
 		return nil, committing, err
 	}
 	var waiting []*Txn
 	for _, about := range t.subjects() {
-		subject, err := Load(ctx, r.Journal, about)
+		subject, err := r.Load(ctx, about)
 		if err != nil {
 			return nil, committing, err
 		}
@@ -130,6 +130,9 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled
 	}
 	if len(waiting) == 0 {
 		return nil, committing, nil
+	}
+	if t.Undoes+t.Redoes == "" && len(t.Named) > 0 {
+		return nil, committing, fmt.Errorf("what became of its calls in flight only the folder that its session's record names tells; taking it back here ends them as unknown: %w", ErrAway)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, committing, err
@@ -165,7 +168,7 @@ func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error 
 	if _, err := r.settle(ctx, rec, t); err != nil {
 		return err
 	}
-	fresh, err := Load(ctx, r.Journal, t.ID)
+	fresh, err := r.Load(ctx, t.ID)
 	if err == nil {
 		*t = *fresh
 	}

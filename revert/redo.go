@@ -59,7 +59,7 @@ func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 // redoable finds the transactions that are to be brought back, the one that is
 // named first, and the undo that is to be taken back where it is not all of them.
 func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, only string, err error) {
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -71,8 +71,11 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 		only, ids = id, t.subjects()
 	}
 	for _, id := range ids {
-		s, err := Load(ctx, r.Journal, id)
+		s, err := r.Load(ctx, id)
 		if err != nil {
+			return nil, "", err
+		}
+		if err := s.notHere(only); err != nil {
 			return nil, "", err
 		}
 		for _, c := range s.Calls {
@@ -144,7 +147,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 // again reads transactions anew, in place.
 func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
 	for i, t := range txns {
-		fresh, err := Load(ctx, r.Journal, t.ID)
+		fresh, err := r.Load(ctx, t.ID)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,10 @@ type Reverter struct {
 	// Ways finds what is needed to take back the calls of one session: it may
 	// be one of another process, on other roots.
 	Ways func(ctx context.Context, session string) (Ways, error)
+	// Named tells which folders of a session are others than those that its record
+	// names, because a person named them; nil: none ever are. What is taken back there
+	// says nothing of the recorded ones; see LoadAt.
+	Named func(ctx context.Context, session string) ([]record.Root, error)
 	// Dropped, unless nil, is told each held call that will not be released, by
 	// its session.
 	Dropped func(session, call string)
@@ -80,7 +84,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Undoing) (Report, e
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = Load(ctx, r.Journal, t.ID); err != nil { // as it is now that nobody else works on it
+	if t, err = r.Load(ctx, t.ID); err != nil { // as it is now that nobody else works on it
 		return Report{}, err
 	}
 	if t.End != "" || t.Owner != r.Journal.Owner() {
@@ -97,12 +101,14 @@ func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
 		return nil, err
 	}
 	defer leave()
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	switch {
 	case err != nil:
 		return nil, err
 	case t.End != "" || t.Aborting || t.Undoes+t.Redoes != "":
 		return nil, fmt.Errorf("transaction %s takes no more calls: %w", id, journal.ErrNotOwner)
+	case len(t.Named) > 0:
+		return nil, fmt.Errorf("transaction %s began in another folder, and can only be taken back here: %w", id, ErrAway)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
@@ -118,7 +124,7 @@ func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
 // savepoint, as by asks; it stays open. The caller makes sure that none of its calls is
 // running.
 func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Report, error) {
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -153,7 +159,7 @@ func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause strin
 	if err := rec.Flush(ctx); err != nil {
 		return nil, err
 	}
-	t, err := Load(ctx, r.Journal, rec.Txn())
+	t, err := r.Load(ctx, rec.Txn())
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +285,7 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 		return nil, err
 	}
 	r.adoptedFor(t.ID, adoption{})
-	return Load(ctx, r.Journal, t.ID)
+	return r.Load(ctx, t.ID)
 }
 
 func (r *Reverter) adoptedFor(txn string, a adoption) {

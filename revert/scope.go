@@ -170,7 +170,7 @@ func (l lookout) from(ctx context.Context, q journal.Query, out *scope) error {
 		}
 		other, ok := out.txns[e.Header.Txn]
 		if !ok {
-			if other, err = Load(ctx, j, e.Header.Txn); err != nil {
+			if other, err = l.same.r.Load(ctx, e.Header.Txn); err != nil {
 				return err
 			}
 			out.txns[other.ID] = other

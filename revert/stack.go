@@ -88,7 +88,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 		of := b.Of
 		seen[of] = true
 		if others.txns[of.Txn] == nil {
-			if others.txns[of.Txn], err = Load(ctx, r.Journal, of.Txn); err != nil {
+			if others.txns[of.Txn], err = r.Load(ctx, of.Txn); err != nil {
 				return out, err
 			}
 		}
@@ -134,6 +134,9 @@ func (c *Call) stood(resource string, pos int64) (is bool) {
 		is = is || ch.Resource == resource && c.at[i] < pos
 	}
 	for _, u := range c.tries {
+		if u.away {
+			continue
+		}
 		if began := u.at < pos; began && u.cleared(resource) {
 			is = u.Reverting.Cause == CauseRedo
 		}

@@ -77,6 +77,8 @@ type Undo struct {
 	Changes   []effect.Change  // what the tool's own Revert did through handles
 
 	at    int64           // position of Reverting on the journal
+	over  bool            // it has no end, and its transaction has
+	away  bool            // it happened elsewhere
 	doubt map[string]bool // resources that a redo which went wrong may have brought back
 }
 
@@ -162,8 +164,10 @@ type Txn struct {
 	Calls      []*Call
 	Savepoints []Mark
 	Nests      []Nest   // in the order in which they began
-	UndoneBy   []string // undo transactions, oldest first
-	Committing bool     // its commit has begun: it takes no more calls, and releases those that are held
+	UndoneBy   []string // undo transactions of these folders, oldest first
+	Elsewhere  []Elsewhere
+	Named      []record.Root // the folders that it is read for, as far as they are others than the recorded ones; of a link: where it works
+	Committing bool          // its commit has begun: it takes no more calls, and releases those that are held
 	Aborting   bool
 	End        kind.Kind // committed, aborted, or empty while open
 	ended      int64     // position of the record that says so
@@ -175,11 +179,13 @@ type Txn struct {
 	redoing    bool      // while the stream of one that does is read, and has so far
 	limit      string    // of the newest of UndoneBy, where it brings back: which undo it is limited to
 
+	links []string // all that worked on it, also elsewhere, oldest first
 	byID  map[string]*Call
 	undos map[string]*Undo // by undo call id, of this transaction's stream
 	gone  map[string]int64 // by call id, position of a body that is gone, as long as nothing says why
 	told  map[string]bool  // by call id, what is said to be erased, and is
 
+	away   bool // what is read happened elsewhere
 	erased bool // something of what was read is
 }
 
@@ -242,7 +248,7 @@ func (t *Txn) Left() []*Call {
 func (t *Txn) InFlight() []*Call {
 	var open []*Call
 	for _, c := range t.Calls {
-		if c.Phase == PhaseStarted || c.Redo != nil || (c.Undo != nil && c.Undo.Reverted == nil) {
+		if c.Phase == PhaseStarted || c.Redo != nil || (c.Undo != nil && c.Undo.Reverted == nil && !c.Undo.over) {
 			open = append(open, c)
 		}
 	}
@@ -255,12 +261,17 @@ func (t *Txn) Call(id string) (*Call, bool) {
 	return c, ok
 }
 
-// Load reads one transaction, with what undo transactions did to its calls.
+// Load reads one transaction, with what undo transactions did to its calls in the
+// folders that its session's record names.
 func Load(ctx context.Context, j journal.Journal, id string) (*Txn, error) {
+	return loadWhole(ctx, j, id, nil)
+}
+
+func loadWhole(ctx context.Context, j journal.Journal, id string, named []record.Root) (*Txn, error) {
 	if id == "" {
 		return nil, fmt.Errorf("the empty transaction id: %w", journal.ErrNotFound)
 	}
-	t, torn, err := load(ctx, j, id)
+	t, torn, err := load(ctx, j, id, named)
 	// What was read of something erased may be from before that and from after it. It
 	// is whole where nothing was erased while it was read.
 	for last := int64(-1); torn; {
@@ -270,7 +281,7 @@ func Load(ctx context.Context, j journal.Journal, id string) (*Txn, error) {
 		}
 		if torn = newest != last; torn {
 			last = newest
-			t, _, err = load(ctx, j, id)
+			t, _, err = load(ctx, j, id, named)
 		}
 	}
 	return t, err
@@ -286,8 +297,8 @@ func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error
 }
 
 // load reads a transaction once, and reports whether something of it is erased.
-func load(ctx context.Context, j journal.Journal, id string) (_ *Txn, erased bool, err error) {
-	t := &Txn{ID: id, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}, told: map[string]bool{}}
+func load(ctx context.Context, j journal.Journal, id string, named []record.Root) (_ *Txn, erased bool, err error) {
+	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}, told: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, t.erased, err
 	}
@@ -297,8 +308,8 @@ func load(ctx context.Context, j journal.Journal, id string) (_ *Txn, erased boo
 	for call, pos := range t.gone {
 		return nil, true, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", record.ErrDamaged, pos, call)
 	}
-	for _, undo := range t.UndoneBy {
-		if err := t.read(ctx, j, undo, t.applyUndo); err != nil {
+	for _, undo := range t.links {
+		if err := t.applyLink(ctx, j, undo); err != nil {
 			return nil, t.erased, err
 		}
 	}
@@ -359,6 +370,9 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		}
 		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
 		t.Redoes, t.Also, t.Only = begun.Redoes, begun.Also, begun.Only
+		if t.Undoes+t.Redoes != "" {
+			t.Named = begun.Roots
+		}
 		return nil
 	}
 	if t.Owner == "" {
@@ -389,9 +403,10 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		return t.nothingHeld()
 	case *record.Aborted:
 		t.End, t.ended, t.complete = kind.Aborted, e.Pos, b.Complete
+		t.abandon(t.ID)
 		return t.nothingHeld()
 	case *record.UndoneBy:
-		t.UndoneBy = append(t.UndoneBy, b.Txn)
+		t.links = append(t.links, b.Txn)
 	case *record.RevertedTo:
 		t.dropMarks(b.Name)
 		return t.takesMore(r)
@@ -422,10 +437,17 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 	case *record.State:
 		return t.applyState(r, b)
 	case *record.Begun:
+		if t.away {
+			return nil
+		}
 		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
 		t.redone = false // until it has ended: its process may have died half-way
 		t.bringing, t.halfway = t.redoing, true
 	case *record.Committed:
+		if t.away {
+			return nil
+		}
+		t.abandon(r.Txn)
 		t.halfway = t.bringing && len(t.undone(t.limit)) > 0
 		if t.redone = t.redoing && len(t.undone("")) == 0; t.redone {
 			t.redoneAt = e.Pos
@@ -439,11 +461,11 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		if !ok {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
-		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b, at: e.Pos}
+		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b, at: e.Pos, away: t.away}
 		c.tries = append(c.tries, u)
-		if b.Cause == CauseRedo {
+		if b.Cause == CauseRedo && !t.away {
 			c.Redo = u
-		} else {
+		} else if !t.away {
 			if c.Undo != nil {
 				c.earlier = append(c.earlier, c.Undo)
 			}
@@ -460,10 +482,12 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		}
 		u.Reverted = b
 		c := t.byID[b.Of.Call]
-		if u.Reverting.Cause == CauseRedo {
+		switch {
+		case t.away: // only what its tool did outside of the folders counts everywhere
+		case u.Reverting.Cause == CauseRedo:
 			t.redoing = t.redoing && b.Complete
 			c.broughtBack(b, t.limit)
-		} else {
+		default:
 			c.endDoubt(b)
 		}
 		for _, res := range b.Results {

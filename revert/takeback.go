@@ -292,6 +292,9 @@ func (r *Reverter) applyStep(ctx context.Context, w Ways, s effect.Step) effect.
 // one that could not do this has left what was there before it.
 func (w Ways) settleTries(ctx context.Context, c *Call) error {
 	for _, u := range slices.Backward(c.tries) {
+		if u.away {
+			continue
+		}
 		for _, ch := range u.unsettled() {
 			if err := w.settleChange(ctx, ch); err != nil {
 				return err

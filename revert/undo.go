@@ -61,11 +61,14 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Undoing) (Report, er
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = Load(ctx, r.Journal, id); err != nil {
+	if t, err = r.Load(ctx, id); err != nil {
 		return Report{}, err
 	}
 	if t.End != "" {
 		return r.undo(ctx, t, how)
+	}
+	if t.leftAway() {
+		return r.undoAway(ctx, t, how)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return Report{}, err
@@ -75,7 +78,7 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Undoing) (Report, er
 
 // find finds the transaction that is to be taken back.
 func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undoing, error) {
-	t, err := Load(ctx, r.Journal, id)
+	t, err := r.Load(ctx, id)
 	if errors.Is(err, journal.ErrNotFound) {
 		var c *Call
 		if t, c, err = LoadCall(ctx, r.Journal, id); err == nil {
@@ -99,6 +102,13 @@ func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undo
 		return t, how, nil
 	case t.End != "" || len(how.Calls) > 0:
 		return nil, how, fmt.Errorf("transaction %s worked on %s: %w", t.ID, about, ErrUndo)
+	}
+	of, err := r.Load(ctx, about)
+	if err == nil {
+		err = of.notHere(id)
+	}
+	if err != nil {
+		return nil, how, err
 	}
 	return r.find(ctx, about, how)
 }
@@ -127,7 +137,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		}
 	}
 	// Another process may have been faster, before the claims were ours.
-	if t, err = Load(ctx, r.Journal, t.ID); err == nil {
+	if t, err = r.Load(ctx, t.ID); err == nil {
 		s, err = r.scope(ctx, t, how, &link)
 	}
 	rep.Undo = link.Txn()
@@ -148,7 +158,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 	if err := link.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	if t, err = Load(ctx, r.Journal, t.ID); err == nil { // its state is not that of these calls
+	if t, err = r.Load(ctx, t.ID); err == nil { // its state is not that of these calls
 		rep.State = t.State()
 	}
 	return rep, err

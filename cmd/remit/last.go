@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -15,10 +16,10 @@ import (
 // lastTxn finds the newest transaction that something is left of, or that nobody
 // goes on with, "" where there is none, and the newer calls of others. An undo
 // transaction has nothing of its own.
-func lastTxn(ctx context.Context, j journal.Journal) (found string, over []passedOver, err error) {
-	stop := errors.New("found")
+func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passedOver, err error) {
+	stop, j := errors.New("found"), rt.Journal()
 	err = eachTxn(ctx, j, func(id string) error {
-		t, err := revert.Load(ctx, j, id)
+		t, err := rt.Load(ctx, id)
 		if err != nil {
 			return err
 		}

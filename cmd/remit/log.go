@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -143,6 +144,9 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 		_, _ = fmt.Fprintf(w, "  brought back by %s", strings.Join(r.RedoneBy, ", "))
 	}
 	_, _ = fmt.Fprintln(w)
+	for _, e := range newestElsewhere(r.Elsewhere) {
+		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), p.state(e.State, false), e.Txn)
+	}
 	for _, c := range r.Calls {
 		words := changeWords(c.Changes)
 		if c.Status == string(tool.StatusHeld) {
@@ -166,6 +170,24 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 		}
 		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", p.mark(tool.Status(c.Status)), p.faint(c.Call), printable(c.Tool), words)
 	}
+}
+
+// newestElsewhere are the newest of each place.
+func newestElsewhere(all []elsewhereRecord) (out []elsewhereRecord) {
+	for i, e := range all {
+		if !slices.ContainsFunc(all[i+1:], func(later elsewhereRecord) bool { return foldersWords(later.Roots) == foldersWords(e.Roots) }) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func foldersWords(roots []folderRecord) string {
+	var words []string
+	for _, r := range roots {
+		words = append(words, "root "+r.Root+" at "+printable(r.Path))
+	}
+	return strings.Join(words, ", ")
 }
 
 func erasedWords(e *erasedRecord) string {

@@ -32,7 +32,37 @@ type txnRecord struct {
 	Only       string            `json:"only,omitempty"`   // with redoes: what this undo took back
 	UndoneBy   []string          `json:"undone_by"`
 	RedoneBy   []string          `json:"redone_by"`
+	Elsewhere  []elsewhereRecord `json:"elsewhere,omitempty"` // what was done in copies of its folders
 	Calls      []callLine        `json:"calls"`
+}
+
+// elsewhereRecord is an undo or a redo in folders that a person named in the place of the
+// recorded ones. State and the calls of a transaction are those of the recorded folders.
+type elsewhereRecord struct {
+	Txn    string          `json:"txn"`
+	Redoes bool            `json:"redoes"`
+	State  revert.TxnState `json:"state"` // of the transaction that it worked on, in these folders
+	Roots  []folderRecord  `json:"roots"`
+}
+
+type folderRecord struct {
+	Root string `json:"root"`
+	Path string `json:"path"`
+}
+
+func elsewhereOf(ctx context.Context, j journal.Journal, t *revert.Txn) (out []elsewhereRecord, err error) {
+	for _, e := range t.Elsewhere {
+		there, err := revert.LoadAt(ctx, j, t.ID, e.Roots)
+		if err != nil {
+			return nil, err
+		}
+		r := elsewhereRecord{Txn: e.Txn, Redoes: e.Redoes, State: there.State(), Roots: []folderRecord{}}
+		for _, root := range e.Roots {
+			r.Roots = append(r.Roots, folderRecord{root.Name, root.Path})
+		}
+		out = append(out, r)
+	}
+	return out, nil
 }
 
 // callLine is a call in the list of its transaction.
@@ -85,6 +115,9 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 		default:
 			r.UndoneBy = append(r.UndoneBy, id)
 		}
+	}
+	if r.Elsewhere, err = elsewhereOf(ctx, j, t); err != nil {
+		return nil, r, err
 	}
 	if r.State == revert.Open {
 		alive, err := j.Alive(ctx, t.Owner)

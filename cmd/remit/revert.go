@@ -122,7 +122,7 @@ type target struct {
 // empty where the last one is meant, and there is none.
 func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
 	if t.last {
-		return lastTxn(ctx, rt.Journal())
+		return lastTxn(ctx, rt)
 	}
 	return t.id, nil, nil
 }
@@ -140,6 +140,7 @@ type reverted struct {
 
 // revert does one direction of undo: there or back.
 func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
+	p.needed = true
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
 		id, over, err := which.find(ctx, rt)
@@ -153,7 +154,7 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 			return &problem{code: exitUsage, what: "there is nothing to bring back", why: err.Error(), fix: p.hint("log", "--txn", id) + " shows how it stands"}
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
-			return err
+			return p.otherFolder(a, err, way, id)
 		}
 		rep = rep.PerResource()
 		complete := id == "" || rep.Complete() // there may be nothing to take back
@@ -171,7 +172,7 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 			a.paint().ways(a.out, rep, p.hint("revert", id))
 		}
 		if way == undoing && redoable(rep) {
-			_, _ = fmt.Fprintln(a.out, a.paint().faint("redo these changes: "+p.hint("redo", redoID(ctx, rt.Journal(), rep))))
+			_, _ = fmt.Fprintln(a.out, a.paint().faint("redo these changes: "+p.hint("redo", redoID(ctx, rt, rep))))
 		}
 		return nil
 	})
@@ -187,8 +188,8 @@ func redoable(rep revert.Report) bool {
 
 // redoID is what a redo of a revert names: its transaction where that stands for the same,
 // else the undo.
-func redoID(ctx context.Context, j journal.Journal, rep revert.Report) string {
-	t, err := revert.Load(ctx, j, rep.Txn)
+func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
+	t, err := rt.Load(ctx, rep.Txn)
 	others := slices.ContainsFunc(rep.Items, func(i revert.Item) bool { return i.Txn != "" })
 	if rep.Undo == "" || err == nil && !others && len(t.UndoneBy) == 1 {
 		return rep.Txn

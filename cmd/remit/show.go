@@ -100,7 +100,7 @@ func find(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*re
 	if err != nil || t.Undoes == "" {
 		return t, callsIn(t), err
 	}
-	subject, err := revert.Load(ctx, j, t.Undoes)
+	subject, err := revert.LoadAt(ctx, j, t.Undoes, t.Named)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,11 +126,27 @@ func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, [
 			return nil, nil, err
 		}
 		if b, ok := rec.Body.(*record.Reverting); ok {
-			t, c, err := revert.LoadCall(ctx, j, b.Of.Call)
-			return t, []*revert.Call{c}, err
+			return undoneCall(ctx, j, e.Header.Txn, b.Of)
 		}
 	}
 	return nil, nil, fmt.Errorf("%q: %w", id, journal.ErrNotFound)
+}
+
+// undoneCall is a call as it stands in the folders where a transaction took it back.
+func undoneCall(ctx context.Context, j journal.Journal, by string, of record.CallRef) (*revert.Txn, []*revert.Call, error) {
+	link, err := revert.Load(ctx, j, by)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := revert.LoadAt(ctx, j, of.Txn, link.Named)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, ok := t.Call(of.Call)
+	if !ok {
+		return nil, nil, fmt.Errorf("call %s: %w", of.Call, journal.ErrNotFound)
+	}
+	return t, []*revert.Call{c}, nil
 }
 
 func undoneIn(t *revert.Txn, is func(*revert.Undo) bool) []*revert.Call {

@@ -29,6 +29,8 @@ type place struct {
 	upstreams        upstreams
 	sandbox          string   // the least level, of commands that run programs
 	gitAuthor        bool     // programs are told who commits are by
+	needed           bool     // there is nothing to do without a journal
+	offers           bool     // for completion: the command says what is wrong
 	given            []string // flags to repeat in a hint, so that it leads to the same journal
 }
 
@@ -269,6 +271,11 @@ func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 		return nil, &problem{
 			code: exitUsage, what: fmt.Sprintf("there is no journal in %q", p.state),
 			fix: "check --state: it is the folder that remit run was given; without it, the journal of the workspace is read",
+		}
+	}
+	if !p.offers {
+		if err := p.noJournal(ctx, a, p.needed); err != nil {
+			return nil, err
 		}
 	}
 	return journal.Memory(), nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert"
@@ -134,6 +135,45 @@ func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb
 		e.fix = "if it has the same files, say so: " + moved.hint(verb, id)
 	}
 	return e
+}
+
+// otherFolder says where the folders are that a revert or a redo needs, and the command
+// that names them.
+func (p *place) otherFolder(a *app, err error, way way, id string) error {
+	var lost *agent.RootError
+	var away *revert.ElsewhereError
+	what := "nothing was taken back"
+	if way == redoing {
+		what = "nothing was brought back"
+	} else if way == previewing {
+		what = "nothing can be previewed"
+	}
+	switch {
+	case errors.As(err, &lost):
+		again := *p
+		for _, r := range lost.Roots {
+			dir := "DIR"
+			if here, err := realFolder(p.folder()); err == nil && a.isFolder(here, r) {
+				dir = here // the workspace itself was moved
+			}
+			again.moved = append(slices.Clip(again.moved), r.Name+"="+dir)
+		}
+		return &problem{code: exitUsage, what: what, why: lost.Error(), fix: "say where it is now, also a copy or a restored backup: " + again.hint(way.verb(), id)}
+	case errors.As(err, &away) && len(away.Roots) > 0:
+		again := *p
+		again.moved = slices.DeleteFunc(slices.Clone(p.moved), func(m string) bool {
+			return slices.ContainsFunc(away.Roots, func(r record.Root) bool { return strings.HasPrefix(m, r.Name+"=") })
+		})
+		for _, r := range away.Roots {
+			again.moved = append(again.moved, r.Name+"="+r.Path)
+		}
+		return &problem{code: exitUsage, what: what, why: away.Error(), fix: "work there: " + again.hint(way.verb(), id)}
+	case errors.As(err, &away):
+		again := *p
+		again.moved = nil
+		return &problem{code: exitUsage, what: what, why: away.Error(), fix: "leave --root out: " + again.hint(way.verb(), id)}
+	}
+	return err
 }
 
 // sessionOfID is the record of the session that a transaction or a call belongs to, nil

@@ -200,7 +200,7 @@ func TestNoWay(t *testing.T) {
 		of   effect.Change
 		says string
 	}{
-		{nowhere, changes[0], `root "workspace" is not open here`},
+		{nowhere, changes[0], `root "workspace": its recorded folder is not there`},
 		{w.scheme(), odd, "not a stage name"},
 		{w.scheme(), other, "not a file below a root"},
 	} {

@@ -29,7 +29,7 @@ func (s scheme) Name() string { return SchemeName }
 
 // errNoRoot: the process that undoes was started without a root, and the folder that
 // was changed is not where it was.
-var errNoRoot = errors.New("is not open here, and its folder is not where it was, or is another one; say where the folder is now, also that of a copy or a backup (--root NAME=DIR, agent.MovedRoot), then take the call back again")
+var errNoRoot = errors.New("its recorded folder is not there; name the folder that it is now, also a copy or a restored backup")
 
 // locate finds the file that a resource stands for.
 func (s scheme) locate(resource string) (site, string, error) {
@@ -42,7 +42,7 @@ func (s scheme) locate(resource string) (site, string, error) {
 	}
 	root, ok := s.roots(r.Root())
 	if !ok {
-		return site{}, "", fmt.Errorf("root %q %w", r.Root(), errNoRoot)
+		return site{}, "", fmt.Errorf("root %q: %w", r.Root(), errNoRoot)
 	}
 	return site{root: disk.Straight(root), host: s.host}, r.Path(), nil
 }

@@ -7,6 +7,7 @@ type Begun struct {
 	Also   []string `json:"also,omitempty"`   // further ended transactions, of which calls that lie on those are taken back
 	Redoes string   `json:"redoes,omitempty"` // the reverted transaction whose effects this one brings back
 	Only   string   `json:"only,omitempty"`   // with redoes: what this undo transaction took back, and no other
+	Roots  []Root   `json:"roots,omitempty"`  // with undoes, redoes: the folders where that was done, as far as a person named others than the recorded ones
 }
 
 // Adopted gives an unfinished transaction a new owner.

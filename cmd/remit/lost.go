@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// mostStates is how many state folders are looked at for a workspace that was moved.
+const mostStates = 64
+
+// formerState is the journal of a workspace that is not at its recorded path any more.
+type formerState struct {
+	dir   string // state folder
+	was   string // recorded path of the workspace
+	moved bool   // the workspace at hand is that folder; else nothing is at its path
+}
+
+// noJournal is the error where a workspace has no journal and a command needs one; nil
+// where it does not, and no other journal can be the one that is meant.
+func (p *place) noJournal(ctx context.Context, a *app, needed bool) error {
+	folder, err := realFolder(p.folder())
+	if err != nil {
+		return err
+	}
+	former := p.formerStates(ctx, a, folder)
+	e := &problem{
+		code: exitUsage, what: "there is no journal for " + folder,
+		why: "a journal is kept for each path: nothing was run here, or the workspace was moved, copied or restored from a backup",
+		fix: "name the state folder of the run: --state DIR",
+	}
+	for _, f := range former {
+		if f.moved {
+			e.why = "this folder was " + f.was + ", and its journal is kept for that path"
+			e.fix = "name both: --state " + quoted(f.dir) + " --workspace " + quoted(folder)
+			return e
+		}
+		e.fix += fmt.Sprintf("; if this is a copy of %s, which is not there any more: --state %s --root %s", f.was, quoted(f.dir), quoted(workspaceRoot+"="+folder))
+	}
+	if needed {
+		return e
+	}
+	return nil
+}
+
+// mostNamed is how many journals of workspaces that are gone are named.
+const mostNamed = 3
+
+// formerStates are the journals, of those that are kept by default, whose workspace is
+// the given folder, or is not there any more.
+func (p *place) formerStates(ctx context.Context, a *app, folder string) (out []formerState) {
+	home := filepath.Dir(p.state)
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries[:min(len(entries), mostStates)] {
+		dir := filepath.Join(home, e.Name())
+		if !e.IsDir() || !sqlite.Exists(dir) {
+			continue
+		}
+		rec, err := workspaceIn(ctx, dir)
+		if err != nil || rec.Path == "" {
+			continue // it is for the commands on that journal to tell
+		}
+		if a.isFolder(folder, rec) {
+			return []formerState{{dir, rec.Path, true}}
+		}
+		if _, err := os.Lstat(rec.Path); errors.Is(err, os.ErrNotExist) && len(out) < mostNamed {
+			out = append(out, formerState{dir, rec.Path, false})
+		}
+	}
+	return out
+}
+
+// workspaceIn is the workspace of the newest session in a state folder.
+func workspaceIn(ctx context.Context, dir string) (rec record.Root, err error) {
+	j, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		return rec, err
+	}
+	q := journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}
+	_, err = firstSession(ctx, j, q, func(body *record.Session) (ok bool) {
+		rec, ok = workspaceOf(body)
+		return ok
+	})
+	return rec, errors.Join(err, j.Close())
+}

@@ -1,0 +1,223 @@
+package revert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// A transaction can be taken back in several places: in the folders that its session's
+// record names, and in copies of them that a person names. What happened in one place
+// says nothing of another, so a transaction is always read for one place.
+
+// ErrAway is returned where only the folders that a session's record names will do, and
+// a person named others.
+var ErrAway = errors.New("another folder is at hand")
+
+// Elsewhere is a transaction that took calls back, or brought them back, in other
+// folders than those that the subject is read for.
+type Elsewhere struct {
+	Txn    string
+	Redoes bool
+	Roots  []record.Root // folders that a person named
+}
+
+// ElsewhereError is returned when an undo is to be brought back, or finished, that
+// worked in other folders than those that are at hand.
+type ElsewhereError struct {
+	Txn   string        // the undo
+	Roots []record.Root // its folders
+}
+
+// Error names the undo and its folders.
+func (e *ElsewhereError) Error() string {
+	var in []string
+	for _, r := range e.Roots {
+		in = append(in, fmt.Sprintf("root %q at %s", r.Name, r.Path))
+	}
+	if in == nil {
+		in = []string{"the recorded folders"}
+	}
+	return fmt.Sprintf("transaction %s worked in another place: %s", e.Txn, strings.Join(in, ", "))
+}
+
+// LoadAt is Load for the folders that a person named in the place of those that the
+// session's record names: of what took the transaction back, or brought it back, only
+// what was done in these folders counts.
+func LoadAt(ctx context.Context, j journal.Journal, id string, named []record.Root) (*Txn, error) {
+	return loadWhole(ctx, j, id, named)
+}
+
+// Load reads a transaction for the folders that are at hand; see LoadAt.
+func (r *Reverter) Load(ctx context.Context, id string) (*Txn, error) {
+	t, err := Load(ctx, r.Journal, id)
+	if err != nil || r.Named == nil {
+		return t, err
+	}
+	named, err := r.Named(ctx, t.Session)
+	if err != nil || len(named) == 0 {
+		return t, err
+	}
+	return LoadAt(ctx, r.Journal, id, named)
+}
+
+// applyLink folds the stream of a transaction that worked on this one.
+func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) error {
+	t.away = false
+	err := t.read(ctx, j, link, func(e record.Entry, r record.Record) error {
+		if b, ok := r.Body.(*record.Begun); ok {
+			here, err := t.isHere(ctx, j, b.Roots)
+			if err != nil {
+				return err
+			}
+			if t.away = !here; t.away {
+				t.Elsewhere = append(t.Elsewhere, Elsewhere{Txn: link, Redoes: b.Redoes != "", Roots: b.Roots})
+			}
+		}
+		return t.applyUndo(e, r)
+	})
+	if !t.away {
+		t.UndoneBy = append(t.UndoneBy, link)
+	}
+	return err
+}
+
+// isHere reports whether folders that a person named, beside those of the record, are
+// the ones that the transaction is read for.
+func (t *Txn) isHere(ctx context.Context, j journal.Journal, named []record.Root) (bool, error) {
+	if len(named) == 0 && len(t.Named) == 0 {
+		return true, nil
+	}
+	recorded, err := rootsOf(ctx, j, t.Session)
+	if err != nil {
+		return false, err
+	}
+	for _, was := range recorded {
+		if folderOf(was, named) != folderOf(was, t.Named) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// folderOf is the identity of the folder that a root is: the named one, else the
+// recorded one.
+func folderOf(was record.Root, named []record.Root) string {
+	for _, r := range named {
+		if r.Name == was.Name {
+			return string(r.Identity)
+		}
+	}
+	return string(was.Identity)
+}
+
+// rootsOf are the roots that a session's record names.
+func rootsOf(ctx context.Context, j journal.Journal, session string) ([]record.Root, error) {
+	var roots []record.Root
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
+		var r record.Record
+		if err == nil {
+			r, err = record.Unseal(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := r.Body.(*record.Session); ok {
+			roots = b.Roots
+		}
+	}
+	return roots, nil
+}
+
+// abandon ends what an attempt in other folders left unfinished: they are not at hand,
+// and what is half done there the next attempt there finds.
+func (t *Txn) abandon(link string) {
+	for _, c := range t.Calls {
+		if c.Undo != nil && c.Undo.Txn == link && c.Undo.Reverted == nil {
+			c.Undo.over = true
+		}
+		if c.Redo != nil && c.Redo.Txn == link {
+			var doubt record.Reverted
+			for _, s := range c.Redo.Reverting.Steps {
+				if s.Plan == effect.Restored {
+					doubt.Results = append(doubt.Results, effect.Result{Resource: s.Change.Resource, Outcome: effect.Failed})
+				}
+			}
+			c.broughtBack(&doubt, t.limit)
+		}
+	}
+}
+
+// endAway ends an open transaction whose owner is gone, so that it can be taken back in
+// folders that a person named. Nothing of it is taken back by this: what became of its
+// calls in flight only the recorded folders tell.
+func (r *Reverter) endAway(ctx context.Context, t *Txn, how Undoing) (items []Item, err error) {
+	if len(how.Calls) > 0 {
+		return nil, fmt.Errorf("transaction %s has not ended, so that only all of it can be taken back in another folder: %w", t.ID, ErrNotOver)
+	}
+	if t, err = r.adopt(ctx, t); err != nil {
+		return nil, err
+	}
+	rec := r.recorder(t).In(t.ID)
+	if items, err = r.drop(ctx, t, t.Queue(), how.drop("abort")); err != nil {
+		return items, err
+	}
+	var w Write
+	for _, c := range t.Calls {
+		if c.Phase == PhaseStarted {
+			w.Lines = append(w.Lines, Line{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: "its process died, and its folder was not there to look at"}})
+		}
+	}
+	if !t.Aborting {
+		w.Lines = append(w.Lines, Line{Body: &record.Aborting{Why: "revert"}})
+	}
+	w.Lines = append(w.Lines, Line{Body: &record.Aborted{}})
+	w.End = true
+	//mutant:barrier
+	w.Durable = true
+	return items, rec.Write(ctx, w)
+}
+
+// giveUp is what endAway makes of calls in flight, for a preview.
+func (t *Txn) giveUp() {
+	for _, c := range t.Calls {
+		if c.Phase == PhaseStarted {
+			c.Phase = PhaseUnknown
+		}
+	}
+}
+
+// undoAway takes an open transaction back in folders that a person named.
+func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Undoing) (Report, error) {
+	dropped, err := r.endAway(ctx, t, how)
+	rep := Report{Txn: t.ID, Items: dropped}
+	if err == nil {
+		t, err = r.Load(ctx, t.ID)
+	}
+	if err != nil {
+		return rep, err
+	}
+	rep, err = r.undo(ctx, t, how)
+	rep.Items = append(dropped, rep.Items...)
+	return rep, err
+}
+
+// leftAway reports whether the transaction is read for folders that a person named, and
+// something of it may be left there.
+func (t *Txn) leftAway() bool { return len(t.Named) > 0 && len(t.Left())+len(t.InFlight()) > 0 }
+
+// notHere is the error where an undo of this transaction worked in other folders.
+func (t *Txn) notHere(undo string) error {
+	i := slices.IndexFunc(t.Elsewhere, func(e Elsewhere) bool { return e.Txn == undo })
+	if i < 0 {
+		return nil
+	}
+	return &ElsewhereError{Txn: undo, Roots: t.Elsewhere[i].Roots}
+}

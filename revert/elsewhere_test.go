@@ -1,0 +1,310 @@
+package revert_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// places are the recorded folder of a session and a copy of it, with one journal.
+type places struct {
+	t              *testing.T
+	open           func() journal.Journal
+	recorded, copy *world
+	lives          uint64
+	last           *process
+}
+
+func folder(path string) []record.Root {
+	return []record.Root{{Name: "workspace", Path: path, Identity: json.RawMessage(`{"inode":"` + path + `"}`)}}
+}
+
+// in goes on in another process, which works in the recorded folder or in the copy.
+func (p *places) in(w *world) *process {
+	if p.last != nil {
+		p.last.die(p.t)
+	}
+	p.lives++
+	p.last = newProcess(p.open, w, p.lives)
+	p.last.reverter.Named = func(context.Context, string) ([]record.Root, error) {
+		if w == p.copy {
+			return folder("copy"), nil
+		}
+		return nil, nil
+	}
+	return p.last
+}
+
+// newPlaces has a transaction with one call that set a to 2 and b to 1.
+func newPlaces(t *testing.T) (*places, string) {
+	p := &places{t: t, open: journal.Shared(), recorded: &world{map[string]string{"a": "1"}}, copy: &world{}}
+	first := p.in(p.recorded)
+	session := &record.Session{Principal: json.RawMessage(`{}`), Grant: json.RawMessage(`{}`), Roots: folder("ws")}
+	require.NoError(t, revert.NewRecorder(first.journal, first.host, "s_1").Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: session}}, Durable: true}))
+	rec, err := first.begin(t.Context())
+	require.NoError(t, err)
+	_, err = first.call(t.Context(), rec, put(write{"a", 2}, write{"b", 1}))
+	require.NoError(t, err)
+	require.NoError(t, first.commit(t.Context(), rec))
+	p.copy.values = maps.Clone(p.recorded.values)
+	return p, rec.Txn()
+}
+
+var placeBefore, placeAfter = map[string]string{"a": "1"}, map[string]string{"a": "2", "b": "1"}
+
+func (p *places) state(w *world, id string) revert.TxnState {
+	t, err := p.in(w).reverter.Load(p.t.Context(), id)
+	require.NoError(p.t, err)
+	return t.State()
+}
+
+// TestEachFolderByItself: what was taken back in a copy was not in the recorded folder,
+// and the other way round.
+func TestEachFolderByItself(t *testing.T) {
+	ctx := t.Context()
+	p, id := newPlaces(t)
+	rep, err := p.in(p.copy).reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, placeBefore, p.copy.values)
+	require.Equal(t, placeAfter, p.recorded.values)
+	require.Equal(t, revert.CommittedState, p.state(p.recorded, id))
+	require.Equal(t, revert.RevertedState, p.state(p.copy, id))
+
+	plain, err := revert.Load(ctx, p.last.journal, id)
+	require.NoError(t, err)
+	require.Equal(t, []revert.Elsewhere{{Txn: rep.Undo, Roots: folder("copy")}}, plain.Elsewhere)
+	require.Empty(t, plain.UndoneBy)
+
+	back, err := p.in(p.recorded).reverter.Redo(ctx, id, "me")
+	require.NoError(t, err)
+	require.Empty(t, back.Items)
+	var elsewhere *revert.ElsewhereError
+	_, err = p.last.reverter.Redo(ctx, rep.Undo, "me")
+	require.ErrorAs(t, err, &elsewhere)
+	require.ErrorContains(t, err, `worked in another place: root "workspace" at copy`)
+
+	mine, err := p.last.reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, placeBefore, p.recorded.values)
+	_, err = p.in(p.copy).reverter.Redo(ctx, mine.Undo, "me")
+	require.ErrorAs(t, err, &elsewhere)
+	require.ErrorContains(t, err, "worked in another place: the recorded folders")
+	_, err = p.last.reverter.Redo(ctx, rep.Undo, "me")
+	require.NoError(t, err)
+	require.Equal(t, placeAfter, p.copy.values)
+	require.Equal(t, placeBefore, p.recorded.values)
+	require.Equal(t, revert.CommittedState, p.state(p.copy, id))
+	require.Equal(t, revert.RevertedState, p.state(p.recorded, id))
+	_, err = revert.Fsck(ctx, p.last.journal, revert.FsckOptions{})
+	require.NoError(t, err)
+}
+
+// TestUndoThatDiedInACopy: an undo or a redo that died in a copy is no reason to wait in
+// the recorded folder, is finished nowhere else, and is gone on with in the copy.
+func TestUndoThatDiedInACopy(t *testing.T) {
+	ctx := t.Context()
+	died := false
+	for n, done := 0, false; !done; n++ {
+		for _, redo := range []bool{false, true} {
+			p, id := newPlaces(t)
+			dying := p.in(p.copy)
+			dead := &mortal{Journal: dying.journal, left: 99}
+			dying.reverter.Journal = dead
+			from, to := placeAfter, placeBefore
+			work := func() error { _, err := dying.reverter.Revert(ctx, id); return err }
+			if redo {
+				require.NoError(t, work())
+				from, to = placeBefore, placeAfter
+				work = func() error { _, err := dying.reverter.Redo(ctx, id, "me"); return err }
+			}
+			dead.left = n
+			done = work() == nil
+			link := p.unfinished()
+			died = died || link != ""
+
+			rec, err := p.in(p.recorded).reverter.Recover(ctx)
+			require.NoError(t, err)
+			require.Empty(t, rec.Settled)
+			if link != "" {
+				var elsewhere *revert.ElsewhereError
+				_, err = p.last.reverter.Revert(ctx, link)
+				require.ErrorAs(t, err, &elsewhere)
+			}
+			_, err = p.last.reverter.Revert(ctx, id)
+			require.NoError(t, err)
+			require.Equal(t, placeBefore, p.recorded.values)
+			if want := from; link == "" {
+				if done {
+					want = to
+				}
+				require.Equal(t, want, p.copy.values)
+			}
+			for range 2 { // what a redo left in doubt is first taken back, and then brought back
+				_, err = p.in(p.copy).reverter.Revert(ctx, id)
+				require.NoError(t, err)
+				require.Equal(t, placeBefore, p.copy.values)
+			}
+			require.Equal(t, revert.RevertedState, p.state(p.copy, id))
+			_, err = revert.Fsck(ctx, p.last.journal, revert.FsckOptions{})
+			require.NoError(t, err)
+		}
+	}
+	require.True(t, died)
+}
+
+// mortal is the journal of a process that is dead once it has written so often, or of
+// which one reading fails.
+type mortal struct {
+	journal.Journal
+	left  int
+	reads int // the one that comes to nothing
+}
+
+func (m *mortal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	if m.reads--; m.reads == 0 {
+		return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errDead) }
+	}
+	return m.Journal.Entries(ctx, q)
+}
+
+func (m *mortal) Append(ctx context.Context, b journal.Batch) error {
+	if m.left--; m.left < 0 {
+		return errDead
+	}
+	return m.Journal.Append(ctx, b)
+}
+
+// unfinished is the transaction that has no end, empty where there is none.
+func (p *places) unfinished() string {
+	open, err := p.last.journal.Unfinished(p.t.Context())
+	require.NoError(p.t, err)
+	if len(open) == 0 {
+		return ""
+	}
+	return open[0].Txn
+}
+
+// TestOpenTransactionInACopy: a transaction whose process died is ended before it is taken
+// back in a copy. Its calls in flight are unknown then: only the recorded folder tells.
+func TestOpenTransactionInACopy(t *testing.T) {
+	ctx := t.Context()
+	p, _ := newPlaces(t)
+	dying := p.in(p.recorded)
+	rec, err := dying.begin(ctx)
+	require.NoError(t, err)
+	first, err := dying.call(ctx, rec, put(write{"a", 3}))
+	require.NoError(t, err)
+	dying.dieAt(1)
+	_, err = dying.call(ctx, rec, put(write{"c", 1}, write{"d", 1}))
+	require.ErrorIs(t, err, errDead)
+	p.copy.values = maps.Clone(p.recorded.values)
+	left := maps.Clone(p.recorded.values)
+
+	there := p.in(p.copy)
+	settled, err := there.reverter.Recover(ctx)
+	require.NoError(t, err)
+	require.Len(t, settled.Failed, 1)
+	require.Contains(t, settled.Failed[0].Why, "another folder is at hand")
+	_, err = there.reverter.Adopt(ctx, rec.Txn())
+	require.ErrorIs(t, err, revert.ErrAway)
+	_, err = there.reverter.Undo(ctx, first, revert.Undoing{})
+	require.ErrorIs(t, err, revert.ErrNotOver)
+	rep, err := there.reverter.Preview(ctx, rec.Txn(), revert.Undoing{})
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	rep, err = there.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, placeAfter, p.copy.values)
+	require.Equal(t, left, p.recorded.values)
+
+	require.Equal(t, revert.RevertedPartial, p.state(p.recorded, rec.Txn()))
+	rep, err = p.last.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, placeAfter, p.recorded.values)
+	_, err = revert.Fsck(ctx, p.last.journal, revert.FsckOptions{})
+	require.NoError(t, err)
+}
+
+func heldCall() *record.Held {
+	return &record.Held{Started: record.Started{Sequence: 9, Key: "k", Tool: record.ToolRef{Name: "put"}, Class: effect.Deferrable, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}}
+}
+
+// TestHeldCallsInACopy: what waits for the commit is dropped before its transaction ends.
+func TestHeldCallsInACopy(t *testing.T) {
+	ctx := t.Context()
+	p, _ := newPlaces(t)
+	dying := p.in(p.recorded)
+	rec, err := dying.begin(ctx)
+	require.NoError(t, err)
+	_, err = dying.call(ctx, rec, put(write{"a", 3}))
+	require.NoError(t, err)
+	require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: "c_held", Body: heldCall()}, {Body: &record.Aborting{Why: "revert"}}}, Durable: true}))
+	p.copy.values = maps.Clone(p.recorded.values)
+	rep, err := p.in(p.copy).reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Len(t, rep.Items, 2)
+	require.Equal(t, revert.DoesDrop, rep.Items[0].Does)
+	require.Equal(t, placeAfter, p.copy.values)
+}
+
+// TestJournalThatFailsInACopy: whatever the journal refuses, nothing is told that is not so,
+// and the next attempt finishes it.
+func TestJournalThatFailsInACopy(t *testing.T) {
+	ctx := t.Context()
+	for _, writes := range []bool{false, true} {
+		failed := true
+		for n := 0; failed; n++ {
+			p, id := newPlaces(t)
+			_, err := p.in(p.copy).reverter.Revert(ctx, id)
+			require.NoError(t, err)
+			dying := p.in(p.recorded)
+			rec, err := dying.begin(ctx)
+			require.NoError(t, err)
+			_, err = dying.call(ctx, rec, put(write{"a", 3}))
+			require.NoError(t, err)
+			require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: "c_held", Body: heldCall()}}, Durable: true}))
+			p.copy.values = map[string]string{"a": "3", "b": "1"}
+
+			there := p.in(p.copy)
+			m := &mortal{Journal: there.journal, left: 99}
+			if there.reverter.Journal = m; writes {
+				m.left = n
+			} else {
+				m.reads = n + 1
+			}
+			_, err = there.reverter.Revert(ctx, rec.Txn())
+			if failed = err != nil; failed {
+				require.ErrorIs(t, err, errDead)
+			}
+			_, err = p.in(p.copy).reverter.Revert(ctx, rec.Txn())
+			require.NoError(t, err)
+			require.Equal(t, placeAfter, p.copy.values)
+			require.Equal(t, map[string]string{"a": "3", "b": "1"}, p.recorded.values)
+		}
+	}
+}
+
+// TestFoldersCannotBeTold: an error of who knows the folders ends the work before it began.
+func TestFoldersCannotBeTold(t *testing.T) {
+	ctx := t.Context()
+	p, id := newPlaces(t)
+	failed := errors.New("no folders")
+	now := p.in(p.recorded)
+	now.reverter.Named = func(context.Context, string) ([]record.Root, error) { return nil, failed }
+	_, err := now.reverter.Revert(ctx, id)
+	require.ErrorIs(t, err, failed)
+	require.Equal(t, placeAfter, p.recorded.values)
+}
