@@ -84,6 +84,8 @@ type summary struct {
 	Held      int             `json:"held,omitempty"` // calls that still wait for the commit
 	NotUndone []revert.Item   `json:"not_undone"`
 
+	ProgramsFailed int `json:"programs_failed,omitempty"` // done calls whose program ended with another code than 0, or by a signal
+
 	Committing bool `json:"committing,omitempty"` // only of an open one: its commit has begun, and stopped
 }
 
@@ -95,6 +97,9 @@ func (s *summary) count(o tool.Outcome) {
 	switch o.Status {
 	case tool.StatusDone:
 		s.Done++
+		if e, is := endedOf(o.Output); is && e.failed() {
+			s.ProgramsFailed++
+		}
 	case tool.StatusHeld:
 		s.Held++
 	case tool.StatusDenied:

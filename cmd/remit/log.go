@@ -43,6 +43,10 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	tools, err := tool.NewRegistry(a.builtin()...)
+	if err != nil {
+		return err
+	}
 	shown := 0
 	var damage []error
 	show := func(id string) error {
@@ -58,7 +62,7 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 		if asJSON {
 			newJSON(a.out).write(rec)
 		} else {
-			a.paint().txn(a.out, rec)
+			a.paint().txn(a.out, rec, tools)
 		}
 		return nil
 	}
@@ -120,7 +124,7 @@ func eachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) e
 	return nil
 }
 
-func (p paint) txn(w io.Writer, r txnRecord) {
+func (p paint) txn(w io.Writer, r txnRecord, tools tool.Registry) {
 	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.bold(r.Txn), p.state(r.State, r.OwnerGone), p.faint(r.Began.Local().Format("2006-01-02 15:04:05")), printable(r.Principal))
 	if words := clientWords(r.Client); words != "" {
 		_, _ = fmt.Fprintf(w, "  shown to %s", printable(words))
@@ -148,27 +152,11 @@ func (p paint) txn(w io.Writer, r txnRecord) {
 		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), p.state(e.State, false), e.Txn)
 	}
 	for _, c := range r.Calls {
-		words := changeWords(c.Changes)
-		if c.Status == string(tool.StatusHeld) {
-			words = p.doubt("held until the commit")
-		} else if c.Status == string(revert.PhaseDropped) {
-			words = p.faint("held, and dropped: it never ran")
-		} else if !tool.Status(c.Status).OK() {
-			words = strings.TrimRight(p.bad(strings.ReplaceAll(c.Status, "_", " "))+"  "+words, " ")
+		mark := p.mark(tool.Status(c.Status))
+		if c.ended().failed() {
+			mark = p.bad("✗")
 		}
-		if c.Queued && c.Status != string(tool.StatusHeld) {
-			words += p.faint("  (still queued)")
-		}
-		if c.Undone != "" {
-			words += p.faint("  (taken back: " + strings.ReplaceAll(c.Undone, "_", " ") + ")")
-		}
-		if c.Erased != nil {
-			words = strings.TrimLeft(words+p.faint("  ("+erasedWords(c.Erased)+")"), " ")
-		}
-		if rated := ratedWords(c.Feedback); len(rated) > 0 {
-			words = strings.TrimLeft(words+p.faint("  ["+strings.Join(rated, ", ")+"]"), " ")
-		}
-		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", p.mark(tool.Status(c.Status)), p.faint(c.Call), printable(c.Tool), words)
+		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", mark, p.faint(c.Call), printable(c.Tool), p.line(c, tools))
 	}
 }
 
@@ -188,6 +176,52 @@ func foldersWords(roots []folderRecord) string {
 		words = append(words, "root "+r.Root+" at "+printable(r.Path))
 	}
 	return strings.Join(words, ", ")
+}
+
+// ended is how the program of a call ended; the zero value if there is none.
+func (c callLine) ended() ended { return ended{Code: c.ExitCode, Signal: c.Signal} }
+
+// line says in one line what a call was given and what became of it.
+func (p paint) line(c callLine, tools tool.Registry) string {
+	var words []string
+	status, done := strings.ReplaceAll(c.Status, "_", " "), tool.Status(c.Status).OK()
+	switch {
+	case c.Status == string(tool.StatusHeld):
+		words = append(words, p.doubt("held until the commit"))
+	case c.Status == string(revert.PhaseDropped):
+		words = append(words, p.faint("held, and dropped: it never ran"))
+	case !done:
+		words = append(words, p.bad(status))
+	case c.ended().failed():
+		words = append(words, p.bad(c.ended().how()))
+	}
+	if len(c.Changes) == 0 || c.ExitCode != nil {
+		words = append(words, givenWords(c, tools))
+	}
+	words = append(words, changeWords(c.Changes))
+	if c.Queued && c.Status != string(tool.StatusHeld) {
+		words = append(words, p.faint("(still queued)"))
+	}
+	if c.Undone != "" {
+		words = append(words, p.faint("(taken back: "+strings.ReplaceAll(c.Undone, "_", " ")+")"))
+	}
+	if c.Erased != nil {
+		words = append(words, p.faint("("+erasedWords(c.Erased)+")"))
+	}
+	if rated := ratedWords(c.Feedback); len(rated) > 0 {
+		words = append(words, p.faint("["+strings.Join(rated, ", ")+"]"))
+	}
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "  ")
+}
+
+// givenWords are the arguments of a call in short. A tool that is not at hand may call some
+// of them sensitive, so nothing of its arguments is shown.
+func givenWords(c callLine, tools tool.Registry) string {
+	t, ok := tools.Get(c.Tool)
+	if !ok || string(c.input) == "null" {
+		return ""
+	}
+	return argWords(c.input, t.Spec().Hints.Sensitive)
 }
 
 func erasedWords(e *erasedRecord) string {

@@ -34,6 +34,12 @@ func (t plainTeller) ended(n int, c call, o tool.Outcome, how string) {
 		c.args = o.Input // without what the policy redacts
 	}
 	var words string
+	mark := t.markOf(o.Status)
+	program, isProgram := endedOf(o.Output)
+	isProgram = isProgram && o.Status == tool.StatusDone
+	if isProgram && program.failed() {
+		mark, how = t.paint.bad("✗"), how+t.paint.bad(program.how())+"  "
+	}
 	switch {
 	case o.Status.OK() && len(o.Changes) > 0:
 		*t.left = true
@@ -47,7 +53,10 @@ func (t plainTeller) ended(n int, c call, o tool.Outcome, how string) {
 	default:
 		words = t.paint.bad(statusWords(o)) + "  " + t.paint.faint(t.args(c))
 	}
-	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", t.markOf(o.Status), t.number(n), printable(o.Tool), strings.TrimRight(words, " "))
+	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", mark, t.number(n), printable(o.Tool), strings.TrimRight(words, " "))
+	if isProgram {
+		t.paint.ended(t.w, program, t.where.shown(o.Call))
+	}
 	if o.Status.OK() {
 		return
 	}
@@ -91,6 +100,9 @@ func (t plainTeller) end(s summary) {
 		if part.n > 0 {
 			_, _ = fmt.Fprintf(t.w, ", %d %s", part.n, part.what)
 		}
+	}
+	if s.ProgramsFailed > 0 {
+		_, _ = fmt.Fprint(t.w, t.paint.bad(fmt.Sprintf(", and %s failed", count(s.ProgramsFailed, "program"))))
 	}
 	_, _ = fmt.Fprintln(t.w)
 	if len(s.NotUndone) > 0 {
@@ -235,13 +247,18 @@ func resourceWords(text string) string {
 // args shows what a call was given, short and without what its tool calls
 // sensitive.
 func (t plainTeller) args(c call) string {
-	v, err := canon.Parse(c.args, canon.DefaultLimits())
-	if err != nil {
-		return ""
-	}
 	var hidden []string
 	if found, ok := t.tools.Get(c.tool); ok {
 		hidden = found.Spec().Hints.Sensitive
+	}
+	return argWords(c.args, hidden)
+}
+
+// argWords shows arguments in at most 60 characters, without the hidden ones.
+func argWords(args []byte, hidden []string) string {
+	v, err := canon.Parse(args, canon.DefaultLimits())
+	if err != nil {
+		return ""
 	}
 	if v.Kind() != canon.Object {
 		return clip(printable(v.Text()), 60)
@@ -249,6 +266,11 @@ func (t plainTeller) args(c call) string {
 	var words []string
 	for name, member := range v.Members() {
 		words = append(words, printable(name)+"="+argWord(member, slices.Contains(hidden, name)))
+	}
+	if len(words) > 1 {
+		for i := range words {
+			words[i] = clip(words[i], 40)
+		}
 	}
 	slices.SortStableFunc(words, pathsFirst)
 	return clip(strings.Join(words, " "), 60)
@@ -259,9 +281,9 @@ func argWord(v canon.Value, hidden bool) string {
 	case hidden:
 		return "(hidden)"
 	case v.Kind() == canon.String:
-		return clip(printable(v.Text()), 28)
+		return printable(v.Text())
 	default:
-		return clip(printable(string(v.Canonical())), 28)
+		return printable(string(v.Canonical()))
 	}
 }
 

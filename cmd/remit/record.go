@@ -67,15 +67,20 @@ func elsewhereOf(ctx context.Context, j journal.Journal, t *revert.Txn) (out []e
 
 // callLine is a call in the list of its transaction.
 type callLine struct {
-	Call    string        `json:"call"`
-	Tool    string        `json:"tool"`
-	Status  string        `json:"status"` // of the outcome, or in_flight
-	Changes []tool.Change `json:"changes"`
-	Undone  string        `json:"undone,omitempty"` // all, some, none, or in_flight
-	Queued  bool          `json:"queued,omitempty"` // the commit will release it
-	Erased  *erasedRecord `json:"erased,omitempty"` // nothing else is left of it
+	Call   string `json:"call"`
+	Tool   string `json:"tool"`
+	Status string `json:"status"` // of the outcome, or in_flight
+	// ExitCode and Signal are how the call's program ended; absent if the call ran none.
+	ExitCode *int          `json:"exit_code,omitempty"`
+	Signal   string        `json:"signal,omitempty"`
+	Changes  []tool.Change `json:"changes"`
+	Undone   string        `json:"undone,omitempty"` // all, some, none, or in_flight
+	Queued   bool          `json:"queued,omitempty"` // the commit will release it
+	Erased   *erasedRecord `json:"erased,omitempty"` // nothing else is left of it
 	// Feedback is what people said of it, oldest first; of each the newest counts.
 	Feedback []provenance.Feedback `json:"feedback,omitempty"`
+
+	input json.RawMessage // null if it is on no record
 }
 
 // erasedRecord says who erased a call, or that its retention had ended.
@@ -138,10 +143,33 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 }
 
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
-	return callLine{
+	l := callLine{
 		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: undoneOf(c),
 		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c), Feedback: c.Feedback,
+		input: inputOf(c),
 	}
+	if c.Done != nil {
+		if e, is := endedOf(c.Done.Output); is {
+			l.ExitCode, l.Signal = e.Code, e.Signal
+		}
+	}
+	return l
+}
+
+// inputOf returns the arguments of a call as far as they are on record.
+func inputOf(c *revert.Call) json.RawMessage {
+	switch {
+	case c.Erased != nil:
+	case c.Started != nil:
+		return c.Started.Input
+	case c.Held != nil:
+		return c.Held.Input
+	case c.Denied != nil:
+		return c.Denied.Input
+	case c.Asked != nil:
+		return c.Asked.Input
+	}
+	return json.RawMessage("null")
 }
 
 // statusOf is the outcome that a call ended with, as far as the journal knows.

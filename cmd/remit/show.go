@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -170,7 +172,11 @@ func approvalWords(a *record.Approval) string {
 }
 
 func (p paint) record(w io.Writer, c callRecord) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.mark(tool.Status(c.Status)), p.bold(c.Call), printable(c.Tool), strings.ReplaceAll(c.Status, "_", " "))
+	mark, status := p.mark(tool.Status(c.Status)), strings.ReplaceAll(c.Status, "_", " ")
+	if c.callLine.ended().failed() {
+		mark, status = p.bad("✗"), p.bad(c.callLine.ended().how())
+	}
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", mark, p.bold(c.Call), printable(c.Tool), status)
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.faint(fmt.Sprintf("%-9s", name)), printable(text))
@@ -258,13 +264,35 @@ func (paint) output(row func(name, text string), c callRecord) {
 		row("answered", "by filter "+c.AnsweredBy+"; the tool did not run")
 	}
 	if c.Status == string(tool.StatusDone) && c.Erased == nil {
-		row("output", clip(string(c.Output), 400))
+		outputRows(row, "output", c.Output)
 		if c.Delivered != nil {
-			row("delivered", clip(string(c.Delivered), 400))
+			outputRows(row, "delivered", c.Delivered)
 			row("", "as made of it by "+strings.Join(c.DeliveredBy, ", "))
 		}
 	}
 	row("ends", c.Ends)
+}
+
+// outputRows shows an output whole: that of a program line by line, any other as JSON.
+func outputRows(row func(name, text string), name string, output json.RawMessage) {
+	e, is := endedOf(output)
+	if !is {
+		row(name, string(output))
+		return
+	}
+	row(name, e.how()+", sandbox "+e.Sandbox)
+	row("missing", strings.Join(e.Missing, ", "))
+	for _, s := range []struct{ label, text string }{{"stdout", *e.Stdout}, {"stderr", *e.Stderr}} {
+		for i, text := range outputLines(s.text) {
+			if i > 0 {
+				s.label = ""
+			}
+			row(s.label, cmp.Or(text, " "))
+		}
+	}
+	for _, note := range e.notes() {
+		row("note", note)
+	}
 }
 
 func (p paint) undone(w io.Writer, row func(name, text string), u *undoRecord) {

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// These bound the output of a program in the answer of a run, in lines of each stream and
+// in characters of a line.
+const (
+	firstLines = 5
+	lastLines  = 10
+	lineWidth  = 200
+)
+
+// ended is how a program ended and what it wrote, as the tools that run programs return it.
+type ended struct {
+	Code         *int     `json:"exit_code"`
+	Signal       string   `json:"signal"`
+	Stdout       *string  `json:"stdout"`
+	Stderr       *string  `json:"stderr"`
+	Dropped      int64    `json:"dropped"`
+	LeftOut      []string `json:"left_out"`
+	Survivors    int      `json:"survivors"`
+	Sandbox      string   `json:"sandbox"`
+	Missing      []string `json:"missing"`
+	Restrictions []struct {
+		Text string `json:"text"`
+	} `json:"restrictions"`
+}
+
+// endedOf returns what an output says of a program, and false if the output is none of a
+// program. It takes an output with its text beside it too, as the journal has it.
+func endedOf(output json.RawMessage) (ended, bool) {
+	var beside struct {
+		JSON json.RawMessage `json:"json"`
+	}
+	if json.Unmarshal(output, &beside) == nil && beside.JSON != nil {
+		output = beside.JSON
+	}
+	var e ended
+	err := json.Unmarshal(output, &e)
+	return e, err == nil && e.Code != nil && e.Stdout != nil && e.Stderr != nil && e.Sandbox != ""
+}
+
+// failed reports whether the program itself says that it did not do its work.
+func (e ended) failed() bool { return e.Signal != "" || e.Code != nil && *e.Code != 0 }
+
+// how says it in words: the exit code, or the signal that ended the program.
+func (e ended) how() string {
+	if e.Signal != "" {
+		return "ended by a signal: " + printable(e.Signal)
+	}
+	return fmt.Sprintf("exit code %d", *e.Code)
+}
+
+// notes are the sentences about what of the program's work remit did not apply or keep, and
+// about the rules of the sandbox that the program met.
+func (e ended) notes() (all []string) {
+	for _, what := range e.LeftOut {
+		all = append(all, "not applied: "+what)
+	}
+	for _, met := range e.Restrictions {
+		all = append(all, "sandbox: "+met.Text)
+	}
+	if e.Dropped > 0 {
+		all = append(all, fmt.Sprintf("not kept: %d bytes out of the middle of the output", e.Dropped))
+	}
+	if e.Survivors > 0 {
+		all = append(all, "ended: "+count(e.Survivors, "program")+" that it left running")
+	}
+	return all
+}
+
+// outputLines splits a stream into lines without their ends.
+func outputLines(stream string) []string {
+	if stream == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(stream, "\n"), "\n")
+}
+
+// shortened returns the first and the last lines of a stream, and how many lines and ends of
+// lines are missing in between.
+func shortened(stream string) (first, last []string, left int) {
+	lines := outputLines(stream)
+	if left = len(lines) - firstLines - lastLines; left <= 1 { // the line that would say so takes its place
+		return lines, nil, 0
+	}
+	return lines[:firstLines], lines[firstLines+left:], left
+}
+
+// ended writes the output of a program in short, the notes, and how to see all of it.
+func (p paint) ended(w io.Writer, e ended, show string) {
+	cut := false
+	write := func(label, text string) {
+		_, _ = fmt.Fprintln(w, "     "+p.faint(fmt.Sprintf("%-6s", label))+text)
+	}
+	for _, s := range []struct{ label, text string }{{"out", *e.Stdout}, {"err", *e.Stderr}} {
+		label := s.label
+		line := func(text string) {
+			short := clip(printable(text), lineWidth)
+			cut = cut || short != printable(text)
+			write(label, short)
+			label = ""
+		}
+		first, last, left := shortened(s.text)
+		for _, text := range first {
+			line(text)
+		}
+		if left > 0 {
+			cut = true
+			write("", p.faint(fmt.Sprintf("… %d lines left out", left)))
+		}
+		for _, text := range last {
+			line(text)
+		}
+	}
+	for _, note := range e.notes() {
+		write("note", p.doubt(printable(note)))
+	}
+	if e.failed() || cut {
+		write("show", "remit show "+show)
+	}
+}

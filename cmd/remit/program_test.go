@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhatAProgramSaid: a person sees every note, and nothing steers the terminal. An output of
+// another tool is none of a program.
+func TestWhatAProgramSaid(t *testing.T) {
+	e, is := endedOf(json.RawMessage(`{"json":{"exit_code":-1,"signal":"killed","stdout":"a\u001b[2J\n\n","stderr":"` + strings.Repeat("x", 300) + `","sandbox":"strict",
+		"dropped":7,"survivors":2,"left_out":["workspace/p: a pipe"],"restrictions":[{"rule":"hidden","text":".env is hidden"}]},"text":"…"}`))
+	require.True(t, is)
+	require.True(t, e.failed())
+	var out bytes.Buffer
+	paint(false).ended(&out, e, "c_1")
+	require.Equal(t, `     out   a\x1b[2J
+           
+     err   `+strings.Repeat("x", 199)+`…
+     note  not applied: workspace/p: a pipe
+     note  sandbox: .env is hidden
+     note  not kept: 7 bytes out of the middle of the output
+     note  ended: 2 programs that it left running
+     show  remit show c_1
+`, out.String())
+	for _, other := range []string{`null`, `"text"`, `{"exit_code":1}`, `{"json":{"exit_code":1},"text":""}`, `[`} {
+		_, is := endedOf(json.RawMessage(other))
+		require.False(t, is, other)
+	}
+}
