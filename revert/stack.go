@@ -18,7 +18,7 @@ import (
 // on lists what later calls left on what a call changed, as manner.kept: they go first,
 // also where the process that came to this call knew that one of them could not.
 func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
-	m, calls := manner{kept: map[string]string{}}, t.Calls
+	m, calls := manner{kept: map[string]string{}, gone: map[string]string{}}, t.Calls
 	if t.End != "" { // until then nobody else changed what it had claimed
 		others, err := r.othersOn(ctx, t, []*Call{c}, false)
 		if err != nil {

@@ -20,6 +20,7 @@ type manner struct {
 	frozen map[string]string // by resource: the call of unknown outcome that may have touched it
 	upon   map[string]string // by resource: what is known to lie on it
 	kept   map[string]string // by resource: the call before it that is not as it should be there, in words
+	gone   map[string]string // by resource: the same, of what that call had removed
 }
 
 // keep notes where a call is not as it should be, for those that come after it.
@@ -29,10 +30,25 @@ func (m manner) keep(c *Call, results []effect.Result) {
 		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be brought back; that one has to come first"
 	}
 	for _, r := range results {
-		if !r.Outcome.Clean() {
-			m.kept[r.Resource] = why
+		if r.Outcome.Clean() {
+			continue
+		}
+		m.kept[r.Resource] = why
+		if m.gone != nil && c.removed(r.Resource) {
+			m.gone[r.Resource] = "what was above it was removed by a later call, " + c.Ref.Call + ", and could not be brought back: another one there may let others in; that call has to go first"
 		}
 	}
+}
+
+// removed reports whether the call left nothing of a resource.
+func (c *Call) removed(resource string) (is bool) {
+	for _, ch := range c.Changes {
+		if ch.Resource == resource {
+			//mutant:token
+			is = ch.Post.Same(effect.Absent)
+		}
+	}
+	return is
 }
 
 // takeBackCall takes one call back. The order, "=>" being a barrier:
@@ -266,6 +282,11 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []effect.Change, m 
 		// already: who knows what the other one has left half done.
 		if why, ok := m.kept[steps[i].Change.Resource]; ok && steps[i].Plan.Clean() {
 			steps[i].Plan, steps[i].Why = effect.Conflict, why
+		}
+		for above := range Above(steps[i].Change.Resource) {
+			if why, ok := m.gone[above]; ok && steps[i].Plan == effect.Restored {
+				steps[i].Plan, steps[i].Why = effect.Conflict, why
+			}
 		}
 		if holder, ok := m.frozen[steps[i].Change.Resource]; ok {
 			steps[i].Plan, steps[i].Why = effect.Unknown, "a later call, "+holder+", may have touched it and its outcome is unknown"

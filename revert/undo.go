@@ -215,7 +215,7 @@ func reportOf(txn, undo string, items []Item) Report {
 // which version would be the right one.
 func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m manner) ([]Item, error) {
 	items, ways := []Item{}, map[string]Ways{}
-	m.frozen, m.kept = map[string]string{}, map[string]string{}
+	m.frozen, m.kept, m.gone = map[string]string{}, map[string]string{}, map[string]string{}
 	for _, c := range calls {
 		if err := context.Cause(ctx); err != nil {
 			return items, err

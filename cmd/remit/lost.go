@@ -42,7 +42,7 @@ func (p *place) noJournal(ctx context.Context, a *app, needed bool) error {
 			e.fix = "name both: --state " + quoted(f.dir) + " --workspace " + quoted(folder)
 			return e
 		}
-		e.fix += fmt.Sprintf("; if this is a copy of %s, which is not there any more: --state %s --root %s", f.was, quoted(f.dir), quoted(workspaceRoot+"="+folder))
+		e.fix += fmt.Sprintf("; the journal of %s, which is not there any more: --state %s --root %s", f.was, quoted(f.dir), quoted(workspaceRoot+"="+folder))
 	}
 	if needed {
 		return e

@@ -48,7 +48,8 @@ func (a *app) revertCommand() *cobra.Command {
 					return rt.Preview(ctx, id, how)
 				}
 			}
-			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, way, do)
+			over := func(rt *agent.Runtime, ctx context.Context, id string) bool { return how.Force == "" && forceHelps(ctx, rt, id, how) }
+			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, way, do, over)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -74,7 +75,7 @@ func (a *app) redoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Redo(ctx, id, a.asker())
-			})
+			}, nil)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -138,12 +139,24 @@ type reverted struct {
 	PassedOver []passedOver `json:"passed_over,omitempty"`
 }
 
-// revert does one direction of undo: there or back.
-func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error)) error {
+// forceHelps reports whether --force-as takes back something that a revert left alone.
+func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Undoing) bool {
+	plain, err := rt.Preview(ctx, id, how)
+	if err != nil {
+		return false
+	}
+	how.Force = "anybody" // nothing is recorded of a preview
+	forced, err := rt.Preview(ctx, id, how)
+	return err == nil && len(forced.NotUndone()) < len(plain.NotUndone())
+}
+
+// revert does one direction of undo: there or back. Over tells whether what is in the way
+// can be overwritten.
+func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
 	p.needed = true
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.Item{}}
-		id, over, err := which.find(ctx, rt)
+		id, passed, err := which.find(ctx, rt)
 		if err == nil && id != "" {
 			err = p.ofWorkspace(ctx, a, rt.Journal(), way.verb(), id)
 		}
@@ -162,14 +175,14 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone(), over})
+			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone(), passed})
 			return nil
 		}
 		a.paint().report(a.out, rep, way, id)
 		a.where(ctx, p, rt.Journal(), rep)
-		a.paint().passed(a.out, over)
+		a.paint().passed(a.out, passed)
 		if way != redoing && rep.Txn != "" {
-			a.paint().ways(a.out, rep, p.hint("revert", id))
+			a.paint().ways(a.out, rep, p.hint("revert", id), func() bool { return over(rt, ctx, id) })
 		}
 		if way == undoing && redoable(rep) {
 			_, _ = fmt.Fprintln(a.out, a.paint().faint("redo these changes: "+p.hint("redo", redoID(ctx, rt, rep))))
@@ -281,8 +294,8 @@ func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
 }
 
-// ways says what can be done about what is in the way.
-func (p paint) ways(w io.Writer, rep revert.Report, again string) {
+// ways says what can be done about what is in the way: for the rest the reasons say it.
+func (p paint) ways(w io.Writer, rep revert.Report, again string, over func() bool) {
 	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool {
 		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
 	})
@@ -290,7 +303,7 @@ func (p paint) ways(w io.Writer, rep revert.Report, again string) {
 	switch {
 	case later:
 		_, _ = fmt.Fprintln(w, p.faint("take what lies on it along: "+again+" --cascade"))
-	case theirs:
+	case theirs && over():
 		_, _ = fmt.Fprintln(w, p.faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert/effect"
@@ -56,6 +57,7 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 	for at := 0; at < len(all); {
 		next := all[at:]
 		next = next[:wave(len(next), func(i int) (*swap, bool) { return next[i].swap, next[i].makesDir() })]
+		barred(ctx, all[:at], next)
 		next = ahead(ctx, next, keep)
 		for _, t := range next {
 			t.run(ctx)
@@ -73,6 +75,24 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 		out = append(out, t.res)
 	}
 	return out
+}
+
+// barred leaves steps alone below directories that could not come back, if another one is
+// there by now that may let others in.
+func barred(ctx context.Context, done, next []*stride) {
+	for _, d := range done {
+		if d.err == nil || d.swap == nil || !d.makesDir() {
+			continue
+		}
+		if now, err := d.swap.look(ctx, d.swap.target, hashing); err == nil && !d.inv.Will.letsIn(now.Version) {
+			continue
+		}
+		for _, t := range next {
+			if t.err == nil && t.inv.Will != nil && t.swap.root == d.swap.root && strings.HasPrefix(t.swap.target, d.swap.target+"/") {
+				t.err = conflict(t.swap.target, otherFolder(d.swap.target))
+			}
+		}
+	}
 }
 
 func (s scheme) stride(step effect.Step) *stride {

@@ -52,6 +52,9 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	for _, p := range plans {
 		p.below(plans)
 	}
+	for _, p := range plans {
+		p.under(plans)
+	}
 	sharing(plans).relink(ctx)
 	arrange(plans)
 	steps, blobs := []effect.Step{}, []journal.Blob{}
@@ -186,6 +189,36 @@ func (p *plan) below(plans []*plan) {
 			return
 		}
 	}
+}
+
+// under leaves a name alone that would come back below another directory than it was in:
+// one that was made where the call had removed one, with other rights. It could be reached
+// by more than before.
+func (p *plan) under(plans []*plan) {
+	if p.was == nil || !p.restores() {
+		return
+	}
+	for _, o := range plans {
+		if o.root != nil && o.root == p.root && o.step.Plan == effect.Conflict && strings.HasPrefix(p.path, o.path+"/") && o.was.letsIn(o.now.Version) {
+			p.no(effect.Conflict, otherFolder(o.path))
+			return
+		}
+	}
+}
+
+// letsIn reports whether what was a directory is another one by now, which may let in more
+// than it did.
+func (r *record) letsIn(now Version) bool {
+	if r == nil || r.Type != typeDir || now.Type != typeDir {
+		return false
+	}
+	was, err := r.version()
+	return err != nil || was.Owner != now.Owner || now.Perm&^was.Perm != 0 || !slices.Equal(pairs(was.Xattrs), pairs(now.Xattrs))
+}
+
+// otherFolder says why nothing comes back below a directory.
+func otherFolder(dir string) string {
+	return fmt.Sprintf("the directory %q, which it was in, is another one by now, and may let others in; move or remove that, then take the call back again", dir)
 }
 
 func outcomeOf(err error) effect.Outcome {

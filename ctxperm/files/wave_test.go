@@ -216,3 +216,31 @@ func TestOneStepOfManyFails(t *testing.T) {
 	after["crowd/f3"] = before["crowd/f3"]
 	require.Equal(t, before, after)
 }
+
+// TestBarred: a directory that somebody makes with more rights, after the undo was planned,
+// gets nothing back that was in the one that the call removed.
+func TestBarred(t *testing.T) {
+	w := newWorld(t)
+	w.furnish()
+	w.crowd()
+	require.NoError(t, w.do(w.host(), crowds()["delete"]))
+	h := w.host()
+	open := filepath.Join(w.dir, "crowd")
+	h.OnPoint = func(id string) error {
+		if id == "revert.apply" { // after it was planned
+			require.NoError(t, os.MkdirAll(open, 0o700))
+			require.NoError(t, os.Chmod(open, 0o777)) //nolint:gosec // that is what is wrong
+		}
+		return nil
+	}
+	rep, err := w.takeBack(t.Context(), h)
+	require.NoError(t, err)
+	for _, item := range rep.NotUndone() {
+		require.Equal(t, effect.Conflict, item.Outcome, item.Why)
+	}
+	require.Greater(t, len(rep.NotUndone()), 1)
+	require.Contains(t, rep.NotUndone()[1].Why, "may let others in")
+	found, err := os.ReadDir(open)
+	require.NoError(t, err)
+	require.Empty(t, found)
+}

@@ -1,0 +1,44 @@
+package revert_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// TestNothingComesBackBelowAnother: what a call removed does not come back below something
+// that took the place of what a later call had removed: it was kept from others there.
+func TestNothingComesBackBelowAnother(t *testing.T) {
+	ctx := t.Context()
+	before := map[string]string{"kv://r/d": "private", "kv://r/d/s": "1", "kv://r/e": "1"}
+	w := &world{map[string]string{}}
+	for k, v := range before {
+		w.values[k] = v
+	}
+	p := newProcess(journal.Shared(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	for _, key := range []string{"kv://r/e", "kv://r/d/s", "kv://r/d"} {
+		_, err = p.call(ctx, rec, put(write{key, nil}))
+		require.NoError(t, err)
+	}
+	require.NoError(t, p.commit(ctx, rec))
+	w.values["kv://r/d"] = "open"
+
+	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"kv://r/d": "open", "kv://r/e": "1"}, w.values)
+	left := rep.NotUndone()
+	require.Len(t, left, 2)
+	require.Equal(t, "kv://r/d/s", left[1].Resource)
+	require.Contains(t, left[1].Why, "was removed by a later call")
+
+	delete(w.values, "kv://r/d") // as the call left it
+	rep, err = p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, before, w.values)
+}
