@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io/fs"
 
@@ -104,10 +105,13 @@ func (v Version) rebit(bits fs.FileMode) Version {
 	return v
 }
 
+// asProgram are the bits that say as whom a file runs.
+const asProgram = fs.ModeSetuid | fs.ModeSetgid
+
 // unprivileged takes away what a version may do as a program: that does not pass to
 // content which somebody else chose. The kernel does the same when a file is written.
 func (v Version) unprivileged() Version {
-	v.Perm &^= fs.ModeSetuid | fs.ModeSetgid
+	v.Perm &^= asProgram
 	if _, ok := v.Xattrs[disk.XattrCapability]; ok {
 		v.Xattrs = with(v.Xattrs, disk.XattrCapability, nil)
 	}
@@ -133,17 +137,24 @@ func with(xattrs map[string][]byte, key string, value []byte) map[string][]byte 
 func hidden(key string) bool { return key != disk.XattrCapability && !(disk.Self{}).Sets(key) }
 
 // retaining adds to what a program left the attributes of the file in whose place it is
-// that the program could not have changed.
+// that the program could not have changed. What that file may do as a program it keeps with
+// its content and its owner, if the program kept it.
 func (img image) retaining(was Version) Version {
 	v := img.Version
 	if was.Type != v.Type || !img.again {
 		return v
 	}
 	for key, value := range was.Xattrs {
-		same := key == disk.XattrCapability && v.Type == typeFile && v.Content == was.Content
-		if _, has := v.Xattrs[key]; !has && (same || hidden(key)) {
+		if _, has := v.Xattrs[key]; !has && hidden(key) {
 			v.Xattrs = with(v.Xattrs, key, value)
 		}
+	}
+	if v.Type != typeFile || v.Content != was.Content || v.Owner != was.Owner {
+		return v
+	}
+	v.Perm |= was.Perm & img.left.Perm & asProgram
+	if value, had := was.Xattrs[disk.XattrCapability]; had && bytes.Equal(value, img.left.Xattrs[disk.XattrCapability]) {
+		v.Xattrs = with(v.Xattrs, disk.XattrCapability, value)
 	}
 	return v
 }

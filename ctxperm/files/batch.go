@@ -25,6 +25,7 @@ type Wanted struct {
 	Open     func() (io.ReadCloser, error) // the content of a file
 	Replaced bool                          // a directory of which nothing is left that was in it
 	Copied   bool                          // it began as something that was there, under this name or another
+	Same     bool                          // it is still the file that was there under this name
 	Inode    uint64                        // wanted files with the same number are one file; 0: it has one name
 }
 
@@ -62,7 +63,7 @@ func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []
 	if err != nil {
 		return err
 	}
-	s := &share{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}}
+	s := &share{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}, stays: map[string]Version{}}
 	if err := s.survey(ctx, wanted); err != nil {
 		return err
 	}

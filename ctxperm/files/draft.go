@@ -21,10 +21,11 @@ type image struct {
 	Version
 	mtime   time.Time // zero: whatever the write makes it
 	open    func() (io.ReadCloser, error)
-	fresh   bool   // it is new: its folder has a say in what it is like
-	again   bool   // it is still what it takes the place of, which a program changed
-	retimed bool   // a folder that gets a time of its own
-	twin    string // a file that it should be another name of, if that is just like it
+	fresh   bool    // it is new: its folder has a say in what it is like
+	again   bool    // it is still what it takes the place of, which a program changed
+	left    Version // by the program, with what it gave that no program gives
+	retimed bool    // a folder that gets a time of its own
+	twin    string  // a file that it should be another name of, if that is just like it
 }
 
 // chunk is how much is written between two scheduling points.

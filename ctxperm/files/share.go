@@ -22,7 +22,8 @@ type share struct {
 	times   *folders
 	since   time.Time
 	wanted  map[string]bool
-	absent  map[string]bool // directories to be, where there is none now: nothing is below them
+	absent  map[string]bool    // directories to be, where there is none now: nothing is below them
+	stays   map[string]Version // files of several names that are as they were
 	altered []alteration
 	intents []intent
 }
@@ -117,7 +118,7 @@ func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (
 	if now.Type.String() != w.Type {
 		return false, nil
 	}
-	if now.Type == disk.TypeFile && (now.Perm != img.Perm || !now.Mtime.Equal(w.Mtime)) {
+	if now.Type == disk.TypeFile && (now.Perm&^asProgram != img.Perm || !now.Mtime.Equal(w.Mtime)) {
 		return false, nil // content of which nobody needs to know yet
 	}
 	was, err := s.site.look(ctx, w.Path, hashing)
@@ -125,7 +126,11 @@ func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (
 		return false, refused(err)
 	}
 	//mutant:token
-	return was.Token().Same(img.retaining(was.Version).Token()) && !retimes(was, img), nil
+	same := was.Token().Same(img.retaining(was.Version).Token()) && !retimes(was, img)
+	if same && w.Inode != 0 {
+		s.stays[w.Path] = was.Version
+	}
+	return same, nil
 }
 
 // ours refuses what somebody else touched while the program ran. A file that began
@@ -243,7 +248,7 @@ func (s *share) draft(ctx context.Context, a *alteration) (*intent, error) {
 // wantedImage is what a path is to become. Setuid and setgid do not pass to content
 // that a program chose.
 func wantedImage(w Wanted) (image, error) {
-	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Copied || w.Type == typeDir && !w.Replaced}
+	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Same || w.Type == typeDir && !w.Replaced}
 	switch w.Type {
 	case typeLink:
 		img.Perm = 0
@@ -254,7 +259,7 @@ func wantedImage(w Wanted) (image, error) {
 	default:
 		return image{}, invalid(w.Path, "it is neither a file nor a link nor a directory")
 	}
-	img.Version = img.unprivileged()
+	img.left, img.Version = img.Version, img.unprivileged()
 	r, err := w.Open()
 	if err != nil {
 		return image{}, err
@@ -272,18 +277,23 @@ func retimes(was state, img image) bool {
 	return was.Type == typeFile && !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime)
 }
 
-// join lets names of one new file share it: all but the first are made as links.
+// join lets names of one new file share it: all but the first are made as links. They are
+// one file, so what the program could not change of it at one name is that of all.
 func (s *share) join(wanted []Wanted) {
 	inode := map[string]uint64{}
+	first, is := map[uint64]string{}, map[uint64]Version{}
 	for _, w := range wanted {
-		if w.Inode != 0 && w.Type == typeFile {
-			inode[w.Path] = w.Inode
+		if w.Inode == 0 || w.Type != typeFile {
+			continue
+		}
+		inode[w.Path] = w.Inode
+		if v, stays := s.stays[w.Path]; stays { // comes before all others
+			first[w.Inode], is[w.Inode] = w.Path, v
 		}
 	}
-	first := map[uint64]string{}
-	for _, w := range wanted { // one that stays as it is comes before all others
-		if n := inode[w.Path]; n != 0 && !slices.ContainsFunc(s.altered, func(a alteration) bool { return a.path == w.Path }) {
-			first[n] = w.Path
+	for _, a := range s.altered {
+		if n := inode[a.path]; n != 0 && a.img.again && is[n].Type == "" {
+			is[n] = a.img.Version
 		}
 	}
 	for i := range s.altered {
@@ -291,6 +301,9 @@ func (s *share) join(wanted []Wanted) {
 		n := inode[a.path]
 		if n == 0 {
 			continue
+		}
+		if v := is[n]; v.Content == a.img.Content && v.Owner == a.img.Owner {
+			a.img.Version = v
 		}
 		if first[n] == "" {
 			first[n] = a.path

@@ -22,7 +22,7 @@ func (h *handle) collect(r *Result) error {
 		if err != nil {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
-		r.LeftOut = append(r.LeftOut, h.leftOut(name, all)...)
+		r.LeftOut = append(r.LeftOut, h.leftOut(dir, name, all)...)
 		r.Restrictions = append(r.Restrictions, h.deleted(dir, all)...)
 		for _, w := range all {
 			if w.Name != "." {
@@ -106,7 +106,7 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 	}
 	out := make([]files.Wanted, 0, len(all))
 	for _, w := range all {
-		want := files.Wanted{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied}
+		want := files.Wanted{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied, Same: w.Same}
 		switch w.Kind {
 		case sandbox.File:
 			want.Version = versionOf("file", w)

@@ -24,6 +24,7 @@ type difference struct {
 	folder *os.File // the copy
 	top    stamp    // of it, as the program left it
 	known  map[uint64]bool
+	names  map[uint64][]sandbox.Written // that are as they were, of files with several
 	shut   map[uint64]bool
 	added  map[uint64]fs.FileMode // bits that files and directories got here, so that they can be read
 	there  map[string]bool
@@ -39,7 +40,7 @@ func (s *snapshot) changes() ([]sandbox.Written, error) {
 		return nil, err
 	}
 	d := difference{
-		snapshot: s, top: top, known: map[uint64]bool{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
+		snapshot: s, top: top, known: map[uint64]bool{}, names: map[uint64][]sandbox.Written{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
 		there: map[string]bool{}, gone: map[string]bool{},
 	}
 	for _, t := range s.seen {
@@ -63,6 +64,7 @@ func (s *snapshot) changes() ([]sandbox.Written, error) {
 		return nil, err
 	}
 	d.missing()
+	d.otherNames()
 	slices.SortStableFunc(d.all, func(a, b sandbox.Written) int { return strings.Compare(a.Name, b.Name) })
 	return d.all, nil
 }
@@ -90,21 +92,46 @@ func (d *difference) visit(at, name string) error {
 			err = d.unlock(at, is)
 		}
 	}
+	if same && is.mode&unix.S_IFMT == unix.S_IFREG && raw.Nlink > 1 {
+		w, err := d.look(name, is, raw)
+		d.names[is.ino] = append(d.names[is.ino], w)
+		return err
+	}
 	if same || err != nil {
 		return err
 	}
 	if ok && old.copy.mode&unix.S_IFMT != is.mode&unix.S_IFMT {
 		d.gone[name] = true // what was in it too; it is said by what came
 	}
+	w, err := d.look(name, is, raw)
+	d.all = append(d.all, w)
+	return err
+}
+
+// look describes what the program left at a name, as it is to be in the root.
+func (d *difference) look(name string, is stamp, raw unix.Stat_t) (sandbox.Written, error) {
 	w, err := sandbox.Look(d.folder, name)
 	if err != nil {
-		return err
+		return w, err
 	}
 	w.Mode &^= d.added[is.ino]
 	d.belong(&w, is)
+	at, there := d.seen[name]
+	w.Same = there && at.copy.ino == is.ino
 	w.Copied, w.Links, w.Ino = d.known[is.ino], uint64(raw.Nlink), is.ino //nolint:unconvert // other widths elsewhere
-	d.all = append(d.all, w)
-	return nil
+	return w, nil
+}
+
+// otherNames tells of the names that are as they were, of files that got other names: all of
+// them are to be one file.
+func (d *difference) otherNames() {
+	told := map[uint64]bool{}
+	for _, w := range d.all {
+		if w.Kind == sandbox.File && w.Links > 1 && !told[w.Ino] {
+			told[w.Ino] = true
+			defer func() { d.all = append(d.all, d.names[w.Ino]...) }()
+		}
+	}
 }
 
 // belong says to whom belongs in the root what a program wrote: a copy may be of another owner,

@@ -122,9 +122,19 @@ func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
 		err = errors.Join(err, set)
 	}
 	if is.Mode&unix.S_IFMT != unix.S_IFDIR {
-		err = errors.Join(err, chmod(to, is.Mode&0o1777))
+		err = errors.Join(err, chmod(to, bitsFor(to, is)))
 	}
 	return denied, errors.Join(err, unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0))
+}
+
+// bitsFor are those of the copy of a file. One that has another owner is to run as nobody:
+// it lies where only this user comes to, but the bits would say something else.
+func bitsFor(to string, is unix.Stat_t) uint32 {
+	var now unix.Stat_t
+	if err := unix.Lstat(to, &now); err == nil && now.Uid == is.Uid && now.Gid == is.Gid {
+		return is.Mode & 0o7777
+	}
+	return is.Mode & 0o1777
 }
 
 // settable reports whether every owner of a file may set an attribute.

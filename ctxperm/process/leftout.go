@@ -1,28 +1,40 @@
 package process
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
 // leftOut says what of a program's work in a root is not going to be applied.
-func (h *handle) leftOut(name string, all []sandbox.Written) (out []string) {
+func (h *handle) leftOut(dir, name string, all []sandbox.Written) (out []string) {
 	root := h.call.Config().Roots[name]
+	kept := map[uint64]bool{} // files that have been programs of others all along, by their numbers
+	for _, w := range all {
+		if privileged(w) && h.unchanged(dir, root, w) {
+			kept[w.Ino] = true
+		}
+	}
 	for _, w := range all {
 		switch {
 		case w.Kind == sandbox.Other:
 			out = append(out, plainly(name, w.Name)+": a socket, a pipe or a device")
 		case w.Name == ".":
 			out = append(out, ofRoot(root, name, w)...)
-		case w.Kind == sandbox.File && w.Xattrs[disk.XattrCapability] != nil && !h.there(root, w):
+		case w.Links > 1 && !w.Same && h.alike(dir, root, w):
+			out = append(out, plainly(name, w.Name)+": the link: the file that is there is just like the one that it was to be another name of, and stays a file of its own")
+		case !privileged(w) || kept[w.Ino]:
+		case w.Xattrs[disk.XattrCapability] != nil:
 			out = append(out, plainly(name, w.Name)+": its capabilities, which no program gives")
-		case w.Kind == sandbox.File && w.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+		default:
 			out = append(out, plainly(name, w.Name)+": the setuid and setgid bits, which no program gives")
 		}
 	}
@@ -57,10 +69,53 @@ func ofRoot(root disk.Root, name string, w sandbox.Written) (out []string) {
 	return out
 }
 
-// there reports whether a root has a file by the name of what a program wrote.
-func (h *handle) there(root disk.Root, w sandbox.Written) bool {
+// privileged reports whether a file has what lets it run as another user, or with
+// capabilities.
+func privileged(w sandbox.Written) bool {
+	return w.Kind == sandbox.File && (w.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || w.Xattrs[disk.XattrCapability] != nil)
+}
+
+// unchanged reports whether a file that a program wrote is still the one of the root, with
+// the owner, the content, and all that lets it run as others that it has there.
+func (h *handle) unchanged(dir string, root disk.Root, w sandbox.Written) bool {
 	is, err := root.Lstat(w.Name)
-	return err == nil && is.Type == disk.TypeFile
+	if err != nil || !w.Same || is.Owner != ownerOf(w) || w.Mode&^is.Perm&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return false
+	}
+	had, err := root.Xattrs(w.Name)
+	return err == nil && bytes.Equal(w.Xattrs[disk.XattrCapability], had[disk.XattrCapability]) && h.sameContent(dir, root, w, is)
+}
+
+// alike reports whether nothing tells a file that a program left from the one of the root,
+// which is another one.
+func (h *handle) alike(dir string, root disk.Root, w sandbox.Written) bool {
+	is, err := root.Lstat(w.Name)
+	return err == nil && w.Kind == sandbox.File && is.Owner == ownerOf(w) && is.Perm == w.Mode && is.Mtime.Equal(w.Mtime) && h.sameContent(dir, root, w, is)
+}
+
+func (h *handle) sameContent(dir string, root disk.Root, w sandbox.Written, is disk.Info) bool {
+	if is.Type != disk.TypeFile || is.Size != w.Size {
+		return false
+	}
+	was, err := root.Open(w.Name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = was.Close() }()
+	now, err := h.open(dir, w.Name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = now.Close() }()
+	before, err := digest(was)
+	after, errNow := digest(now)
+	return err == nil && errNow == nil && before == after
+}
+
+func digest(r io.Reader) (canon.Digest, error) {
+	h := canon.NewHash()
+	_, err := io.Copy(h, r)
+	return h.Digest(), err
 }
 
 // visible reports whether the overlay shows a program an attribute of the root itself.

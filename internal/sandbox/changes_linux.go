@@ -35,6 +35,7 @@ func (p *Process) Changes(root string) ([]Written, error) {
 		}
 	}
 	for i, w := range all {
+		all[i].Same = w.Copied // or another one that was moved here, which looks the same
 		if mode, ok := locked[w.Ino]; ok {
 			all[i].Mode = mode
 		}

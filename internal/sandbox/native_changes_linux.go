@@ -72,7 +72,7 @@ func (w *nativeWalk) walk(name string, replaced, moved bool) error {
 		}
 	}
 	if is.Kind == File {
-		if is.Ino, err = w.number(name); err != nil {
+		if is.Ino, is.Same, err = w.number(name); err != nil {
 			return err
 		}
 	}
@@ -141,17 +141,21 @@ func (n *native) books(name string) (b overlayBooks, there bool, err error) {
 	return b, true, err
 }
 
-// number is that of the file that a name stands for.
-func (w *nativeWalk) number(name string) (uint64, error) {
+// number is that of the file that a name stands for. It reports whether that is the file
+// that the root has by this name: an overlay gives a file the inode number that it had
+// there, if all of it lies in one file system.
+func (w *nativeWalk) number(name string) (n uint64, same bool, err error) {
 	is, err := stat(w.view, name)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
+	was, err := stat(w.lower, name)
+	same = err == nil && was.Ino == is.Ino
 	key := [2]uint64{uint64(is.Dev), is.Ino} //nolint:unconvert // other widths elsewhere
 	if w.inodes[key] == 0 {
 		w.inodes[key] = uint64(len(w.inodes) + 1)
 	}
-	return w.inodes[key], nil
+	return w.inodes[key], same, nil
 }
 
 // copyUp has the overlay take over a file of the root.

@@ -53,6 +53,7 @@ type Written struct {
 	Uid, Gid uint32            // to whom it belongs
 	Xattrs   map[string][]byte // all that this process can read, but for what the overlay notes
 	Copied   bool              // it began as what the root has by this name or, where it was moved, by another
+	Same     bool              // it is still the file that the root has by this name, as far as can be told
 	Replaced bool              // a folder of which nothing that the root has below it is left
 	Ino      uint64            // with Links > 1: other names of the same file have the same
 	Links    uint64

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -385,10 +386,24 @@ func (x *trial) unpipe() {
 
 // namesAll reports whether the answer of a call names each path of a list.
 func namesAll(answer string, diff []treecheck.Difference) bool {
+	_, notes, _ := strings.Cut(answer, "[not applied: ")
+	told := func(name string) bool {
+		return strings.Contains(notes, strings.Trim(strconv.Quote(path.Base(name)), `"`))
+	}
 	return !slices.ContainsFunc(diff, func(d treecheck.Difference) bool {
-		return !strings.Contains(answer, strings.Trim(strconv.Quote(path.Base(d.Path)), `"`))
+		if d.Field != treecheck.Links {
+			return !told(d.Path)
+		}
+		names := quoted.FindAllString(d.Want+d.Got, -1) // one name of them parts all
+		return !slices.ContainsFunc(names, func(name string) bool {
+			name, err := strconv.Unquote(name)
+			return err == nil && told(name)
+		})
 	})
 }
+
+// quoted are the names in the text of a difference.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // judge compares the folder with what it should be, and holds each difference
 // against the report. It reports whether the trial is over.

@@ -25,6 +25,7 @@ func TestLeftOut(t *testing.T) {
 		{"attributes of the root", "python3 -c 'import os; os.setxattr(\".\", \"user.k\", b\"v\")'; echo x > a", []string{"workspace: attributes of the root itself, which keeps those that it has"}, false},
 		{"a pipe", "mkfifo p; echo x > a", []string{"workspace/p: a socket, a pipe or a device"}, false},
 		{"setuid", "cp a s; chmod 4755 s", []string{"workspace/s: the setuid and setgid bits, which no program gives"}, false},
+		{"setuid of a file that was there", "chmod 4755 a; touch b", []string{"workspace/a: the setuid and setgid bits, which no program gives"}, false},
 		{"a file is not given away", "chown 1234:5678 a; echo x > a", nil, true},
 		{"a file of somebody else", "echo x > theirs", nil, true},
 		{"a moved file of somebody else", "mv theirs mine", nil, true},
