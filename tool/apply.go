@@ -47,17 +47,31 @@ func (l *Line) changeGate(p permitted) line.ChangeGate {
 				return nil, &line.DeniedError{Access: access, Stage: "grant", Why: why}
 			}
 		}
-		d, err := l.decide(ctx, p.admitted, w.Accesses, true)
+		answers, err := l.decideEach(ctx, p.admitted, w.Accesses, true)
 		if err != nil {
 			return nil, err
 		}
-		p.decision = d
+		d := strictest(answers)
+		p.decision, w.Accesses = d, leading(w.Accesses, answers, d.Effect())
 		approval, err := l.previewed(ctx, p, w)
 		if err != nil {
 			return nil, err
 		}
 		return approval, l.label(ctx, p.admitted, w.Accesses[0], d)
 	}
+}
+
+// leading puts first what the decision is about: a refusal names the first access.
+func leading(all []perm.ResourceAccess, answers []perm.Decision, e perm.Effect) []perm.ResourceAccess {
+	var first, rest []perm.ResourceAccess
+	for i, a := range all {
+		if answers[i].Effect() == e {
+			first = append(first, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	return append(first, rest...)
 }
 
 // previewed has somebody approve what a program wants to change, where the policy
@@ -112,6 +126,8 @@ type waitingError struct {
 	permitted
 	asked []perm.ResourceAccess
 }
+
+func (e *waitingError) Unwrap() error { return line.ErrWaits }
 
 func (e *waitingError) Error() string { return "somebody must approve it: " + reasonText(e.decision) }
 

@@ -48,6 +48,8 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	if refused := i.live.Refused(); refused != nil {
 		err = stopped(err, refused) // whatever the tool made of it
+	} else if waits := i.live.Waits(); waits != nil {
+		err = waits
 	}
 	if err == nil {
 		err = result.failure()

@@ -94,16 +94,25 @@ func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 // reasons of all that gave it. A denial is a DeniedError; an ask stands for all
 // accesses of the call together, and so does a hold, also beside an ask.
 func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+	answers, err := l.decideEach(ctx, a, asked, dynamic)
+	if err != nil {
+		return perm.Decision{}, err
+	}
+	return strictest(answers), nil
+}
+
+// decideEach asks for each access, up to the first that is denied.
+func (l *Line) decideEach(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) ([]perm.Decision, error) {
 	answers := make([]perm.Decision, 0, len(asked))
 	for i, access := range asked {
 		d, err := l.decideOne(ctx, a, access, dynamic)
 		if err != nil {
 			l.veilRest(ctx, a, asked[i:], dynamic)
-			return perm.Decision{}, err
+			return nil, err
 		}
 		answers = append(answers, d)
 	}
-	return strictest(answers), nil
+	return answers, nil
 }
 
 func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAccess, dynamic bool) (perm.Decision, error) {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,7 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 	var intents []intent
 	var changes []effect.Change
 	var blobs []journal.Blob
+	var altered []alteration
 	times := newFolders(f.site)
 	made := map[string]Version{} // directories that are there by the time they are needed
 	for _, a := range all {
@@ -73,12 +75,17 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 		if a.blob != nil {
 			blobs = append(blobs, *a.blob)
 		}
+		a.img = &in.img
+		altered = append(altered, a)
 		if delete(made, a.path); in.img.Type == typeDir {
 			made[a.path] = in.img.Version
 		}
 	}
 	if len(changes) == 0 {
 		return nil
+	}
+	if err := f.approveGit(ctx, p, changes, intents, altered); err != nil {
+		return err
 	}
 	recorded, err := p.Intend(ctx, changes, blobs...)
 	if err != nil {
@@ -285,9 +292,12 @@ func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (sta
 	return was, blob, nil
 }
 
-// kept opens content that was kept by an Intend of this call.
+// kept opens content that was kept for an Intend of this call.
 func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
+		if data, ok := blob.Inline(); ok {
+			return io.NopCloser(bytes.NewReader(data)), nil
+		}
 		call := p.Line(line.NewKey())
 		if call == nil {
 			return nil, ctxperm.ErrClosed

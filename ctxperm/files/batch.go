@@ -78,7 +78,7 @@ func (b *Batch) Record(ctx context.Context) error {
 	var accesses []perm.ResourceAccess
 	var facts []perm.ChangeFacts
 	for _, s := range b.shares {
-		git := s.gitFacts()
+		git := s.gitFacts(s.altered)
 		for i, a := range s.altered {
 			in, err := s.draft(ctx, &a)
 			if err != nil {

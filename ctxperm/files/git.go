@@ -1,40 +1,94 @@
 package files
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"io/fs"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/gitguard"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
-// gitFacts returns for each alteration of a share what it makes git run later, in
-// their order; nil where that is nothing.
-func (s *share) gitFacts() []*perm.GitFacts {
-	changes := make([]gitguard.Change, len(s.altered))
-	for i, a := range s.altered {
+// approveGit asks for changes that make git run code later, once more and with all
+// that the operation changes: only now is known what the files hold. The first of
+// them is not yet recorded, so the call can wait for an approval.
+func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effect.Change, intents []intent, altered []alteration) error {
+	git := f.gitFacts(altered)
+	accesses, facts, err := allAsked(changes)
+	if err != nil {
+		return err
+	}
+	runs := false
+	for i, g := range git {
+		facts[i].Git = g
+		runs = runs || g != nil
+	}
+	if !runs {
+		return nil
+	}
+	call := p.Line(line.NewKey())
+	if call == nil {
+		return ctxperm.ErrClosed
+	}
+	return call.AuthorizeChanges(ctx, accesses, facts, func() string {
+		var shown patch
+		for i, in := range intents {
+			shown.add(ctx, in.change, f.name+"/"+in.swap.target, func() (diff.Delta, error) { return f.delta(in, altered[i]) })
+		}
+		return shown.String()
+	})
+}
+
+// gitFacts returns for each alteration what it makes git run later, in their order;
+// nil where that is nothing.
+func (f *Files) gitFacts(altered []alteration) []*perm.GitFacts {
+	changes := make([]gitguard.Change, len(altered))
+	for i, a := range altered {
 		changes[i] = gitguard.Change{
-			Path: a.path, Type: a.img.Type, Existed: a.was.Type == typeFile,
-			After:  func() ([]byte, error) { return atMost(a.img.open) },
-			Before: func() ([]byte, error) { return s.content(a.path) },
+			Path: a.path, Type: a.img.Type, Was: a.was.Type, Exec: a.img.Perm&0o111 != 0,
+			After: func() ([]byte, error) { return atMost(a.img.open) },
+			Before: func() ([]byte, error) {
+				if data, ok := inline(a); ok {
+					return data, nil
+				}
+				return f.content(a.path)
+			},
 		}
 	}
-	dir, err := s.site.root.Path()
+	dir, err := f.site.root.Path()
 	if err != nil {
 		dir = "/" // nothing leads into a root that is not there
 	}
-	g := gitguard.New(dir, s.content, changes)
+	g := gitguard.New(dir, f.content, changes)
 	out := make([]*perm.GitFacts, len(changes))
 	for i, c := range changes {
-		if f := g.Facts(c); f != nil {
-			out[i] = &perm.GitFacts{Kind: f.Kind, Keys: f.Keys, New: f.New}
+		if found := g.Facts(c); found != nil {
+			out[i] = &perm.GitFacts{Kind: found.Kind, Keys: found.Keys, New: found.New}
 		}
 	}
 	return out
 }
 
+// inline returns the content that was kept of what an alteration displaces.
+func inline(a alteration) ([]byte, bool) {
+	if a.blob == nil {
+		return nil, false
+	}
+	return a.blob.Inline()
+}
+
 // content reads a file of the root as it is now.
-func (s *share) content(name string) ([]byte, error) {
-	return atMost(func() (io.ReadCloser, error) { return s.site.root.Open(name) })
+func (f *Files) content(name string) ([]byte, error) {
+	data, err := atMost(func() (io.ReadCloser, error) { return f.site.root.Open(name) })
+	if missing(err) {
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return data, err
 }
 
 // atMost reads what is small enough to be judged.

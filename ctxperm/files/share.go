@@ -314,7 +314,7 @@ func (s *share) join(wanted []Wanted) {
 }
 
 // delta shows one alteration before it is done.
-func (s *share) delta(in intent, a alteration) (diff.Delta, error) {
+func (f *Files) delta(in intent, a alteration) (diff.Delta, error) {
 	before, err := a.was.record(nil).sight(in.change.Pre)
 	if err != nil {
 		return diff.Delta{}, err
@@ -324,7 +324,7 @@ func (s *share) delta(in intent, a alteration) (diff.Delta, error) {
 		return diff.Delta{}, err
 	}
 	if a.blob != nil {
-		before = before.From(func(context.Context) (io.ReadCloser, error) { return s.site.pinned(a.path, *a.was) })
+		before = before.From(func(context.Context) (io.ReadCloser, error) { return f.site.pinned(a.path, *a.was) })
 	}
 	if in.img.open != nil {
 		after = after.From(func(context.Context) (io.ReadCloser, error) { return in.img.open() })

@@ -6,21 +6,28 @@
 package gitguard
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Change is one change of a file below a root.
+// Change is one change of a path below a root.
 type Change struct {
-	Path    string // slash-separated, relative to the root
-	Type    string // what is to be there: "file", "dir", "link"; empty: nothing
-	Existed bool   // a file was there
-	After   func() ([]byte, error)
-	Before  func() ([]byte, error)
+	Path   string // slash-separated, relative to the root
+	Type   string // the type after the change: "file", "dir", "link"; empty: nothing
+	Was    string // the type before the change
+	Exec   bool   // the change leaves a file that the system can run
+	After  func() ([]byte, error)
+	Before func() ([]byte, error)
 }
+
+// gone reports whether a change leaves no file and no link.
+func (c Change) gone() bool { return c.Type == "" || c.Type == "dir" }
 
 // Facts are what a change means to git.
 type Facts struct {
@@ -46,20 +53,22 @@ const MaxSize = 1 << 20
 // ErrTooLarge says that a file is larger than MaxSize.
 var ErrTooLarge = errors.New("the file is too large to look at")
 
-// Guard judges the changes of one call in one root.
+// Guard judges the changes of one call in one root. It reads the folders above each
+// change and what the configuration there names, and walks nothing.
 type Guard struct {
 	dir     string                            // of the root, absolute
 	read    func(name string) ([]byte, error) // of the root, before the changes
 	removed map[string]bool
-	hooks   map[string][]string // the folders of hooks of the repository at a path
+	heads   map[string]bool    // whether git takes the folder at a path for a repository
+	at      map[string]*places // what the configuration of the repository at a path names
 }
 
 // New returns a Guard for all changes of a call in the root at dir. Read returns
 // what a file of the root holds, and an error that is fs.ErrNotExist where there is none.
 func New(dir string, read func(name string) ([]byte, error), all []Change) *Guard {
-	g := &Guard{dir: dir, read: read, removed: map[string]bool{}, hooks: map[string][]string{}}
+	g := &Guard{dir: dir, read: read, removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}}
 	for _, c := range all {
-		if c.Type == "" {
+		if c.gone() {
 			g.removed[c.Path] = true
 		}
 	}
@@ -68,29 +77,62 @@ func New(dir string, read func(name string) ([]byte, error), all []Change) *Guar
 
 // Facts returns what a change means to git, or nil if git runs nothing by it.
 func (g *Guard) Facts(c Change) *Facts {
-	if c.Type == "dir" {
+	if c.gone() && (c.Was == "" || c.Was == "dir") { // what a folder held is judged by itself
 		return nil
 	}
-	if g.isHook(c.Path) {
-		return &Facts{Kind: Hook}
+	if f := g.place(c); f != nil {
+		return f
 	}
 	all := normal(c.Path)
-	at := gitAt(all)
-	switch {
-	case at < 0:
-		return g.outside(c, all)
-	case at == len(all)-1:
-		return g.pointer(c, all[at])
+	if at := len(all) - 1; isGit(all[at]) {
+		if f := g.pointer(c, all[at]); f != nil {
+			return f
+		}
 	}
-	return g.inside(c, all, at+1)
+	return g.folders(c, all)
+}
+
+// folders judges a change by each git folder that it lies in: one that has the name
+// of a git folder, and one that git takes for it.
+func (g *Guard) folders(c Change, all []string) *Facts {
+	plain, branch := true, false
+	for i := range all {
+		switch {
+		case i > 0 && isGit(all[i-1]):
+			plain = false
+		case !dirNames[all[i]] || !g.bare(upTo(c.Path, i)):
+			continue
+		}
+		if named(all[i:]) { // a branch may be called config, and hooks/x
+			branch = true
+			continue
+		}
+		if f := g.inside(c, all, i); f != nil {
+			return f
+		}
+	}
+	if plain || branch {
+		return g.head(c, all[len(all)-1])
+	}
+	return nil
+}
+
+// isGit reports whether a name is that of a git folder.
+func isGit(name string) bool { return strings.HasSuffix(name, ".git") }
+
+// dirNames are the names in a git folder that decide what git runs. A change below
+// none of them needs no look at the folders above it.
+var dirNames = map[string]bool{
+	"config": true, "config.worktree": true, "hooks": true, "info": true, "commondir": true, "remotes": true, "branches": true,
+	"rebase-merge": true, "rebase-apply": true, "sequencer": true, "worktrees": true, "modules": true,
 }
 
 // normal returns the segments of a path as a file system reads them that ignores
-// case, and dots and spaces at the end.
+// case, what no text shows, and dots and spaces at the end.
 func normal(name string) []string {
 	all := strings.Split(name, "/")
 	for i, s := range all {
-		all[i] = strings.TrimRight(strings.ToLower(s), ". ")
+		all[i] = strings.TrimRight(fold(s), ". ")
 		if all[i] == "git~1" {
 			all[i] = ".git"
 		}
@@ -98,10 +140,26 @@ func normal(name string) []string {
 	return all
 }
 
+// fold returns a name as file systems compare it that ignore case. Beside capitals
+// these are letters that fold to Latin ones, and characters that no text shows.
+func fold(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		s = strings.ReplaceAll(strings.ToUpper(strings.Map(visible, s)), "\ufb01", "fi")
+	}
+	return strings.ToLower(s)
+}
+
+func visible(r rune) rune {
+	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+		return -1
+	}
+	return r
+}
+
 // gitAt returns where the name of the innermost git folder stands, or -1.
 func gitAt(all []string) int {
 	for i := len(all) - 1; i >= 0; i-- {
-		if strings.HasSuffix(all[i], ".git") {
+		if isGit(all[i]) {
 			return i
 		}
 	}
@@ -112,21 +170,15 @@ func gitAt(all []string) int {
 func (g *Guard) inside(c Change, all []string, from int) *Facts {
 	rest := all[from:]
 	base := rest[len(rest)-1]
-	if named(rest) { // a branch may be called config, and hooks/x
-		return g.head(c, base)
-	}
 	dir := path.Dir(c.Path)
 	switch hook := slices.Index(rest, "hooks"); {
 	case c.Type == "link":
 		return &Facts{Kind: Link}
 	case base == "config" || base == "config.worktree":
-		if c.Type == "" && g.removed[dir+"/HEAD"] {
-			return nil // the whole repository goes
-		}
 		return g.config(c, dir)
 	case hook >= 0:
 		return g.hook(c, base, upTo(c.Path, from+hook))
-	case c.Type == "":
+	case c.gone():
 		return nil
 	case base == "attributes" && len(rest) > 1 && rest[len(rest)-2] == "info":
 		return &Facts{Kind: Attributes}
@@ -134,7 +186,7 @@ func (g *Guard) inside(c Change, all []string, from int) *Facts {
 		return todo(c)
 	case base == "strategy" || base == "opts" && len(rest) > 1 && rest[len(rest)-2] == "sequencer":
 		return strategy(c)
-	case c.Type == "file" && (rest[0] == "remotes" || rest[0] == "branches"): // git's older way to write remotes
+	case rest[0] == "remotes" || rest[0] == "branches": // git's older way to write remotes
 		return &Facts{Kind: Config, Keys: []string{"remote." + base + ".url"}}
 	case base == "commondir":
 		return commondir(c, rest)
@@ -155,33 +207,39 @@ func upTo(name string, segments int) string {
 }
 
 func (g *Guard) hook(c Change, base, dir string) *Facts {
-	if strings.HasSuffix(base, ".sample") || c.Type == "" && g.removed[dir+"/HEAD"] {
+	if strings.HasSuffix(base, ".sample") || c.gone() && g.removed[path.Join(dir, "HEAD")] {
 		return nil
 	}
 	return &Facts{Kind: Hook}
 }
 
 func (g *Guard) config(c Change, dir string) *Facts {
+	if c.Type == "link" {
+		return &Facts{Kind: Link}
+	}
 	before, after := "", ""
 	for _, one := range []struct {
 		there bool
 		read  func() ([]byte, error)
 		to    *string
-	}{{c.Existed, c.Before, &before}, {c.Type != "", c.After, &after}} {
+	}{{c.Was == "file", c.Before, &before}, {c.Type == "file", c.After, &after}} {
 		if !one.there {
 			continue
 		}
 		data, err := one.read()
 		if err != nil {
-			return &Facts{Kind: Config, New: !c.Existed, Keys: []string{unreadable}}
+			return &Facts{Kind: Config, New: c.Was != "file", Keys: []string{unreadable}}
 		}
 		*one.to = string(data)
+	}
+	if c.gone() && g.removed[path.Join(dir, "HEAD")] && !g.names(dir, before) {
+		return nil // the whole repository goes
 	}
 	changed := keys(before, after, dir)
 	if len(changed) == 0 {
 		return nil
 	}
-	return &Facts{Kind: Config, New: !c.Existed, Keys: changed}
+	return &Facts{Kind: Config, New: c.Was != "file", Keys: changed}
 }
 
 // todo judges the steps that a stopped rebase goes on with.
@@ -238,7 +296,7 @@ func commondir(c Change, rest []string) *Facts {
 // where the folder is.
 func (g *Guard) pointer(c Change, name string) *Facts {
 	switch {
-	case c.Type == "" || c.Type == "file" && name != ".git":
+	case c.gone() && !g.places(path.Dir(c.Path)).any() || c.Type == "file" && name != ".git":
 		return nil
 	case c.Type == "file":
 		data, err := c.After()
@@ -283,105 +341,40 @@ func (g *Guard) below(dir, to string) (string, bool) {
 	return strings.CutPrefix(to, g.dir+"/")
 }
 
-// outside judges a change that lies in no folder with the name of a git folder. Git
-// takes any folder with a HEAD, objects and refs for a repository.
-func (g *Guard) outside(c Change, all []string) *Facts {
-	base := all[len(all)-1]
-	if f := g.head(c, base); f != nil {
-		return f
-	}
-	if base == "config" && g.bare(path.Dir(c.Path)) {
-		return g.config(c, path.Dir(c.Path))
-	}
-	if i := slices.Index(all, "hooks"); i >= 0 {
-		dir := "."
-		if i > 0 {
-			dir = upTo(c.Path, i)
-		}
-		if g.bare(dir) {
-			return g.hook(c, base, dir)
-		}
-	}
-	return nil
-}
-
-// head judges a file that could make a folder a repository.
+// head judges a file that makes a folder a repository, and takes care that none is
+// one for a while and another thing in between: undo brings a HEAD back unasked.
 func (*Guard) head(c Change, base string) *Facts {
-	if base != "head" || c.Type == "" {
+	if base != "head" {
 		return nil
 	}
-	if c.Type == "file" {
-		if data, err := c.After(); err == nil && !isHead(data) {
-			return nil
+	is := func(kind string, read func() ([]byte, error)) bool {
+		if kind != "file" {
+			return kind == "link"
 		}
+		data, err := read()
+		return err != nil || isHead(data)
+	}
+	if is(c.Was, c.Before) == is(c.Type, c.After) {
+		return nil
 	}
 	return &Facts{Kind: Repository}
 }
 
+// isHead reports whether git takes a folder with such a HEAD for a repository. Git
+// does not look at what follows a commit's name.
 func isHead(data []byte) bool {
-	text := strings.TrimRight(string(data), "\n")
-	hex := strings.TrimLeft(text, "0123456789abcdefABCDEF") == "" && len(text) >= 40
-	return hex || strings.HasPrefix(text, "ref:")
+	const name = 40
+	return bytes.HasPrefix(data, []byte("ref:")) || len(data) >= name && len(bytes.Trim(data[:name], "0123456789abcdefABCDEF")) == 0
 }
 
+// bare reports whether git takes the folder at a path for a repository. One whose
+// HEAD cannot be read may be one.
 func (g *Guard) bare(dir string) bool {
-	data, err := g.read(path.Join(dir, "HEAD"))
-	return err == nil && isHead(data)
-}
-
-// isHook reports whether a path lies in a folder that a repository above it takes
-// its hooks from.
-func (g *Guard) isHook(name string) bool {
-	for dir := path.Dir(name); ; dir = path.Dir(dir) {
-		for _, h := range g.hooksOf(dir) {
-			if h == "." || name == h || strings.HasPrefix(name, h+"/") {
-				return true
-			}
-		}
-		if dir == "." {
-			return false
-		}
+	is, known := g.heads[dir]
+	if !known {
+		data, err := g.read(path.Join(dir, "HEAD"))
+		is = err == nil && isHead(data) || err != nil && !errors.Is(err, fs.ErrNotExist)
+		g.heads[dir] = is
 	}
-}
-
-// hooksOf returns the folders below the root that core.hooksPath names in the
-// repository whose working tree is dir.
-func (g *Guard) hooksOf(dir string) (out []string) {
-	if known, ok := g.hooks[dir]; ok {
-		return known
-	}
-	defer func() { g.hooks[dir] = out }()
-	for _, name := range g.configs(dir) {
-		data, err := g.read(name)
-		if err != nil {
-			continue
-		}
-		values, err := parse(string(data))
-		if err != nil {
-			continue // git does not run with it either
-		}
-		for _, v := range values["core.hookspath"] {
-			if h, ok := g.below(dir, path.Clean(v)); ok {
-				out = append(out, h)
-			}
-		}
-	}
-	return out
-}
-
-// configs returns where the configuration of the repository at dir may stand.
-func (g *Guard) configs(dir string) []string {
-	git := path.Join(dir, ".git")
-	data, err := g.read(git)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err == nil:
-		to, ok := g.target(dir, string(data))
-		if !ok {
-			return nil
-		}
-		return []string{path.Join(to, "config"), path.Join(to, "config.worktree"), path.Join(to, "../../config")}
-	}
-	return []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
+	return is
 }

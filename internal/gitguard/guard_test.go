@@ -25,16 +25,28 @@ func (f files) read(name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
+// kind is what is at a path. What is removed was a file, unless it is known to be a folder.
+func (f files) kind(name string, removed bool) string {
+	if _, ok := f[name+"/"]; ok {
+		return "dir"
+	}
+	if _, ok := f[name]; ok || removed {
+		return "file"
+	}
+	return ""
+}
+
 // judge returns the facts of the last change. A change is "+path content", "-path",
-// "/path" for a folder and "@path" for a link.
+// "/path" for a folder, "@path" for a link and "!path content" for a program.
 func judge(t *testing.T, was files, changes ...string) string {
 	t.Helper()
 	var all []gitguard.Change
 	for _, text := range changes {
 		name, content, _ := strings.Cut(text[1:], " ")
-		old, there := was[name]
+		old := was[name]
 		all = append(all, gitguard.Change{
-			Path: name, Type: map[byte]string{'+': "file", '-': "", '/': "dir", '@': "link"}[text[0]], Existed: there,
+			Path: name, Type: map[byte]string{'+': "file", '!': "file", '-': "", '/': "dir", '@': "link"}[text[0]], Exec: text[0] == '!',
+			Was: was.kind(name, text[0] == '-'),
 			After: func() ([]byte, error) {
 				if content == "UNREADABLE" {
 					return nil, gitguard.ErrTooLarge
@@ -156,12 +168,112 @@ func TestBareRepositories(t *testing.T) {
 	require.Equal(t, "hook", judge(t, files{"HEAD": "ref: x"}, "+hooks/update x"))
 }
 
+// TestFoldersOfOtherNames: git takes a folder with a HEAD for a repository, whatever its name.
+func TestFoldersOfOtherNames(t *testing.T) {
+	const commit = "0123456789012345678901234567890123456789"
+	was := files{"a/gd/HEAD": commit + " and more", "a/gd/config": "[core]\nbare=false", "x.git/refs/heads/b/HEAD": commit, "a/gd/hooks/pre-commit": "x"}
+	for change, want := range map[string]string{
+		"+a/gd/config [core]\nfsmonitor=sh":        "changed core.bare,core.fsmonitor",
+		"+a/gd/config.worktree [core]\nx=1":        "new core.x",
+		"+a/gd/modules/s/config [core]\nx=1":       "new core.x",
+		"+a/gd/worktrees/w/config.worktree [a]\nx": "new a.x",
+		"+a/gd/hooks/pre-commit x":                 "hook",
+		"+a/gd/Hooks/pre-commit x":                 "hook",
+		"+a/gd/hook\u017f/pre-commit x":            "hook",
+		"+a/gd/h\u200dooks/pre-commit x":           "hook",
+		"+a/gd/con\ufb01g [core]\nx=1":             "new core.x",
+		"-a/gd/hooks/pre-commit":                   "hook",
+		"+a/gd/hooks/x.sample x":                   "",
+		"+a/gd/info/attributes x":                  "attributes",
+		"+a/gd/commondir ../evil":                  "link",
+		"+a/gd/rebase-merge/git-rebase-todo x sh":  "todo",
+		"@a/gd/hooks":                              "link",
+		"@a/gd/config":                             "link",
+		"+a/gd/remotes/o URL: x":                   "changed remote.o.url",
+		"+a/gd/index x":                            "",
+		"+a/gd/refs/heads/config x":                "",
+		"+a/gd/HEAD ref: refs/heads/x":             "",
+		"+a/gd/HEAD nothing":                       "repository",
+		"-a/gd/HEAD":                               "repository",
+		"/a/gd/HEAD":                               "repository",
+		"@a/gd/HEAD":                               "",
+		"+b/HEAD " + commit + " words":             "repository",
+		"+b/HEAD " + commit[1:] + " words":         "",
+		"+x.git/refs/heads/b/config [core]\nx=1":   "new core.x",
+		"+x.git/refs/heads/c/config [core]\nx=1":   "",
+		"+x.git/hooks/y.git/z x":                   "hook",
+		"+a/config [core]\nx=1":                    "",
+		"+.gitconfig [core]\nfsmonitor=sh":         "new core.fsmonitor",
+		"+h/.config/git/config [core]\nx=1":        "new core.x",
+		"+h/config/git/config [core]\nx=1":         "",
+		"+.g\u200cit/hooks/x x":                    "hook",
+	} {
+		require.Equal(t, want, judge(t, was, change), change)
+	}
+	unreadable := files{"gd/HEAD/": ""} // of which nothing can be told
+	require.Equal(t, "hook", judge(t, unreadable, "+gd/hooks/x x"))
+}
+
+// TestHooksOfUnknownPlaces: if a repository is not in the root, or its configuration
+// cannot be read there, the name of a hook decides.
+func TestHooksOfUnknownPlaces(t *testing.T) {
+	known := files{".git/": "", ".git/config": "[core]\n"}
+	for name, was := range map[string]files{
+		"above the root": {},
+		"elsewhere":      {".git": "gitdir: /home/x/.git/worktrees/w\n"},
+		"home":           {".git/": "", ".git/config": "[core]\nhooksPath=~/h\n"},
+		"included":       {".git/": "", ".git/config": "[include]\npath=~/c\n"},
+		"unreadable":     {".git/": "", ".git/config/": ""},
+		"nested":         {"a/.git": "gitdir: ../../b\n", ".git/": "", ".git/config": ""},
+	} {
+		require.Equal(t, "hook", judge(t, was, "!a/hooks/Pre-Commit x"), name)
+		require.Empty(t, judge(t, was, "!a/hooks/run x"), name)
+		require.Empty(t, judge(t, was, "+a/hooks/pre-commit x"), name)
+		require.Empty(t, judge(t, known, "!a/hooks/pre-commit x"), name)
+	}
+}
+
+// TestIncluded: a file that the configuration includes is configuration.
+func TestIncluded(t *testing.T) {
+	was := files{
+		".git/": "", ".git/config": "[include]\npath = ../conf/a\n[includeIf \"gitdir:x/\"]\npath=/srv/ws/b\n",
+		"conf/a": "[include]\npath=c\n[core]\nhooksPath=h\n", "conf/c": "[include]\npath=a",
+	}
+	for change, want := range map[string]string{
+		"+conf/a [core]\nfsmonitor=x": "changed core.fsmonitor,core.hookspath,include.path",
+		"+b [core]\nx=1":              "new core.x",
+		"+conf/c [core]\nx=1":         "changed core.x,include.path",
+		"-conf/c":                     "changed include.path",
+		"@conf":                       "link",
+		"@conf/a":                     "link",
+		"+h/x x":                      "hook",
+		"@h":                          "hook",
+		"+conf/d x":                   "",
+	} {
+		require.Equal(t, want, judge(t, was, change), change)
+	}
+}
+
+// TestSamples: what git put there and never runs may go, also with its folder.
+func TestSamples(t *testing.T) {
+	was := files{".git/hooks/": "", ".git/": "", ".git/config": "", ".git/hooks/pre-commit": "x"}
+	require.Empty(t, judge(t, was, "-.git/hooks/a.sample", "-.git/hooks"))
+	require.Empty(t, judge(t, was, "-.git/hooks"))
+	require.Equal(t, "hook", judge(t, was, "-.git/hooks", "-.git/hooks/pre-commit"))
+	require.Equal(t, "hook", judge(t, files{}, "-.git/hooks"), "a link to hooks")
+}
+
 func TestWholeRepositories(t *testing.T) {
 	was := files{".git/config": "[core]\nbare = false\n", ".git/hooks/x": "x"}
 	require.Equal(t, "changed core.bare", judge(t, was, "-.git/config"))
 	require.Empty(t, judge(t, was, "-.git/HEAD", "-.git/config"))
 	require.Equal(t, "hook", judge(t, was, "-.git/config", "-.git/hooks/x"))
 	require.Empty(t, judge(t, was, "-.git/HEAD", "-.git/hooks/x"))
+	// undo brings a repository back, with the hooks that were written meanwhile
+	was = files{".git/": "", ".git/config": "[core]\nhooksPath = h\n", "w/.git": "gitdir: ../.git/worktrees/w", "v/.git": "gitdir: ../x.git"}
+	require.Equal(t, "changed core.hookspath", judge(t, was, "-.git/HEAD", "-.git/config"))
+	require.Equal(t, "link", judge(t, was, "-w/.git"))
+	require.Empty(t, judge(t, was, "-v/.git"))
 }
 
 func TestHooksPath(t *testing.T) {

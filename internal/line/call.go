@@ -126,6 +126,7 @@ type shared struct {
 	handles  []joined
 	commits  bool // one of the handles commits by itself
 	refused  *DeniedError
+	waits    error // ends the call, which waits for an approval
 	inflight int
 	closed   bool
 	cut      bool // closed while operations were in flight
@@ -344,8 +345,9 @@ func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
 	return err
 }
 
-// AuthorizeChanges decides what a program wants to change. Of one that is refused
-// nothing may be done.
+// AuthorizeChanges decides changes whose content is known: those of a program that
+// has ended, and of a handle those that the exact access does not tell all of. If it
+// returns an error, none of them may be done.
 func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) error {
 	if len(accesses) == 0 {
 		return nil
@@ -365,8 +367,19 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	if approval != nil && c.started != nil {
 		c.started.Previewed = approval // nothing was recorded before: these are the call's first changes
 	}
+	if errors.Is(err, ErrWaits) && c.waits == nil {
+		c.waits = err
+	}
 	c.mark(err, accesses[0])
 	return err
+}
+
+// Waits returns the error of a call that waits for an approval, whatever its tool
+// made of it; nil: it does not.
+func (c *Call) Waits() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waits
 }
 
 // Terms returns what the decisions about the call demand so far.

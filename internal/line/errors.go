@@ -17,6 +17,8 @@ var (
 	// ErrUndetermined: a handle was making its effects final, and nobody can tell
 	// yet whether they are. They may still come.
 	ErrUndetermined = errors.New("it cannot be told whether the effects became final")
+	// ErrWaits: the call ends for now, without effect, until somebody has approved it.
+	ErrWaits = errors.New("the call waits for approval")
 	// ErrInvalid: refused before anybody was asked.
 	ErrInvalid = errors.New("invalid")
 )

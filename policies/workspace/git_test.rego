@@ -86,5 +86,9 @@ test_configuration if {
 
 test_facts_of_other_calls if {
 	count(git.keys) == 0 with input as change("x", {"git": {"kind": "hook", "keys": ["core.pager"]}})
-	not git.changes with input as applied("x", {"git": {"kind": "hook"}}, "handles", "apply")
+	every confinement in ["handles", "trusted", "sandbox"] {
+		git.changes == "hook" with input as applied("x", {"git": {"kind": "hook"}}, confinement, "apply")
+	}
+	asks(applied("x", {"git": {"kind": "hook"}}, "handles", "apply"))
+	refused(applied(".git/hooks/x", {"git": {"kind": "hook"}}, "handles", "apply"))
 }

@@ -2,13 +2,15 @@
 # in another policy does not widen it.
 package remit.workspace.git
 
-# A program in the sandbox has ended, and this is one of its changes.
+# A program in the sandbox has ended, and this is one of its changes: undo covers
+# what it did to the history.
 program if {
 	input.purpose == "apply"
 	input.tool.confinement == "sandbox"
 }
 
-changes := input.access.git.kind if program
+# A program and a tool of files make git run code by the same changes.
+changes := input.access.git.kind
 
 guarded if changes in {"hook", "attributes", "link", "todo", "repository"}
 

@@ -1,0 +1,325 @@
+package files_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+
+	handle "github.com/remit-dev/remit/ctxperm/files"
+)
+
+// trap is a way to have the user's git run code, by calls of file tools alone.
+type trap struct {
+	before string // a script of the user, outside of remit
+	calls  []call
+	victim string // what the user runs afterwards
+	reason string // words of the question
+}
+
+type call struct {
+	tool string
+	args tool.Args
+}
+
+func write(path, content string) call {
+	return call{"file_write", tool.Args{"path": path, "content": content, "mode": "0755"}}
+}
+
+const (
+	monitor = "[core]\n\trepositoryformatversion = 0\n\tworktree = ..\n\tbare = false\n\tfsmonitor = \"touch $MARK; echo\"\n"
+	hook    = "#!/bin/sh\ntouch $MARK\n"
+	commit  = "git commit -q --allow-empty -m x"
+	head    = "ref: refs/heads/main\n"
+)
+
+var traps = map[string]trap{
+	"bare repository": {"", []call{
+		{"dir_create", tool.Args{"path": "st/objects"}}, {"dir_create", tool.Args{"path": "st/refs"}}, write("st/config", monitor), write("st/HEAD", head),
+	}, "git -C st status", "HEAD"},
+	"head first": {"", []call{
+		write("HEAD2", head), {"dir_create", tool.Args{"path": "st/objects"}}, {"dir_create", tool.Args{"path": "st/refs"}},
+		{"file_copy", tool.Args{"from": "HEAD2", "to": "st/HEAD"}}, write("st/config", monitor),
+	}, "git -C st status", "HEAD"},
+	"words after a commit": {"", []call{
+		{"dir_create", tool.Args{"path": "st/objects"}}, {"dir_create", tool.Args{"path": "st/refs"}}, write("st/config", monitor), write("st/HEAD", strings.Repeat("01", 20)+" is a commit"),
+	}, "git -C st status", "HEAD"},
+	"folder moved": {"", []call{
+		{"dir_create", tool.Args{"path": "a/x/objects"}}, {"dir_create", tool.Args{"path": "a/x/refs"}}, write("a/x/config", monitor), write("a/x/H", head),
+		{"file_move", tool.Args{"from": "a/x/H", "to": "a/x/HEAD"}}, {"file_move", tool.Args{"from": "a/x", "to": "st"}},
+	}, "git -C st status", "HEAD"},
+	"edited into one": {"git init -q --bare st; echo no > st/HEAD", []call{
+		write("st/config", monitor), {"file_edit", tool.Args{"path": "st/HEAD", "old": "no", "new": head}},
+	}, "git -C st status", "HEAD"},
+	"hooks path": {"git init -q .; git config core.hooksPath ci/hooks; mkdir -p ci/hooks", []call{write("ci/hooks/pre-commit", hook)}, commit, "runs this hook"},
+	"hooks path moved to": {"git init -q .; git config core.hooksPath ci/hooks; mkdir ci", []call{
+		{"dir_create", tool.Args{"path": "h"}}, write("h/pre-commit", hook), {"file_move", tool.Args{"from": "h", "to": "ci/hooks"}},
+	}, commit, "runs this hook"},
+	"configuration of another name": {"git init -q --separate-git-dir gd .", []call{
+		{"file_edit", tool.Args{"path": "gd/config", "old": "[core]", "new": "[core]\n\tfsmonitor = \"touch $MARK; echo\""}},
+	}, "git status", "core.fsmonitor"},
+	"hook of another name":   {"git init -q --separate-git-dir gd .", []call{write("gd/hooks/pre-commit", hook)}, commit, "runs this hook"},
+	"repository with a name": {"git init -q --bare lib.git", []call{write("lib.git/config", monitor)}, "git -C lib.git status", "core.fsmonitor"},
+	"worktree": {"git init -q --separate-git-dir gd .; " + commit + "; git worktree add -q wt", []call{
+		write("gd/worktrees/wt/config.worktree", "[core]\n\tfsmonitor = \"touch $MARK; echo\"\n"), {"file_edit", tool.Args{"path": "gd/config", "old": "[core]", "new": "[extensions]\n\tworktreeConfig = true\n[core]"}},
+	}, "git -C wt status", "core.fsmonitor"},
+	"other folder of a repository": {"git init -q --separate-git-dir gd .", []call{
+		{"file_copy", tool.Args{"from": "gd", "to": "evil"}}, write("gd/commondir", "../evil\n"),
+	}, "", "HEAD"},
+	"commondir": {"git init -q --separate-git-dir gd .; cp -r gd evil; rm evil/HEAD", []call{
+		write("evil/config", monitor), write("gd/commondir", "../evil\n"),
+	}, "git status", "another folder"},
+	"included": {"git init -q .; git config include.path ../.conf; touch .conf", []call{write(".conf", "[core]\n\tfsmonitor = \"touch $MARK; echo\"\n")}, "git status", "core.fsmonitor"},
+	"unknown place": {"git init -q ../main; git -C ../main " + commit[4:] + "; git -C ../main config core.hooksPath ci; git -C ../main worktree add -q -f ../ws; mkdir ci", []call{
+		write("ci/pre-commit", hook),
+	}, commit, "runs this hook"},
+}
+
+type gitted struct {
+	dir, mark string
+	rt        *agent.Runtime
+	s         *agent.Session
+	shell     func(script string) // of the user
+}
+
+// gitWorld is a workspace in which the user has git, and a file that only code that
+// git runs makes.
+func gitWorld(t *testing.T, opts ...agent.Option) gitted {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("this machine has no git")
+	}
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	dir, home := filepath.Join(top, "ws"), filepath.Join(top, "home")
+	mark := filepath.Join(top, "mark")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.Mkdir(home, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n\tname = P\n\temail = p@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600))
+	shell := func(script string) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + filepath.Dir(git) + ":/usr/bin:/bin", "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s: %v %s", script, err, out)
+	}
+	opts = append([]agent.Option{agent.Tools(append(files.Tools(), own(t))...), agent.Root("workspace", dir), agent.Log(slog.New(slog.DiscardHandler))}, opts...)
+	rt, err := agent.New(opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
+	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	return gitted{dir, mark, rt, s, shell}
+}
+
+// at is the arguments of a call with the name of the mark in them.
+func (c call) at(mark string) tool.Args {
+	out := tool.Args{}
+	for key, value := range c.args {
+		if text, ok := value.(string); ok {
+			value = strings.ReplaceAll(text, "$MARK", mark)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// TestGit: file tools make git run no code unless a person approves it. If one does,
+// the code runs: each trap is a real one.
+func TestGit(t *testing.T) {
+	for name, tt := range traps {
+		t.Run(name, func(t *testing.T) {
+			w := gitWorld(t)
+			w.shell(tt.before)
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			refused := ""
+			for _, c := range tt.calls {
+				o, err := tx.Invoke(t.Context(), c.tool, c.at(w.mark))
+				if err != nil {
+					require.ErrorIs(t, err, tool.ErrDenied, o.Text)
+					refused += o.Error.Why
+				}
+			}
+			require.Contains(t, refused, tt.reason)
+			require.NoError(t, tx.Commit(t.Context()))
+			w.shell(tt.victim)
+			require.NoFileExists(t, w.mark)
+		})
+		if tt.victim == "" {
+			continue
+		}
+		t.Run(name+", approved", func(t *testing.T) {
+			shown := ""
+			w := gitWorld(t, agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+				shown += a.Preview
+				return ctxperm.Approve("boss"), nil
+			})))
+			w.shell(tt.before)
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			for _, c := range tt.calls {
+				o, err := tx.Invoke(t.Context(), c.tool, c.at(w.mark))
+				require.NoError(t, err, o.Text)
+			}
+			require.NotEmpty(t, shown)
+			require.NoError(t, tx.Commit(t.Context()))
+			w.shell(tt.victim)
+			require.FileExists(t, w.mark)
+			_, err = w.s.Revert(t.Context(), tx.ID())
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestGitUndone: a revert brings a HEAD back unasked, so that its removal is asked for.
+func TestGitUndone(t *testing.T) {
+	w := gitWorld(t)
+	w.shell("git init -q --bare st; mkdir -p w/h; git init -q w; git -C w config core.hooksPath h")
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	for _, args := range []tool.Args{{"path": "st/HEAD"}, {"path": "st", "recursive": true}} {
+		o, err := tx.Invoke(t.Context(), "file_delete", args)
+		require.ErrorIs(t, err, tool.ErrDenied)
+		require.Contains(t, o.Error.Why, "HEAD")
+	}
+	_, err = tx.Invoke(t.Context(), "file_write", tool.Args{"path": "st/HEAD", "content": "ref: refs/heads/other\n"})
+	require.NoError(t, err)
+	o, err := tx.Invoke(t.Context(), "file_move", tool.Args{"from": "st", "to": "other"})
+	require.ErrorIs(t, err, tool.ErrDenied, o.Text)
+}
+
+// TestGitFree: what git does not run is not asked for.
+func TestGitFree(t *testing.T) {
+	w := gitWorld(t)
+	w.shell("git init -q .; echo x > src")
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	for _, c := range []call{
+		write("config", "anything"), write("HEAD", "notes on heads"), {"dir_create", tool.Args{"path": "hooks"}}, write("hooks/config", "y"), write("hooks/pre-commit", "x"), write("update", "x"), write(".gitattributes", "* text"),
+		write(".gitconfig", "[user]\n\tname = x\n"), {"file_move", tool.Args{"from": "HEAD", "to": "TAIL"}}, {"file_copy", tool.Args{"from": "hooks", "to": "more"}},
+		{"file_delete", tool.Args{"path": "hooks", "recursive": true}}, {"dir_create", tool.Args{"path": "refs/objects"}},
+	} {
+		o, err := tx.Invoke(t.Context(), c.tool, c.args)
+		require.NoError(t, err, "%v %s", c, o.Text)
+	}
+}
+
+// own is a tool that a user wrote. It makes nothing of errors.
+func own(t *testing.T) tool.Tool {
+	t.Helper()
+	made, err := tool.FromSpec(tool.Spec{
+		Name: "own", Version: "1", Description: "Do what a script says.", Confinement: tool.Handles, EffectClass: effect.Reversible, Destination: tool.NoDestination,
+		Input: json.RawMessage(`{"type":"object","properties":{"do":{"type":"array","items":{"type":"array","items":{"type":"string"}}}},"required":["do"]}`),
+		Needs: []perm.ResourceAccess{{Action: perm.Read, Resource: "file://*/**"}, {Action: perm.Write, Resource: "file://*/**"}, {Action: perm.Delete, Resource: "file://*/**"}, {Action: perm.List, Resource: "file://*/**"}},
+		Execute: func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (tool.Result, error) {
+			var in struct {
+				Do [][]string `json:"do"`
+			}
+			if err := json.Unmarshal(raw, &in); err != nil {
+				return tool.Result{}, err
+			}
+			f, err := handle.Open(tc, "workspace")
+			if err != nil {
+				return tool.Result{}, err
+			}
+			for _, step := range in.Do {
+				switch step[0] {
+				case "write":
+					_ = f.Write(ctx, step[1], []byte(step[2]), handle.WriteOptions{MakeParents: true})
+				case "append":
+					_ = f.Append(ctx, step[1], []byte(step[2]))
+				case "chmod":
+					_ = f.Chmod(ctx, step[1], 0o755)
+				case "link":
+					_ = f.Symlink(ctx, step[2], step[1])
+				}
+			}
+			return tool.Text("done"), nil
+		},
+	})
+	require.NoError(t, err)
+	return made
+}
+
+// TestGitOfOwnTools: a tool that a user wrote is held to the same, whatever it makes of
+// errors. What it did before is taken back.
+func TestGitOfOwnTools(t *testing.T) {
+	const user = "git init -q .; git config core.hooksPath a/b; git init -q --bare gd; mkdir -p h; echo x > h/pre-commit; mkdir a; echo > a/c; git init -q w; git -C w config core.hooksPath h; mkdir w/h; echo x > w/h/pre-push"
+	for name, do := range map[string][][]string{
+		"append":           {{"append", "gd/config", "[core]\n\tfsmonitor = x\n"}},
+		"chmod":            {{"chmod", "w/h/pre-push"}},
+		"link":             {{"link", "a/b", "../h"}},
+		"link to a HEAD":   {{"link", "h/HEAD", "refs/heads/main"}},
+		"link of a config": {{"link", "gd/config.worktree", "../h"}},
+		"after others":     {{"write", "x/y", "z"}, {"write", "a/b/post-commit", "x"}, {"write", "x/z", "z"}},
+	} {
+		for _, on := range []string{"deny", "wait"} {
+			opts := []agent.Option{}
+			if on == "wait" {
+				opts = append(opts, agent.Wait())
+			}
+			w := gitWorld(t, opts...)
+			w.shell(user)
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			o, err := tx.Invoke(t.Context(), "own", tool.Args{"do": do})
+			if on == "wait" && name != "after others" {
+				require.Equal(t, tool.StatusPending, o.Status, "%s: %s", name, o.Text)
+			} else {
+				require.ErrorIs(t, err, tool.ErrDenied, "%s: %s", name, o.Text)
+			}
+			o, err = tx.Invoke(t.Context(), "file_list", tool.Args{"path": "."})
+			require.NoError(t, err)
+			require.NotContains(t, o.Text, `"x"`)
+		}
+	}
+}
+
+// TestGitWaits: a call of a file tool waits with its difference, and once approved it
+// makes just that.
+func TestGitWaits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		now  string
+		why  error
+		then string
+	}{
+		"same":    {"[core]\n", nil, "[core]\n\tpager = sh\n"},
+		"changed": {"[core]\n\tx = y\n", tool.ErrDenied, "[core]\n\tx = y\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := gitWorld(t, agent.Wait())
+			w.shell("git init -q --bare gd; echo '[core]' > gd/config")
+			config := filepath.Join(w.dir, "gd/config")
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			o, err := tx.Invoke(t.Context(), "file_edit", tool.Args{"path": "gd/config", "old": "[core]", "new": "[core]\n\tpager = sh"})
+			require.ErrorIs(t, err, tool.ErrPending, o.Text)
+			_, c, err := revert.LoadCall(t.Context(), w.rt.Journal(), o.Call)
+			require.NoError(t, err)
+			require.Contains(t, c.Asked.Preview, "pager = sh")
+			require.NoError(t, os.WriteFile(config, []byte(tt.now), 0o600))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: c.Asked.Digest}))
+			o, err = tx.Resume(t.Context(), o.Call)
+			require.ErrorIs(t, err, tt.why, o.Text)
+			data, err := os.ReadFile(config)
+			require.NoError(t, err)
+			require.Equal(t, tt.then, string(data))
+		})
+	}
+}
