@@ -134,15 +134,15 @@ type AccessFacts struct {
 	Method   string        `json:"method,omitempty"` // HTTP method of a connect
 	Dynamic  bool          `json:"dynamic"`          // asked for while the tool runs
 	Given    *bool         `json:"given,omitempty"`  // of a connect to a URL: one was given that leads there, whatever its query; nil: nobody looked
-	Git      *GitFacts     `json:"git,omitempty"`    // purpose apply: the change makes git run code later; nil: git runs nothing by it
+	Git      *GitFacts     `json:"git,omitempty"`    // purpose apply, of programs and file tools: the change makes git run code later; nil: git runs nothing by it
 }
 
-// GitFacts describes a change of a program that makes git run code later, or lets
-// another folder decide what git runs.
+// GitFacts describes a change of a program or a file tool that makes git run code
+// later, or lets another folder decide what git runs.
 type GitFacts struct {
 	// Kind is config, hook (a file that git runs), attributes (info/attributes), link (leads
 	// git to another folder), todo (a stopped rebase with exec lines) or repository (a HEAD
-	// that makes a folder a repository).
+	// that makes a folder a repository, or makes it none).
 	Kind string `json:"kind"`
 	// Keys are the configuration keys whose values change, in lower case, with * for a
 	// subsection: "branch.*.merge". "?" means that the file cannot be read.

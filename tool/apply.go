@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/line"
@@ -28,12 +29,13 @@ func termsOf(d perm.Decision) line.Terms {
 	return t
 }
 
-// changeGate decides what a program wants to change, path by path: within what the
-// call may need and the session holds, by the policy with purpose apply. The
-// program has ended, and nothing that it did is real yet, so somebody can be asked
-// and take their time; they see the difference.
+// changeGate decides changes whose content is known, path by path: within what the
+// call may need and the session holds, by the policy with purpose apply. A program
+// has ended, or a handle has not begun, and nothing is real yet, so an approver can
+// see the difference first.
 func (l *Line) changeGate(p permitted) line.ChangeGate {
-	return func(ctx context.Context, w line.Wanted) (*record.Approval, error) {
+	return func(ctx context.Context, w line.Wanted) (_ *record.Approval, err error) {
+		defer func() { naming(err) }()
 		p := p
 		p.program, p.git = w.Facts, map[string]*perm.GitFacts{}
 		for _, f := range w.Facts {
@@ -58,6 +60,14 @@ func (l *Line) changeGate(p permitted) line.ChangeGate {
 			return nil, err
 		}
 		return approval, l.label(ctx, p.admitted, w.Accesses[0], d)
+	}
+}
+
+// naming says in a refusal which of the changes it is about.
+func naming(err error) {
+	var d *line.DeniedError
+	if errors.As(err, &d) && d.Stage != "grant" {
+		d.Why = d.Access.String() + ": " + d.Why
 	}
 }
 
@@ -138,7 +148,7 @@ func (l *Line) suspend(ctx context.Context, i intended, w *waitingError) *Outcom
 	if i.live.Pending() != nil {
 		return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
 	}
-	why := "somebody must approve it, nobody is there to ask, and a call that has done more than run its program cannot wait: " + reasonText(w.decision)
+	why := "somebody must approve it, nobody is there to ask, and a call that has changed something before cannot wait: " + reasonText(w.decision)
 	return l.failed(ctx, i, mishap{err: &line.DeniedError{Access: w.asked[0], Stage: "approver", Decision: w.decision, Why: why}})
 }
 

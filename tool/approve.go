@@ -152,7 +152,7 @@ func (l *Line) stillWaiting(p permitted) *Outcome {
 // changedSince says why an answer does not fit.
 func (a admitted) changedSince() string {
 	if a.program != nil {
-		return "what the program would change now is not what was asked about: it does something else each time, or the tool, the policy, the input or the files have changed since"
+		return "what the call would change now is not what was asked about: it does something else each time, or the tool, the policy, the input or the files have changed since"
 	}
 	return "what was asked is not what would run now: the tool, the policy or the input has changed since"
 }
@@ -223,11 +223,11 @@ func pendingProblem(p permitted) *Problem {
 		Fix: "somebody else approves it: remit approve " + p.id + "; then it goes on: remit resume " + p.id,
 	}
 	if p.program != nil || p.waitedWithChanges() {
-		out.Why = "somebody must see what its program wants to change"
+		out.Why = "somebody must see what the call wants to change"
 		if p.decision.Effect() == perm.Ask {
 			out.Why += ": " + reasonText(p.decision)
 		}
-		out.Fix = "somebody else looks at it: remit show " + p.id + "; approves what it says: remit approve " + p.id + " --question DIGEST; then the program runs again: remit resume " + p.id
+		out.Fix = "somebody else looks at it: remit show " + p.id + "; approves what it says: remit approve " + p.id + " --question DIGEST; then the call runs again: remit resume " + p.id
 	}
 	return out
 }

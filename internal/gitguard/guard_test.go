@@ -370,3 +370,28 @@ func TestCredentials(t *testing.T) {
 		require.False(t, gitguard.HoldsCredentials([]byte(text)), text)
 	}
 }
+
+// TestLooks: what the guard reads is the folders above a path, once for each call.
+func TestLooks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change string
+		want   []string
+	}{
+		"a file":          {"a/b/c.go", []string{".git", "a/.git", "a/b/.git"}},
+		"a telling name":  {"a/config/c.go", []string{".git", "a/.git", "a/HEAD", "a/config/.git"}},
+		"in a git folder": {".git/hooks/a", []string{".git", ".git/.git", ".git/hooks/.git"}},
+	} {
+		var read []string
+		look := func(name string) ([]byte, error) {
+			read = append(read, name)
+			return nil, fs.ErrNotExist
+		}
+		c := gitguard.Change{Path: tt.change, Type: "file", After: func() ([]byte, error) { return nil, nil }}
+		g := gitguard.New("/srv/ws", look, []gitguard.Change{c})
+		g.Facts(c)
+		g.Facts(c)
+		require.ElementsMatch(t, tt.want, read, name)
+	}
+	g := gitguard.New("/", func(string) ([]byte, error) { panic("nothing is read for a folder") }, nil)
+	require.Nil(t, g.Facts(gitguard.Change{Path: "a/hooks", Type: "dir"}))
+}

@@ -1,6 +1,6 @@
-# What a program may change of a repository. The history runs nothing: a program
-# may change it, and undo covers it. A person approves each change that makes their
-# own git run code later.
+# What a program or a file tool may change of a repository. The history runs nothing:
+# a program may change it, and undo covers it. A person approves each change that
+# makes their own git run code later.
 package remit
 
 import data.remit.workspace.git

@@ -111,6 +111,7 @@ var gitScripts = map[string]string{
 	"mv":          "git mv a z; git mv src/c src/e; git rm -q b; git commit -qm moved",
 	"apply":       "echo p >> a; git diff > p.patch; git checkout -q a; git apply p.patch; git apply --index -R p.patch || true",
 	"fsck":        "git fsck; git verify-pack -v .git/objects/pack/*.idx || true; git index-pack --help >/dev/null 2>&1 || true",
+	"samples":     "rm -rf .git/hooks; mkdir .git/hooks; rmdir .git/hooks; git status",
 	"names":       "git checkout -qb config; git commit -q --allow-empty -m c; git checkout -qb hooks/pre-commit; git commit -q --allow-empty -m h; git tag config",
 }
 
@@ -169,6 +170,9 @@ var guarded = map[string][2]string{
 	"nested hook": {"git init -q new; echo x > new/.git/hooks/pre-push", "runs this hook"},
 	"bare":        {"git init -q --bare store", "HEAD"},
 	"pointer":     {"mkdir x y; git init -q --bare y/z.git; echo 'gitdir: ../y' > x/.git", "another folder"},
+	"bare config": {"git init -q --bare gd.git; mkdir -p gd; cp -r gd.git/. gd", "HEAD"},
+	"removed":     {"rm -rf .git/hooks/*.sample; echo x > .git/hooks/a; rm -rf .git/hooks; ln -s ../h .git/hooks", "another folder"},
+	"included":    {"git config include.path ../inc", "include.path"},
 	"link":        {"mkdir evil; mv .git/info evil; ln -s ../evil/info .git/info", "another folder"},
 }
 
@@ -186,6 +190,24 @@ func TestGitAsks(t *testing.T) {
 			require.Contains(t, o.Error.Why, tt[1])
 			equal(t, before, listing(t, w.dir, true), "nothing happened")
 		})
+	}
+}
+
+// TestGitRefusalNamesThePath: the first path that the policy asks about, not the first
+// that the program changed.
+func TestGitRefusalNamesThePath(t *testing.T) {
+	w := newWorld(t, person(t))
+	repository(t, w.dir)
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	for script, path := range map[string]string{
+		"echo x > .aa; echo x > .git/hooks/pre-push": "file://workspace/.git/hooks/pre-push",
+		"echo x > .aa; echo x > .env":                "file://workspace/.env",
+	} {
+		o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": script})
+		require.ErrorIs(t, err, tool.ErrDenied, o.Text)
+		require.Contains(t, o.Error.Why, "write "+path)
+		require.Equal(t, path, w.call(t, o.Call).Failed.Access.Resource)
 	}
 }
 

@@ -148,13 +148,13 @@ func TestWaitInVain(t *testing.T) {
 		{"other files", "cat b > a", func(t *testing.T, w world, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), []byte("hostile\n"), 0o644))
-		}, "what the program would change now is not what was asked about"},
+		}, "what the call would change now is not what was asked about"},
 		{"the same words over other bytes", "head -c 2000000 b > big; echo x > after", func(t *testing.T, w world, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
 			long := slices.Repeat([]byte("l\x00"), 1_000_000)
 			long[1_999_000] = 'm'
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), long, 0o644))
-		}, "what the program would change now is not what was asked about"},
+		}, "what the call would change now is not what was asked about"},
 		{"nothing any more", "test -f gone && exit; echo x > a", func(t *testing.T, w world, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "gone"), nil, 0o644))
@@ -243,7 +243,7 @@ func TestWaitWithMore(t *testing.T) {
 	require.NoError(t, err)
 	out, err := tx.Invoke(t.Context(), "both", "")
 	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
-	require.Contains(t, out.Error.Why, "a call that has done more than run its program cannot wait")
+	require.Contains(t, out.Error.Why, "a call that has changed something before cannot wait")
 	require.NoFileExists(t, filepath.Join(w.dir, "mine"))
 	require.NoFileExists(t, filepath.Join(w.dir, "theirs"))
 }
