@@ -181,13 +181,13 @@ func TestWorkspaceMasksWhatItDenies(t *testing.T) {
 	}
 	names := []string{
 		".git", ".gitignore", "a.git", ".env", ".env.local", ".env.Example", ".ssh", "id_rsa", "ID_ed25519.pub", "b.pem", "Cacert.pem", "key-cert.pem",
-		"k.key", ".npmrc", "credentials", "credentials.go", "src", "test", "Tests", "testdata", "fixtures", "a",
+		"k.key", "..env.swp", "k.key.bak", "p.env", ".docker", "config.json", ".npmrc", "credentials", "credentials.go", "src", "test", "Tests", "testdata", "fixtures", "a",
 	}
 	paths := slices.Clone(names)
 	for _, one := range names {
 		for _, two := range names {
 			paths = append(paths, one+"/"+two)
-			for _, three := range []string{"src", "test", "a", "b.pem", "cacert.pem", ".env.example", ".env", "id_rsa"} {
+			for _, three := range []string{"config.json", "Example.env", "src", "test", "a", "b.pem", "cacert.pem", ".env.example", ".env", "id_rsa"} {
 				paths = append(paths, one+"/"+two+"/"+three)
 			}
 		}

@@ -28,10 +28,10 @@ test_other_purposes if {
 
 test_out_of_reach if {
 	remit.deny == {"the history of the repository is out of reach"} with input as doc("run", "workspace", "a/.git/config")
-	every path in [".env", "a/.env.local", "id_rsa", "tls/server.pem"] {
+	every path in [".env", "a/.env.local", "id_rsa", "tls/server.pem", "prod.env", ".docker/config.json"] {
 		remit.deny == {"files that usually hold secrets are out of reach"} with input as doc("run", "workspace", path)
 	}
-	every path in [".env.example", "testdata/server.key", "test/id_rsa", "src/test/server.pem"] {
+	every path in [".env.example", "testdata/server.key", "test/id_rsa", "src/test/server.pem", "example.env", "docker/config.json"] {
 		count(remit.deny) == 0 with input as doc("run", "workspace", path)
 	}
 	paths.inside with input as doc("run", "workspace", "a")

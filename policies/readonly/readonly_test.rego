@@ -54,10 +54,10 @@ test_out_of_reach if {
 	every path in [".git/config", "a/.GIT"] {
 		remit.deny["the history of the repository is out of reach"] with input as file("read", "workspace", path, "pure")
 	}
-	every path in [".env", "a/.env.local", "id_rsa", "tls/server.pem"] {
+	every path in [".env", "a/.env.local", "id_rsa", "tls/server.pem", "prod.env", ".docker/config.json"] {
 		remit.deny["files that usually hold secrets are out of reach"] with input as file("read", "workspace", path, "pure")
 	}
-	every path in [".env.example", "testdata/server.key", "test/id_rsa", "src/test/server.pem"] {
+	every path in [".env.example", "testdata/server.key", "test/id_rsa", "src/test/server.pem", "example.env", "docker/config.json"] {
 		runs(file("read", "workspace", path, "pure"))
 	}
 }

@@ -15,6 +15,14 @@ secret if {
 	name in secret_names
 }
 
+secret if {
+	some pair in secret_pairs
+	pair[1] in names
+	some i, name in segments
+	trim_right(name, ". ") == pair[0]
+	trim_right(segments[i + 1], ". ") == pair[1]
+}
+
 # Most paths need no second look.
 secret if {
 	some name in names
@@ -44,20 +52,35 @@ segments := [lower(name) | some name in input.access.resource.segments]
 secret_names := {
 	".env", ".ssh", ".aws", ".gnupg", ".kube",
 	".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd",
-	".git-credentials", "credentials", "credentials.json", "credentials.csv",
+	".git-credentials", "credentials", "credentials.json", "credentials.csv", "credentials.toml",
+	".envrc", ".dockercfg", ".env~", "#.env#",
 }
 
-secret_prefixes := {".env."}
+# An editor's swap file of .env is ..env.swp.
+secret_prefixes := {".env.", "..env."}
+
+secret_suffixes := {".env"}
+
+# In a folder of that name only: config.json alone says nothing.
+secret_pairs := {[".docker", "config.json"]}
 
 key_prefixes := {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
 
-key_suffixes := {".pem", ".key", ".p12", ".pfx"}
+key_suffixes := {
+	".pem", ".key", ".p12", ".pfx", ".p8", ".ppk", ".jks", ".kdbx", ".tfstate", ".tfstate.backup",
+	".key~", ".key.bak", ".key.old", ".key.orig", ".key.swp", ".key.swo",
+	".pem~", ".pem.bak", ".pem.old", ".pem.orig", ".pem.swp", ".pem.swo",
+}
 
 guarded_name(name) if strings.any_prefix_match(name, secret_prefixes)
+
+guarded_name(name) if strings.any_suffix_match(name, secret_suffixes)
 
 guarded_name(name) if key_name(name)
 
 hides(name, _) if strings.any_prefix_match(name, secret_prefixes)
+
+hides(name, _) if strings.any_suffix_match(name, secret_suffixes)
 
 hides(name, last) if {
 	key_name(name)
@@ -76,6 +99,7 @@ public_names := {
 	"cert.pem", "certificate.pem", "chain.pem", "fullchain.pem", "rootca.pem", "tls-ca-bundle.pem",
 	"id_rsa.pub", "id_dsa.pub", "id_ecdsa.pub", "id_ed25519.pub",
 	".env.dist", ".env.example", ".env.sample", ".env.template",
+	"example.env", "go.env", "sample.env", "template.env", "cacerts.jks", "truststore.jks",
 }
 
 # Folders whose keys are fixtures of tests. A folder test counts at the top or below
@@ -110,8 +134,12 @@ masked_secrets := {
 	"file://*/**/.netrc/**", "file://*/**/_netrc/**", "file://*/**/.npmrc/**",
 	"file://*/**/.pypirc/**", "file://*/**/.pgpass/**", "file://*/**/.htpasswd/**",
 	"file://*/**/.git-credentials/**", "file://*/**/credentials/**",
-	"file://*/**/credentials.json/**", "file://*/**/credentials.csv/**",
+	"file://*/**/credentials.json/**", "file://*/**/credentials.csv/**", "file://*/**/credentials.toml/**",
+	"file://*/**/.envrc/**", "file://*/**/.dockercfg/**", "file://*/**/.env~/**", "file://*/**/%23.env%23/**",
+	"file://*/**/.docker/config.json/**",
 	concat("", ["file://*/**/.env.*/** except ", public_files]),
+	concat("", ["file://*/**/..env.*/** except ", public_files]),
+	concat("", ["file://*/**/*.env/** except ", public_files]),
 	concat("", ["file://*/**/id_rsa*/** except ", public_files, fixtures]),
 	concat("", ["file://*/**/id_dsa*/** except ", public_files, fixtures]),
 	concat("", ["file://*/**/id_ecdsa*/** except ", public_files, fixtures]),
@@ -120,15 +148,34 @@ masked_secrets := {
 	concat("", ["file://*/**/*.key/** except ", public_files, fixtures]),
 	concat("", ["file://*/**/*.p12/** except ", public_files, fixtures]),
 	concat("", ["file://*/**/*.pfx/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.p8/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.ppk/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.jks/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.kdbx/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.tfstate/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.tfstate.backup/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key~/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key.bak/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key.old/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key.orig/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key.swp/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.key.swo/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem~/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem.bak/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem.old/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem.orig/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem.swp/** except ", public_files, fixtures]),
+	concat("", ["file://*/**/*.pem.swo/** except ", public_files, fixtures]),
 }
 
 public_files := concat(" ", [
 	"file://*/**/.env.dist file://*/**/.env.example file://*/**/.env.sample file://*/**/.env.template",
 	"file://*/**/ca-bundle.pem file://*/**/ca-cert.pem file://*/**/ca-certificates.pem file://*/**/ca.pem",
-	"file://*/**/cabundle.pem file://*/**/cacert.pem file://*/**/cacerts.pem file://*/**/cert.pem",
-	"file://*/**/certificate.pem file://*/**/chain.pem file://*/**/fullchain.pem",
-	"file://*/**/id_dsa.pub file://*/**/id_ecdsa.pub file://*/**/id_ed25519.pub file://*/**/id_rsa.pub",
-	"file://*/**/rootca.pem file://*/**/tls-ca-bundle.pem",
+	"file://*/**/cabundle.pem file://*/**/cacert.pem file://*/**/cacerts.jks file://*/**/cacerts.pem",
+	"file://*/**/cert.pem file://*/**/certificate.pem file://*/**/chain.pem file://*/**/example.env",
+	"file://*/**/fullchain.pem file://*/**/go.env file://*/**/id_dsa.pub file://*/**/id_ecdsa.pub",
+	"file://*/**/id_ed25519.pub file://*/**/id_rsa.pub file://*/**/rootca.pem file://*/**/sample.env",
+	"file://*/**/template.env file://*/**/tls-ca-bundle.pem file://*/**/truststore.jks",
 ])
 
 fixtures := concat(" ", [

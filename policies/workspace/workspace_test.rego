@@ -100,12 +100,18 @@ test_secrets if {
 		".env", ".ENV", "a/.env.local", ".env/x", ".ssh/config", ".AWS/credentials", "k/id_rsa", "id_rsa.pub.bak",
 		"ID_ED25519", "tls/server.pem", "tls/Server.KEY", "x.p12", "x.pfx", ".netrc", "_netrc", ".npmrc",
 		".git-credentials", "credentials", "gcp/credentials.json", "server.key ",
+		".env~", "a/..env.swp", "..env.local.swp", "#.env#", "server.key.bak", "tls/key.pem.old", ".server.key.swp", "key.pem~", "x.pem.orig",
+		".envrc", ".docker/config.json", "a/.Docker/config.json", ".docker/config.json/x", ".cargo/credentials.toml", ".cargo/credentials", ".dockercfg",
+		"AuthKey_X.p8", "putty.ppk", "release.jks", "passwords.kdbx", "terraform.tfstate", "infra/prod.tfstate", "terraform.tfstate.backup", "prod.env", "deploy/Prod.env",
 	] {
 		every action in ["read", "list", "write", "delete"] {
 			remit.deny["files that usually hold secrets are out of reach"] with input as file(action, "workspace", path, "reversible")
 		}
 	}
-	every path in ["environment.go", "env", "keys.go", "pem/a.go", "credentials.go", "monkey", "npmrc"] {
+	every path in ["environment.go", "env", "keys.go", "pem/a.go", "credentials.go", "monkey", "npmrc",
+		".docker/Dockerfile", ".docker/a/config.json", "docker/config.json", "config.json", ".cargo/config.toml", "env.go", "environment", "x.environment",
+		"x.envoy", "key.bak", "pem.old", "a.key.go", "a.pem.md", "tfstate", "tfstate.go", "x.tf", "terraform.tfvars", "p8", "jks.go", "notes~",
+	] {
 		runs(file("read", "workspace", path, "pure"))
 	}
 }
@@ -113,6 +119,8 @@ test_secrets if {
 test_public if {
 	every path in [
 		"cacert.pem", "a/CAcert.pem", "tls/fullchain.pem", "id_rsa.pub", ".env.example", "a/.ENV.sample",
+		"example.env", "a/Sample.env", "template.env", "src/go.env", "lib/truststore.jks", "cacerts.jks", "src/test/resources/server.jks",
+		"testdata/terraform.tfstate", "fixtures/a.p8", "testdata/x.pem.bak",
 		"testdata/a/server.key", "a/Fixtures/id_rsa", "tests/x.pem/y", "test/agent.pfx", "m/src/test/resources/a.p12",
 	] {
 		runs(file("read", "workspace", path, "pure"))
@@ -120,7 +128,7 @@ test_public if {
 	every path in [
 		"cacert.pem/x", "cacert.pem/x/cacert.pem", "cacert.pem ", "server.key/cacert.pem", "key-cert.pem", "rootca-key.pem", "privkey.pem", "server.pem", ".env.example/x",
 		"testdata./a.key", "x.key/testdata/a", "testdata.key", "deploy/test/server.key", "deploy/test/a/id_rsa", "mysrc/test/a.key",
-		"tests/.env", "testdata/.env.local", "fixtures/.npmrc", "fixtures/.ssh/id_rsa", "testdata/credentials.json", ".aws/testdata/a",
+		"tests/.env", "testdata/.env.local", "tests/prod.env", "fixtures/.envrc", "testdata/.docker/config.json", "example.env/x", "x.jks/cacerts.jks", "fixtures/.npmrc", "fixtures/.ssh/id_rsa", "testdata/credentials.json", ".aws/testdata/a",
 	] {
 		refused(file("read", "workspace", path, "pure"))
 	}
@@ -160,11 +168,13 @@ test_undeclared_of_a_server if {
 }
 
 test_masks if {
-	plain := {sprintf("file://*/**/%s/**", [name]) | some name in paths.secret_names}
+	plain := {sprintf("file://*/**/%s/**", [replace(name, "#", "%23")]) | some name in paths.secret_names}
 	templates := {sprintf("file://*/**/%s*/** except %s", [prefix, public]) | some prefix in paths.secret_prefixes}
 	prefixes := {sprintf("file://*/**/%s*/** except %s %s", [prefix, public, fixtures]) | some prefix in paths.key_prefixes}
+	environments := {sprintf("file://*/**/*%s/** except %s", [suffix, public]) | some suffix in paths.secret_suffixes}
+	pairs := {sprintf("file://*/**/%s/**", [concat("/", pair)]) | some pair in paths.secret_pairs}
 	suffixes := {sprintf("file://*/**/*%s/** except %s %s", [suffix, public, fixtures]) | some suffix in paths.key_suffixes}
-	want := ({"file://*/**/.git/**"} | plain) | ((templates | prefixes) | suffixes)
+	want := (({"file://*/**/.git/**"} | plain) | (environments | pairs)) | ((templates | prefixes) | suffixes)
 	want == paths.masked
 	remit.mask == want with input as tool("pure", true, "trusted")
 	remit.mask == want - {"file://*/**/.git/**"} with input as tool("pure", true, "sandbox")

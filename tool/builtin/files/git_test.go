@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -322,4 +323,19 @@ func TestGitWaits(t *testing.T) {
 			require.Equal(t, tt.then, string(data))
 		})
 	}
+}
+
+// TestGitAnswerTooLate: an approver who takes longer than the call may leaves nothing.
+func TestGitAnswerTooLate(t *testing.T) {
+	w := gitWorld(t, agent.Limits(tool.Limits{Timeout: 10 * time.Millisecond}), agent.Approve(ctxperm.ApproverFunc(func(ctx context.Context, _ ctxperm.Ask) (ctxperm.Answer, error) {
+		<-ctx.Done()
+		return ctxperm.Approve("boss"), nil
+	})))
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	o, err := tx.Invoke(t.Context(), "file_write", tool.Args{"path": "HEAD", "content": head})
+	require.Error(t, err)
+	require.Contains(t, []tool.Status{tool.StatusDenied, tool.StatusTimeout}, o.Status, o.Text)
+	require.NoFileExists(t, filepath.Join(w.dir, "HEAD"))
+	t.Log(o.Status, o.Text, o.Error.Why)
 }
