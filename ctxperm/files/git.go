@@ -64,7 +64,7 @@ func (f *Files) gitFacts(altered []alteration) []*perm.GitFacts {
 	if err != nil {
 		dir = "/" // nothing leads into a root that is not there
 	}
-	g := gitguard.New(dir, f.content, changes)
+	g := gitguard.New(dir, gitguard.Files{Read: f.content, Link: f.link}, changes)
 	out := make([]*perm.GitFacts, len(changes))
 	for i, c := range changes {
 		if found := g.Facts(c); found != nil {
@@ -90,6 +90,9 @@ func (f *Files) content(name string) ([]byte, error) {
 	}
 	return data, err
 }
+
+// link returns where a symbolic link of the root leads.
+func (f *Files) link(name string) (string, error) { return f.site.root.Readlink(name) }
 
 // atMost reads what is small enough to be judged.
 func atMost(open func() (io.ReadCloser, error)) ([]byte, error) {

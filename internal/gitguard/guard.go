@@ -57,16 +57,22 @@ var ErrTooLarge = errors.New("the file is too large to look at")
 // change and what the configuration there names, and walks nothing.
 type Guard struct {
 	dir     string                            // of the root, absolute
-	read    func(name string) ([]byte, error) // of the root, before the changes
+	files   Files
 	removed map[string]bool
 	heads   map[string]bool    // whether git takes the folder at a path for a repository
 	at      map[string]*places // what the configuration of the repository at a path names
 }
 
-// New returns a Guard for all changes of a call in the root at dir. Read returns
-// what a file of the root holds, and an error that is fs.ErrNotExist where there is none.
-func New(dir string, read func(name string) ([]byte, error), all []Change) *Guard {
-	g := &Guard{dir: dir, read: read, removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}}
+// Files is a root before the changes. Both functions return an error that is
+// fs.ErrNotExist if nothing has the name.
+type Files struct {
+	Read func(name string) ([]byte, error)
+	Link func(name string) (target string, err error) // an error if the name is that of no symbolic link
+}
+
+// New returns a Guard for all changes of a call in the root at dir.
+func New(dir string, files Files, all []Change) *Guard {
+	g := &Guard{dir: dir, files: files, removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}}
 	for _, c := range all {
 		if c.gone() {
 			g.removed[c.Path] = true
@@ -372,7 +378,7 @@ func isHead(data []byte) bool {
 func (g *Guard) bare(dir string) bool {
 	is, known := g.heads[dir]
 	if !known {
-		data, err := g.read(path.Join(dir, "HEAD"))
+		data, err := g.files.Read(path.Join(dir, "HEAD"))
 		is = err == nil && isHead(data) || err != nil && !errors.Is(err, fs.ErrNotExist)
 		g.heads[dir] = is
 	}

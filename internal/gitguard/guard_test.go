@@ -19,10 +19,20 @@ func (f files) read(name string) ([]byte, error) {
 	if text, ok := f[name]; ok {
 		return []byte(text), nil
 	}
-	if _, ok := f[name+"/"]; ok {
-		return nil, errors.New("is a folder")
+	for _, other := range []string{"/", "@"} {
+		if _, ok := f[name+other]; ok {
+			return nil, errors.New("is no file")
+		}
 	}
 	return nil, fs.ErrNotExist
+}
+
+// link is where a name leads: "name@" holds it.
+func (f files) link(name string) (string, error) {
+	if to, ok := f[name+"@"]; ok {
+		return to, nil
+	}
+	return "", fs.ErrNotExist
 }
 
 // kind is what is at a path. What is removed was a file, unless it is known to be a folder.
@@ -56,7 +66,7 @@ func judge(t *testing.T, was files, changes ...string) string {
 			Before: func() ([]byte, error) { return []byte(old), nil },
 		})
 	}
-	f := gitguard.New("/srv/ws", was.read, all).Facts(all[len(all)-1])
+	f := gitguard.New("/srv/ws", gitguard.Files{Read: was.read, Link: was.link}, all).Facts(all[len(all)-1])
 	switch {
 	case f == nil:
 		return ""
@@ -254,6 +264,27 @@ func TestIncluded(t *testing.T) {
 	}
 }
 
+// TestLinks: what the user's links in a repository lead to counts like what is there.
+func TestLinks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		was  files
+		runs map[string]string
+	}{
+		"hooks":      {files{".git/": "", ".git/hooks@": "../h"}, map[string]string{"+h/x x": "hook", "@h": "hook", "+g/x x": ""}},
+		"a hook":     {files{".git/": "", ".git/hooks/pre-push@": "../../tools/push"}, map[string]string{"+tools/push x": "hook", "-tools/push": "hook", "+tools/x x": ""}},
+		"hooks path": {files{".git/": "", ".git/config": "[core]\nhooksPath=a", "a@": "b", "b@": "c/d"}, map[string]string{"+c/d/x x": "hook", "@a": "hook", "+b/x x": ""}},
+		"config":     {files{".git/": "", ".git/config@": "../c", "c": "[core]\nhooksPath=h"}, map[string]string{"+c [core]\nx=1": "changed core.hookspath,core.x", "+h/x x": "hook"}},
+		"git":        {files{".git@": "gd", "gd/config": "[core]\nhooksPath=h"}, map[string]string{"+h/x x": "hook", "+gd/config [a]\nb=c": ""}},
+		"worktree":   {files{"w/.git": "gitdir: ../x.git/worktrees/w", "x.git/hooks@": "../h"}, map[string]string{"+w/a x": "", "+h/a x": ""}},
+		"elsewhere":  {files{".git/": "", ".git/hooks@": "/usr/hooks"}, map[string]string{"!h/pre-push x": "hook", "+h/x x": ""}},
+		"endless":    {files{".git/": "", ".git/hooks@": "hooks"}, map[string]string{"!h/pre-push x": "hook"}},
+	} {
+		for change, want := range tt.runs {
+			require.Equal(t, want, judge(t, tt.was, change), "%s %s", name, change)
+		}
+	}
+}
+
 // TestSamples: what git put there and never runs may go, also with its folder.
 func TestSamples(t *testing.T) {
 	was := files{".git/hooks/": "", ".git/": "", ".git/config": "", ".git/hooks/pre-commit": "x"}
@@ -387,11 +418,11 @@ func TestLooks(t *testing.T) {
 			return nil, fs.ErrNotExist
 		}
 		c := gitguard.Change{Path: tt.change, Type: "file", After: func() ([]byte, error) { return nil, nil }}
-		g := gitguard.New("/srv/ws", look, []gitguard.Change{c})
+		g := gitguard.New("/srv/ws", gitguard.Files{Read: look, Link: files{}.link}, []gitguard.Change{c})
 		g.Facts(c)
 		g.Facts(c)
 		require.ElementsMatch(t, tt.want, read, name)
 	}
-	g := gitguard.New("/", func(string) ([]byte, error) { panic("nothing is read for a folder") }, nil)
+	g := gitguard.New("/", gitguard.Files{Read: func(string) ([]byte, error) { panic("nothing is read for a folder") }}, nil)
 	require.Nil(t, g.Facts(gitguard.Change{Path: "a/hooks", Type: "dir"}))
 }

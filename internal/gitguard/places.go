@@ -82,22 +82,66 @@ func (g *Guard) places(dir string) *places {
 	p := &places{}
 	g.at[dir] = p
 	git := path.Join(dir, ".git")
-	data, err := g.read(git)
-	var configs []string
+	data, err := g.files.Read(git)
+	var configs, hooks []string
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p
-	case err != nil: // a folder
+	case err != nil: // a folder, or a link to one
+		git = g.follow(p, git)
+		hooks = []string{path.Join(git, "hooks")}
 		configs = []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
 	default:
 		to, ok := g.target(dir, string(data))
 		if p.unknown = !ok; ok {
-			configs = []string{path.Join(to, "config"), path.Join(to, "config.worktree"), path.Join(to, "../../config")}
+			hooks = []string{path.Join(to, "hooks")}
+			configs = []string{path.Join(to, "config"), path.Join(to, "config.worktree")}
+			if whole := path.Join(to, "../.."); path.Base(path.Dir(to)) == "worktrees" {
+				hooks, configs = append(hooks, path.Join(whole, "hooks")), append(configs, path.Join(whole, "config"))
+			}
 		}
 	}
 	p.repository = true
 	g.collect(p, dir, configs)
+	for _, folder := range append(hooks, p.hooks...) {
+		g.followHooks(p, folder)
+	}
 	return p
+}
+
+// followHooks adds the folder that a folder of hooks is a link to, and the files that
+// the links in it lead to.
+func (g *Guard) followHooks(p *places, folder string) {
+	to := g.follow(p, folder)
+	if to != folder {
+		p.hooks = append(p.hooks, to)
+	}
+	for _, name := range append([]string{"update"}, hookNames...) {
+		hook := path.Join(to, name)
+		if file := g.follow(p, hook); file != hook {
+			p.hooks = append(p.hooks, file)
+		}
+	}
+}
+
+// follow returns where a name leads that may be a symbolic link, and the name itself
+// if it is none or leads out of the root. Links to links are followed for a while.
+func (g *Guard) follow(p *places, name string) string {
+	const most = 8
+	for range most {
+		to, err := g.files.Link(name)
+		if err != nil {
+			return name
+		}
+		next, ok := g.below(path.Dir(name), path.Clean(to))
+		if !ok {
+			p.unknown = true
+			return name
+		}
+		name = next
+	}
+	p.unknown = true
+	return name
 }
 
 // collect reads files of configuration and those that they include.
@@ -107,7 +151,11 @@ func (g *Guard) collect(p *places, dir string, configs []string) {
 			p.unknown = true
 			return
 		}
-		data, err := g.read(configs[i])
+		if to := g.follow(p, configs[i]); to != configs[i] {
+			configs[i] = to
+			p.configs = append(p.configs, to)
+		}
+		data, err := g.files.Read(configs[i])
 		if err != nil {
 			p.unknown = p.unknown || !errors.Is(err, fs.ErrNotExist)
 			continue

@@ -84,7 +84,12 @@ var traps = map[string]trap{
 	"commondir": {"git init -q --separate-git-dir gd .; cp -r gd evil; rm evil/HEAD", []call{
 		write("evil/config", monitor), write("gd/commondir", "../evil\n"),
 	}, "git status", "another folder"},
-	"included": {"git init -q .; git config include.path ../.conf; touch .conf", []call{write(".conf", "[core]\n\tfsmonitor = \"touch $MARK; echo\"\n")}, "git status", "core.fsmonitor"},
+	"included":     {"git init -q .; git config include.path ../.conf; touch .conf", []call{write(".conf", "[core]\n\tfsmonitor = \"touch $MARK; echo\"\n")}, "git status", "core.fsmonitor"},
+	"linked hooks": {"git init -q .; rm -rf .git/hooks; mkdir h; ln -s ../h .git/hooks", []call{write("h/pre-commit", hook)}, commit, "runs this hook"},
+	"linked hook":  {"git init -q .; mkdir h; echo x > h/check; ln -s ../../h/check .git/hooks/pre-commit", []call{write("h/check", hook)}, commit, "runs this hook"},
+	"linked config": {"git init -q .; mv .git/config cfg; ln -s ../cfg .git/config", []call{
+		{"file_edit", tool.Args{"path": "cfg", "old": "[core]", "new": "[core]\n\tfsmonitor = \"touch $MARK; echo\""}},
+	}, "git status", "core.fsmonitor"},
 	"unknown place": {"git init -q ../main; git -C ../main " + commit[4:] + "; git -C ../main config core.hooksPath ci; git -C ../main worktree add -q -f ../ws; mkdir ci", []call{
 		write("ci/pre-commit", hook),
 	}, commit, "runs this hook"},
