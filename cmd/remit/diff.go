@@ -21,8 +21,9 @@ func (a *app) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
 		Long: "Shows each file before and after, in a form that git apply reads: names are relative to the workspace, those of another\n" +
-			"root begin with its name. What is no text is said with its size. It is what was done, whatever became of it since;\n" +
-			"of an undo it is what that did. Nothing is touched.\n\n" +
+			"root begin with its name. Binary content is written for git apply, and on a terminal as one line. Content over 4 MiB, folders\n" +
+			"and attributes are named and are no part of the patch. It is what was done, whatever became of it since; of an undo it is\n" +
+			"what that did. Nothing is touched.\n\n" +
 			"What a call left is shown from the file while it is still there, or from what displaced it under remit. Where it is\n" +
 			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n" +
 			"--last is what remit revert --last would take back: the newest transaction with something left of it.\n\n" +
@@ -169,7 +170,7 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 		}
 		added, removed = added+text.Added, removed+text.Removed
 		if a.terminal {
-			p.patch(a.out, text.Patch)
+			p.patch(a.out, text.Short)
 		} else {
 			_, _ = io.WriteString(a.out, text.Patch)
 		}

@@ -211,7 +211,7 @@ func (p *patch) add(ctx context.Context, c effect.Change, name string, delta fun
 	if err == nil {
 		var t diff.Text
 		if t, err = d.Text(ctx, name); err == nil {
-			p.WriteString(t.Patch)
+			p.WriteString(t.Short)
 			return
 		}
 	}

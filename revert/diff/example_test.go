@@ -21,6 +21,7 @@ func Example() {
 	fmt.Print(t.Patch)
 	// Output:
 	// diff --git a/now b/now
+	// index 28c218c44b49222f91536daf5b4d9871638edc8e..8494ac27064713465d43ddea83398365ac0ba721 120000
 	// --- a/now
 	// +++ b/now
 	// @@ -1,1 +1,1 @@

@@ -3,6 +3,7 @@ package diff
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/remit-dev/remit/revert"
@@ -108,6 +109,11 @@ func (s Source) known(ctx context.Context, w revert.Ways, resource string, at *S
 			continue
 		}
 		now, err := v.Now(ctx, resource)
+		if err != nil && !errors.Is(err, ErrGone) { // what is there may be it
+			at.open = func(context.Context) (io.ReadCloser, error) {
+				return nil, fmt.Errorf("the content that is there now cannot be read: %w", err)
+			}
+		}
 		if err != nil || now.Digest != at.Digest || now.Kept == nil {
 			continue // it leads elsewhere by now, or cannot be read: there may be a copy
 		}

@@ -18,15 +18,16 @@ const MaxText = 4 << 20
 
 // Text is a Delta for people and for git apply.
 type Text struct {
-	Patch          string // headers in the form of git, then the lines that differ
+	Patch          string // what git apply takes: headers in the form of git, then the lines that differ
+	Short          string // Patch for people: one line in place of binary content
 	Added, Removed int    // lines
-	Binary         bool   // content that is no text: the patch says how large it is
+	Binary         bool   // content that is no text
 	Lost           string // why content cannot be shown, "" where it is
 }
 
 // Text compares both sides. The name stands for the resource, with slashes and
-// without a leading one. What of it is not text, too large or lost is said in a
-// line that is no part of any patch, so git apply refuses to change half of it.
+// without a leading one. Content that is too large or lost is named in a sentence that
+// is no part of any patch, and no header stands before it: git apply leaves that file alone.
 func (d Delta) Text(ctx context.Context, name string) (Text, error) {
 	if d.Before.Exists() && d.After.Exists() && d.Before.Type != d.After.Type {
 		return d.replaced(ctx, name)
@@ -35,12 +36,16 @@ func (d Delta) Text(ctx context.Context, name string) (Text, error) {
 		return d.parts(name), nil
 	}
 	if d.Before.Type == "dir" || d.After.Type == "dir" || mode(d.Before)+mode(d.After) == "" {
-		return Text{Patch: d.line(name)}, nil
+		line := d.line(name)
+		return Text{Patch: line, Short: line}, nil
 	}
-	t := Text{Patch: d.header(name)}
+	t := Text{}
+	t.add(d.header(name))
 	err := d.body(ctx, name, &t)
 	return t, err
 }
+
+func (t *Text) add(text string) { t.Patch, t.Short = t.Patch+text, t.Short+text }
 
 // replaced is a file that became something else: it goes, and the other comes.
 func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
@@ -49,7 +54,7 @@ func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
 		return gone, err
 	}
 	came, err := Delta{Resource: d.Resource, After: d.After}.Text(ctx, name)
-	came.Patch = gone.Patch + came.Patch
+	came.Patch, came.Short = gone.Patch+came.Patch, gone.Short+came.Short
 	came.Added, came.Removed = came.Added+gone.Added, came.Removed+gone.Removed
 	came.Binary = came.Binary || gone.Binary
 	if came.Lost == "" {
@@ -61,13 +66,14 @@ func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
 // parts says which parts of what is no file differ, in lines that are no part of a
 // patch.
 func (d Delta) parts(name string) Text {
-	t := Text{Patch: d.line(name)}
+	t := Text{}
+	t.add(d.line(name))
 	tell := func(sign string, side, other Sight) (n int) {
 		for _, l := range side.Lines {
 			if slices.Contains(other.Lines, l) {
 				continue
 			}
-			t.Patch += "  " + sign + " " + l + "\n"
+			t.add("  " + sign + " " + l + "\n")
 			n++
 		}
 		return n
@@ -116,7 +122,7 @@ func mode(s Sight) string {
 }
 
 func (d Delta) header(name string) string {
-	a, b := quote("a/"+name), quote("b/"+name)
+	a, b := spaced("a/"+name), spaced("b/"+name)
 	text := "diff --git " + a + " " + b + "\n"
 	switch from, to := mode(d.Before), mode(d.After); {
 	case from == "":
@@ -144,7 +150,7 @@ func (c content) text() bool { return utf8.Valid(c.data) && !bytes.ContainsRune(
 
 func (c content) words() string {
 	if c.lost != nil {
-		return "content lost"
+		return "content not shown"
 	}
 	if c.size == 1 {
 		return "1 byte"
@@ -171,19 +177,26 @@ func (d Delta) body(ctx context.Context, name string, t *Text) error {
 	if !d.After.Exists() {
 		to = "/dev/null"
 	}
-	sides := fmt.Sprintf("%s (%s) and %s (%s)", from, was.words(), to, is.words())
 	switch {
 	case was.lost != nil || is.lost != nil:
-		t.Lost = errors.Join(was.lost, is.lost).Error()
-		t.Patch += "Files " + sides + " differ, and cannot be compared: " + strings.ReplaceAll(t.Lost, "\n", "; ") + "\n"
+		t.Lost = strings.ReplaceAll(errors.Join(was.lost, is.lost).Error(), "\n", "; ")
 	case was.large || is.large:
 		t.Lost = fmt.Sprintf("more than %d bytes are not compared", MaxText)
-		t.Patch += "Files " + sides + " differ: " + t.Lost + "\n"
 	case !was.text() || !is.text():
 		t.Binary = true
-		t.Patch += "Binary files " + sides + " differ\n"
+		patch, err := binaryPatch(d.Before, d.After, was.data, is.data)
+		t.Patch += patch
+		t.Short += fmt.Sprintf("Binary files %s (%s) and %s (%s) differ\n", from, was.words(), to, is.words())
+		return err
 	default:
+		if mode(d.Before) == mode(d.After) && d.Before.Type == "link" { // else GNU patch expects a file
+			t.add(indexLine(d.Before, d.After, was.data, is.data) + " 120000\n")
+		}
 		t.lines(from, was.data, to, is.data)
+	}
+	if t.Lost != "" {
+		line := fmt.Sprintf("%s; before: %s, after: %s; not in the patch: %s\n", strings.TrimSuffix(d.line(name), "\n"), was.words(), is.words(), t.Lost)
+		t.Patch, t.Short = line, line
 	}
 	return nil
 }
@@ -197,7 +210,7 @@ func (t *Text) lines(from string, was []byte, to string, is []byte) {
 	for range 3 { // its own header
 		_, out, _ = bytes.Cut(out, []byte("\n"))
 	}
-	t.Patch += "--- " + tabbed(from) + "\n+++ " + tabbed(to) + "\n" + string(out)
+	t.add("--- " + tabbed(from) + "\n+++ " + tabbed(to) + "\n" + string(out))
 	for line := range bytes.Lines(out) {
 		switch line[0] {
 		case '+':
@@ -214,6 +227,14 @@ func tabbed(name string) string {
 		return name + "\t"
 	}
 	return name
+}
+
+// spaced is a name where only spaces part it from the next one.
+func spaced(name string) string {
+	if quoted := quote(name); strings.HasPrefix(quoted, `"`) || !strings.Contains(name, " ") {
+		return quoted
+	}
+	return `"` + name + `"`
 }
 
 func (s Sight) read(ctx context.Context) (content, error) {

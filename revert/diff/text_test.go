@@ -75,17 +75,22 @@ func TestText(t *testing.T) {
 		from, to string
 		want     diff.Text
 	}{
-		"one line":     {"a\n", "b\n", diff.Text{Patch: head + "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n+b\n", Added: 1, Removed: 1}},
-		"from empty":   {"", "b\n", diff.Text{Patch: head + "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+b\n", Added: 1}},
-		"like headers": {"-- a\n", "++ b\n", diff.Text{Patch: head + "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a\n+++ b\n", Added: 1, Removed: 1}},
-		"binary":       {"a\n", "\x00", diff.Text{Patch: head + "Binary files a/x (2 bytes) and b/x (1 byte) differ\n", Binary: true}},
-		"no UTF-8":     {"\xff\xfe\n", "b\n", diff.Text{Patch: head + "Binary files a/x (3 bytes) and b/x (2 bytes) differ\n", Binary: true}},
+		"one line":     {"a\n", "b\n", diff.Text{Short: head + "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n+b\n", Added: 1, Removed: 1}},
+		"from empty":   {"", "b\n", diff.Text{Short: head + "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+b\n", Added: 1}},
+		"like headers": {"-- a\n", "++ b\n", diff.Text{Short: head + "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a\n+++ b\n", Added: 1, Removed: 1}},
+		"binary":       {"a\n", "\x00", diff.Text{Short: head + "Binary files a/x (2 bytes) and b/x (1 byte) differ\n", Binary: true}},
+		"no UTF-8":     {"\xff\xfe\n", "b\n", diff.Text{Short: head + "Binary files a/x (3 bytes) and b/x (2 bytes) differ\n", Binary: true}},
 		"too large": {large + "more", "b\n", diff.Text{
-			Patch: head + "Files a/x (4194308 bytes) and b/x (2 bytes) differ: more than 4194304 bytes are not compared\n",
+			Short: "file x changed, mode 0644; before: 4194308 bytes, after: 2 bytes; not in the patch: more than 4194304 bytes are not compared\n",
 			Lost:  "more than 4194304 bytes are not compared",
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, recorded(t, tt.from, tt.to)) })
+		t.Run(name, func(t *testing.T) {
+			got := recorded(t, tt.from, tt.to)
+			require.Equal(t, !got.Binary, got.Patch == got.Short)
+			got.Patch = ""
+			require.Equal(t, tt.want, got)
+		})
 	}
 	require.Equal(t, 1, recorded(t, large, large[:len(large)-1]+"x").Added, "just small enough")
 }
@@ -105,8 +110,7 @@ func TestTextOfWhatIsNoFile(t *testing.T) {
 		"folder gone": {diff.Delta{Before: dir}, "dir \"a\\012b\" deleted, mode 0755\n"},
 		"folder to link": {diff.Delta{Before: dir, After: link}, "dir \"a\\012b\" deleted, mode 0755\n" +
 			"diff --git \"a/a\\012b\" \"b/a\\012b\"\nnew file mode 120000\n--- /dev/null\n+++ \"b/a\\012b\"\n@@ -0,0 +1,1 @@\n+there\n\\ No newline at end of file\n"},
-		"lost": {diff.Delta{Before: file}, "diff --git \"a/a\\012b\" \"b/a\\012b\"\ndeleted file mode 100644\n" +
-			"Files \"a/a\\012b\" (content lost) and /dev/null (0 bytes) differ, and cannot be compared: " + diff.ErrGone.Error() + "\n"},
+		"lost":           {diff.Delta{Before: file}, "file \"a\\012b\" deleted, mode 0644; before: content not shown, after: 0 bytes; not in the patch: " + diff.ErrGone.Error() + "\n"},
 		"unknown scheme": {diff.Delta{Before: diff.Sight{Type: "resource"}, After: diff.Sight{Type: "resource"}}, "resource \"a\\012b\" changed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
