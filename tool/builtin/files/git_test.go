@@ -344,3 +344,17 @@ func TestGitAnswerTooLate(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "HEAD"))
 	t.Log(o.Status, o.Text, o.Error.Why)
 }
+
+// TestGitTooLarge: what is too large to be looked at counts as what runs code.
+func TestGitTooLarge(t *testing.T) {
+	w := gitWorld(t)
+	w.shell("git init -q --bare gd; head -c 2000000 /dev/zero | tr '\\0' '#' >> gd/config; echo >> gd/config")
+	tx, err := w.s.Begin(t.Context())
+	require.NoError(t, err)
+	for _, c := range []call{
+		write("HEAD", strings.Repeat("x", 2<<20)), write("gd/config", "[core]\n"), {"file_delete", tool.Args{"path": "gd/config"}},
+	} {
+		o, err := tx.Invoke(t.Context(), c.tool, c.args)
+		require.ErrorIs(t, err, tool.ErrDenied, o.Text)
+	}
+}
