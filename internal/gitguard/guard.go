@@ -56,7 +56,7 @@ var ErrTooLarge = errors.New("the file is too large to look at")
 // Guard judges the changes of one call in one root. It reads the folders above each
 // change and what the configuration there names, and walks nothing.
 type Guard struct {
-	dir     string                            // of the root, absolute
+	dir     string // of the root, absolute
 	files   Files
 	removed map[string]bool
 	heads   map[string]bool    // whether git takes the folder at a path for a repository
