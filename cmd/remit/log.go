@@ -130,7 +130,11 @@ func (p paint) txn(w io.Writer, r txnRecord, tools tool.Registry) {
 		_, _ = fmt.Fprintf(w, "  shown to %s", printable(words))
 	}
 	if r.Undoes != "" {
-		_, _ = fmt.Fprintf(w, "  takes back %s", r.Undoes)
+		what := r.Undoes
+		if r.UndoesCall != "" {
+			what = "call " + r.UndoesCall + " of " + what
+		}
+		_, _ = fmt.Fprint(w, "  takes back "+what)
 	}
 	if r.Redoes != "" {
 		_, _ = fmt.Fprintf(w, "  brings back %s", r.Redoes)

@@ -66,6 +66,9 @@ func fixFor(name, why string, where *place) string {
 	if m := holder.FindStringSubmatch(why); m != nil {
 		return "wait until that transaction ends, or take it back: " + where.hint("revert", m[1])
 	}
+	if strings.Contains(why, "its folder does not exist") {
+		return "make the folder first: dir_create makes it and those above it"
+	}
 	if strings.HasPrefix(name, "file_") && strings.Contains(why, "no such file or directory") {
 		return "check the path: file_list shows what is there"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -236,12 +237,21 @@ func resourceWords(text string) string {
 	f := r.Facts()
 	switch {
 	case f.Kind == "file" && f.Root == "workspace":
-		return printable(f.Path)
+		return fileWords(f.Path)
 	case f.Kind == "file":
-		return printable(f.Root + ":" + f.Path)
+		return fileWords(f.Root + ":" + f.Path)
 	default:
 		return printable(text)
 	}
+}
+
+// fileWords is a name as it is, or in quotes if it has ends of lines: a name with a space is
+// another one.
+func fileWords(name string) string {
+	if strings.ContainsAny(name, "\n\r") {
+		return strconv.Quote(name)
+	}
+	return printable(name)
 }
 
 // args shows what a call was given, short and without what its tool calls

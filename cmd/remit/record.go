@@ -27,9 +27,10 @@ type txnRecord struct {
 	Client     *perm.ClientFacts `json:"client,omitempty"` // who the session is shown to, where somebody said
 	Session    string            `json:"session"`
 	Began      time.Time         `json:"began"`
-	Undoes     string            `json:"undoes,omitempty"` // the transaction that this one takes back
-	Redoes     string            `json:"redoes,omitempty"` // the transaction that this one brings back
-	Only       string            `json:"only,omitempty"`   // with redoes: what this undo took back
+	Undoes     string            `json:"undoes,omitempty"`      // the transaction that this one takes back
+	UndoesCall string            `json:"undoes_call,omitempty"` // with undoes: the only call that it takes back, of several
+	Redoes     string            `json:"redoes,omitempty"`      // the transaction that this one brings back
+	Only       string            `json:"only,omitempty"`        // with redoes: what this undo took back
 	UndoneBy   []string          `json:"undone_by"`
 	RedoneBy   []string          `json:"redone_by"`
 	Elsewhere  []elsewhereRecord `json:"elsewhere,omitempty"` // what was done in copies of its folders
@@ -123,6 +124,15 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 	}
 	if r.Elsewhere, err = elsewhereOf(ctx, j, t); err != nil {
 		return nil, r, err
+	}
+	if t.Undoes != "" {
+		subject, err := revert.Load(ctx, j, t.Undoes)
+		if err != nil {
+			return nil, r, err
+		}
+		if of := undoneIn(subject, func(u *revert.Undo) bool { return u.Txn == id }); len(of) == 1 && len(subject.Calls) > 1 {
+			r.UndoesCall = of[0].Ref.Call
+		}
 	}
 	if r.State == revert.Open {
 		alive, err := j.Alive(ctx, t.Owner)
