@@ -170,10 +170,11 @@ func (e *erasing) addOwn(t *Txn, c *Call) {
 	case c.Held != nil:
 		b.Class = c.Class()
 	}
+	touched := map[string]bool{}
 	for _, ch := range c.Changes {
 		e.names(ch.Blobs)
-		if e.cause == eraseRetention && !slices.Contains(b.Touched, ch.Resource) {
-			b.Touched = append(b.Touched, ch.Resource)
+		if e.cause == eraseRetention && !touched[ch.Resource] {
+			touched[ch.Resource], b.Touched = true, append(b.Touched, ch.Resource)
 		}
 	}
 	e.add(t.ID, c.Ref.Call, b)

@@ -69,11 +69,13 @@ func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 
 
 // did adds what the steps of a call changed to its items.
 func did(items []Item, steps []effect.Step) {
+	last := make(map[string]int, len(steps)) // of each resource
+	for n, s := range steps {
+		last[s.Change.Resource] = n
+	}
 	for i := range items {
-		for _, s := range steps {
-			if s.Change.Resource == items[i].Resource && items[i].Outcome == effect.Restored {
-				items[i].Does, items[i].was = s.Change.Kind, s.Change.Pre
-			}
+		if n, ok := last[items[i].Resource]; ok && items[i].Outcome == effect.Restored {
+			items[i].Does, items[i].was = steps[n].Change.Kind, steps[n].Change.Pre
 		}
 	}
 }

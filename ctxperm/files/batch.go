@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
@@ -63,7 +64,7 @@ func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []
 	if err != nil {
 		return err
 	}
-	s := &share{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}, stays: map[string]Version{}}
+	s := &share{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}, stays: map[string]Version{}, folders: map[string]disk.Info{}}
 	if err := s.survey(ctx, wanted); err != nil {
 		return err
 	}

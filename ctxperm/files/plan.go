@@ -105,8 +105,12 @@ func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[stri
 // idleSteps accounts for resources of which every change came to nothing.
 func idleSteps(idle []effect.Change, current []chain) []effect.Step {
 	var steps []effect.Step
+	known := make(map[string]bool, len(current))
+	for _, c := range current {
+		known[c.resource] = true
+	}
 	for _, c := range idle {
-		if slices.ContainsFunc(current, func(o chain) bool { return o.resource == c.Resource }) {
+		if known[c.Resource] {
 			continue
 		}
 		none := chain{resource: c.Resource, changes: []effect.Change{c}}

@@ -22,8 +22,9 @@ type share struct {
 	times   *folders
 	since   time.Time
 	wanted  map[string]bool
-	absent  map[string]bool    // directories to be, where there is none now: nothing is below them
-	stays   map[string]Version // files of several names that are as they were
+	absent  map[string]bool      // directories to be, where there is none now: nothing is below them
+	stays   map[string]Version   // files of several names that are as they were
+	folders map[string]disk.Info // that are altered, as they are to be
 	altered []alteration
 	intents []intent
 }
@@ -221,16 +222,17 @@ func (s *share) alter1(ctx context.Context, name string, now disk.Info, img imag
 	}
 	a.img = &img
 	s.altered = append(s.altered, a)
+	if img.Type == typeDir {
+		s.folders[name] = disk.Info{Perm: img.Perm, Owner: img.Owner}
+	}
 	return nil
 }
 
 // folder is what a folder is going to be like, as far as its entries take after it.
 func (s *share) folder(ctx context.Context) func(string) (disk.Info, error) {
 	return func(dir string) (disk.Info, error) {
-		at := slices.IndexFunc(s.altered, func(a alteration) bool { return a.path == dir && !a.removes })
-		if at >= 0 {
-			is := s.altered[at].img
-			return disk.Info{Perm: is.Perm, Owner: is.Owner}, nil
+		if is, ok := s.folders[dir]; ok {
+			return is, nil
 		}
 		return s.site.lstat(ctx, dir)
 	}
