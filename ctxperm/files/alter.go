@@ -174,6 +174,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 		d.lend(in.swap)
 	}
 	var err error
+	done := 0
 	for at := 0; at < len(intents); {
 		end := at + f.wave(intents[at:])
 		if err == nil {
@@ -188,14 +189,15 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 			}
 			err = f.perform(ctx, p, recorded[at], intents[at].swap, intents[at].img)
 			f.tc.Progress(float64(at+1), float64(len(intents)), "")
-			if err != nil {
+			if err == nil {
+				done++
+			} else {
 				err = errors.Join(err, dropDrafts(ctx, intents[at+1:end]))
 			}
 		}
 	}
-	if err == nil {
-		err = f.retime(ctx, intents)
-	}
+	// Also what is taken back now: only a folder with the time that was recorded gets its own back.
+	err = errors.Join(err, f.retime(ctx, intents[:done]))
 	return errors.Join(err, d.pay(ctx, f.site)[f.site.root])
 }
 

@@ -3,13 +3,18 @@ package files_test
 import (
 	"context"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // TestTimesOfFolders: a folder has its time of before again when the names in it
@@ -63,4 +68,49 @@ func TestTimesOfFolders(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTimesAfterAFailure: a call fails before each of its changes. The times of folders come back with
+// the names in them that it had changed.
+func TestTimesAfterAFailure(t *testing.T) {
+	old := time.Unix(1_500_000_000, 123_456_789).UTC()
+	back := 0
+	for n, more := 1, true; more; n++ {
+		w := newWorld(t)
+		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "d/deep"), 0o755))
+		for _, name := range []string{"d/file", "d/more", "d/deep/x", "d/deep/y"} {
+			w.put(name, name, 0o644)
+		}
+		folders := []string{"d/deep", "d", "."}
+		for _, dir := range folders {
+			require.NoError(t, os.Chtimes(filepath.Join(w.dir, dir), time.Time{}, old))
+		}
+		h, left := w.host(), n
+		h.OnPoint = func(id string) error {
+			if id != "files.rename" {
+				return nil
+			}
+			if left--; left == 0 {
+				return errDead
+			}
+			return nil
+		}
+		failed := w.do(h, func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "d") })
+		more = failed != nil
+		rep := w.revert()
+		require.Empty(t, rep.NotUndone(), "%+v", rep)
+		for _, dir := range folders {
+			changed := slices.ContainsFunc(rep.Items, func(i revert.Item) bool {
+				r, err := perm.ParseResource(i.Resource)
+				return err == nil && i.Outcome == effect.Restored && path.Dir(r.Path()) == dir
+			})
+			is, err := os.Stat(filepath.Join(w.dir, dir))
+			require.NoError(t, err)
+			if changed {
+				back++
+				require.Equal(t, old, is.ModTime().UTC(), "%q at point %d", dir, n)
+			}
+		}
+	}
+	require.Positive(t, back)
 }
