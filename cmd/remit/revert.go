@@ -48,7 +48,9 @@ func (a *app) revertCommand() *cobra.Command {
 					return rt.Preview(ctx, id, how)
 				}
 			}
-			over := func(rt *agent.Runtime, ctx context.Context, id string) bool { return how.Force == "" && forceHelps(ctx, rt, id, how) }
+			over := func(rt *agent.Runtime, ctx context.Context, id string) bool {
+				return how.Force == "" && forceHelps(ctx, rt, id, how)
+			}
 			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, way, do, over)
 		},
 	}

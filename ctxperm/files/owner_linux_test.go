@@ -110,18 +110,22 @@ func (w *watched) Create(name string, bits fs.FileMode) (disk.File, error) {
 	f, err := w.Root.Create(name, bits)
 	return f, w.after(err)
 }
+
 func (w *watched) Mkdir(name string, bits fs.FileMode) error {
 	return w.after(w.Root.Mkdir(name, bits))
 }
+
 func (w *watched) Chmod(name string, bits fs.FileMode) error {
 	return w.after(w.Root.Chmod(name, bits))
 }
 func (w *watched) Chown(name string, o disk.Owner) error { return w.after(w.Root.Chown(name, o)) }
 func (w *watched) Exchange(a, b string) error            { return w.after(w.Root.Exchange(a, b)) }
-func (w *watched) RemoveXattr(name, key string) error    { return w.after(w.Root.RemoveXattr(name, key)) }
+func (w *watched) RemoveXattr(name, key string) error { return w.after(w.Root.RemoveXattr(name, key)) }
+
 func (w *watched) SetXattr(name, key string, v []byte) error {
 	return w.after(w.Root.SetXattr(name, key, v))
 }
+
 func (w *watched) RenameNoReplace(from, to string) error {
 	return w.after(w.Root.RenameNoReplace(from, to))
 }

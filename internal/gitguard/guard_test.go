@@ -328,7 +328,8 @@ func TestHooksPath(t *testing.T) {
 		},
 		"nested": {
 			files{"a/.git/": "", "a/.git/config": "[core]\nhooksPath=h", "a/.git/config.worktree": "[core]\nhooksPath=w"},
-			[]string{"+a/h/x x", "+a/w/x x"}, []string{"+h/x x"},
+			[]string{"+a/h/x x", "+a/w/x x"},
+			[]string{"+h/x x"},
 		},
 		"above": {
 			files{"a/.git/": "", "a/.git/config": "[core]\nhooksPath=../h"}, nil, []string{"+a/x x"},
@@ -338,7 +339,8 @@ func TestHooksPath(t *testing.T) {
 		},
 		"worktree": {
 			files{"wt/.git": "gitdir: /srv/ws/.git/worktrees/wt\n", ".git/": "", ".git/config": "[core]\nhooksPath=h"},
-			[]string{"+wt/h/x x", "+h/x x"}, []string{"+wt/x x"},
+			[]string{"+wt/h/x x", "+h/x x"},
+			[]string{"+wt/x x"},
 		},
 		"unknown": {
 			files{"wt/.git": "nonsense", ".git/": "", ".git/config": "nonsense"}, nil, []string{"+wt/h/x x"},

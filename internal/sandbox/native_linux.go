@@ -94,8 +94,14 @@ func mountDetached(l shim.Layers) (mount int, err error) {
 		lower = at(l.Hidden) + ":" + lower
 	}
 	for _, option := range [][2]string{
-		{"source", "overlay"}, {"lowerdir", lower}, {"upperdir", at(l.Upper)}, {"workdir", at(l.Work)},
-		{"redirect_dir", "on"}, {"index", "on"}, {"metacopy", "off"}, {"nfs_export", "off"},
+		{"source", "overlay"},
+		{"lowerdir", lower},
+		{"upperdir", at(l.Upper)},
+		{"workdir", at(l.Work)},
+		{"redirect_dir", "on"},
+		{"index", "on"},
+		{"metacopy", "off"},
+		{"nfs_export", "off"},
 	} {
 		if err := unix.FsconfigSetString(fd, option[0], option[1]); err != nil {
 			return -1, fmt.Errorf("%s: %w", option[0], err)

@@ -158,11 +158,13 @@ func contentCases(can able) []fieldCase {
 		{"type", true, []string{".", "a"}, replace("a", func() error { return os.Mkdir("a", 0o700) }), one("a", treecheck.Type), "want regular, got directory"},
 		{"type of a symlink", true, []string{".", "link"}, replace("link", text("link", "hello")), one("link", treecheck.Type), "want symlink, got regular"},
 		{
-			"device", can.devices, []string{".", "null"},
+			"device", can.devices,
+			[]string{".", "null"},
 			replace("null", func() error { return unix.Mknod("null", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))) }), one("null", treecheck.Device), "want 1:3, got 1:5",
 		},
 		{
-			"block device", can.devices, []string{".", "disk"},
+			"block device", can.devices,
+			[]string{".", "disk"},
 			replace("disk", func() error { return unix.Mknod("disk", unix.S_IFBLK|0o600, int(unix.Mkdev(259, 70_000))) }), one("disk", treecheck.Device), "want 7:300, got 259:70000",
 		},
 		{
@@ -170,11 +172,15 @@ func contentCases(can able) []fieldCase {
 			one("a", treecheck.Links), "want 1 name, got 2 names, 1 outside of the tree",
 		},
 		{
-			"link broken", true, []string{"d/e", "d/e/b2"}, replace("d/e/b2", copyOf("d/b", "d/e/b2")),
+			"link broken", true,
+			[]string{"d/e", "d/e/b2"},
+			replace("d/e/b2", copyOf("d/b", "d/e/b2")),
 			append(one("d/b", treecheck.Links), one("d/e/b2", treecheck.Links)...), `want 2 names, 0 outside of the tree: "d/b" "d/e/b2", got 1 name`,
 		},
 		{
-			"name of a group moved", true, []string{"d/e"}, func() error { return os.Rename("d/e/b2", "d/e/b3") },
+			"name of a group moved", true,
+			[]string{"d/e"},
+			func() error { return os.Rename("d/e/b2", "d/e/b3") },
 			append(append(one("d/b", treecheck.Links), one("d/e/b2", treecheck.Missing)...), one("d/e/b3", treecheck.Extra)...), "",
 		},
 	}

@@ -53,15 +53,21 @@ var traps = map[string]trap{
 		{"dir_create", tool.Args{"path": "st/objects"}}, {"dir_create", tool.Args{"path": "st/refs"}}, write("st/config", monitor), write("st/HEAD", head),
 	}, "git -C st status", "HEAD"},
 	"head first": {"", []call{
-		write("HEAD2", head), {"dir_create", tool.Args{"path": "st/objects"}}, {"dir_create", tool.Args{"path": "st/refs"}},
-		{"file_copy", tool.Args{"from": "HEAD2", "to": "st/HEAD"}}, write("st/config", monitor),
+		write("HEAD2", head),
+		{"dir_create", tool.Args{"path": "st/objects"}},
+		{"dir_create", tool.Args{"path": "st/refs"}},
+		{"file_copy", tool.Args{"from": "HEAD2", "to": "st/HEAD"}},
+		write("st/config", monitor),
 	}, "git -C st status", "HEAD"},
 	"words after a commit": {"", []call{
 		{"dir_create", tool.Args{"path": "st/objects"}}, {"dir_create", tool.Args{"path": "st/refs"}}, write("st/config", monitor), write("st/HEAD", strings.Repeat("01", 20)+" is a commit"),
 	}, "git -C st status", "HEAD"},
 	"folder moved": {"", []call{
-		{"dir_create", tool.Args{"path": "a/x/objects"}}, {"dir_create", tool.Args{"path": "a/x/refs"}}, write("a/x/config", monitor), write("a/x/H", head),
-		{"file_move", tool.Args{"from": "a/x/H", "to": "a/x/HEAD"}}, {"file_move", tool.Args{"from": "a/x", "to": "st"}},
+		{"dir_create", tool.Args{"path": "a/x/objects"}},
+		{"dir_create", tool.Args{"path": "a/x/refs"}},
+		write("a/x/config", monitor), write("a/x/H", head),
+		{"file_move", tool.Args{"from": "a/x/H", "to": "a/x/HEAD"}},
+		{"file_move", tool.Args{"from": "a/x", "to": "st"}},
 	}, "git -C st status", "HEAD"},
 	"edited into one": {"git init -q --bare st; echo no > st/HEAD", []call{
 		write("st/config", monitor), {"file_edit", tool.Args{"path": "st/HEAD", "old": "no", "new": head}},
@@ -217,9 +223,14 @@ func TestGitFree(t *testing.T) {
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
 	for _, c := range []call{
-		write("config", "anything"), write("HEAD", "notes on heads"), {"dir_create", tool.Args{"path": "hooks"}}, write("hooks/config", "y"), write("hooks/pre-commit", "x"), write("update", "x"), write(".gitattributes", "* text"),
-		write(".gitconfig", "[user]\n\tname = x\n"), {"file_move", tool.Args{"from": "HEAD", "to": "TAIL"}}, {"file_copy", tool.Args{"from": "hooks", "to": "more"}},
-		{"file_delete", tool.Args{"path": "hooks", "recursive": true}}, {"dir_create", tool.Args{"path": "refs/objects"}},
+		write("config", "anything"), write("HEAD", "notes on heads"),
+		{"dir_create", tool.Args{"path": "hooks"}},
+		write("hooks/config", "y"), write("hooks/pre-commit", "x"), write("update", "x"), write(".gitattributes", "* text"),
+		write(".gitconfig", "[user]\n\tname = x\n"),
+		{"file_move", tool.Args{"from": "HEAD", "to": "TAIL"}},
+		{"file_copy", tool.Args{"from": "hooks", "to": "more"}},
+		{"file_delete", tool.Args{"path": "hooks", "recursive": true}},
+		{"dir_create", tool.Args{"path": "refs/objects"}},
 	} {
 		o, err := tx.Invoke(t.Context(), c.tool, c.args)
 		require.NoError(t, err, "%v %s", c, o.Text)
