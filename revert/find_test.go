@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,7 +58,7 @@ func token(value any) effect.Token {
 	if value == nil {
 		return effect.Absent
 	}
-	return effect.Token("v:" + value.(string))
+	return effect.Token(fmt.Sprint("v:", value))
 }
 
 // seeking gives the lab one more kind of resource.

@@ -65,7 +65,7 @@ func (a *app) settleLeft(ctx context.Context, p *place, opts []agent.Option) {
 		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", printable(f.Why), "settle", p.hint("recover"))
 	}
 	if n := len(rec.OwnerGone); n > 0 {
-		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take back", p.hint("revert", rec.OwnerGone[n-1]))
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take_back", p.hint("revert", rec.OwnerGone[n-1]))
 	}
 	if err != nil {
 		log.Warn("what dead processes left in flight could not be settled", "error", plainError(err), "settle", p.hint("recover"))

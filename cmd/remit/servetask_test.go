@@ -98,7 +98,7 @@ func TestServeTaskFlags(t *testing.T) {
 	require.Less(t, ttl, 60_000.0)
 	second := ask("tools/call", never)
 	require.Equal(t, "task", second["resultType"], "%v", second)
-	is := ask("tasks/get", `"taskId":"`+first["taskId"].(string)+`"`)
+	is := ask("tasks/get", fmt.Sprintf(`"taskId":%q`, first["taskId"]))
 	require.Equal(t, "completed", is["status"], "there is one at once: %v", is)
 	require.Contains(t, fmt.Sprint(is["result"]), "the call ran for as long as a task may")
 }

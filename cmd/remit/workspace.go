@@ -143,10 +143,12 @@ func (p *place) otherFolder(a *app, err error, way way, id string) error {
 	var lost *agent.RootError
 	var away *revert.ElsewhereError
 	what := "nothing was taken back"
-	if way == redoing {
+	switch way {
+	case redoing:
 		what = "nothing was brought back"
-	} else if way == previewing {
+	case previewing:
 		what = "nothing can be previewed"
+	default:
 	}
 	switch {
 	case errors.As(err, &lost):

@@ -120,7 +120,7 @@ func (w *watched) Chmod(name string, bits fs.FileMode) error {
 }
 func (w *watched) Chown(name string, o disk.Owner) error { return w.after(w.Root.Chown(name, o)) }
 func (w *watched) Exchange(a, b string) error            { return w.after(w.Root.Exchange(a, b)) }
-func (w *watched) RemoveXattr(name, key string) error { return w.after(w.Root.RemoveXattr(name, key)) }
+func (w *watched) RemoveXattr(name, key string) error    { return w.after(w.Root.RemoveXattr(name, key)) }
 
 func (w *watched) SetXattr(name, key string, v []byte) error {
 	return w.after(w.Root.SetXattr(name, key, v))

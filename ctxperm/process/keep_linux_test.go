@@ -85,7 +85,9 @@ func (s *shop) copies() map[string]uint64 {
 	all := map[string]uint64{}
 	require.NoError(s.t, filepath.Walk(s.cfg.Dir, func(at string, is os.FileInfo, err error) error {
 		if err == nil && is.Mode().IsRegular() && is.Name() != shelfClaim {
-			all[at] = is.Sys().(*syscall.Stat_t).Ino
+			sys, ok := is.Sys().(*syscall.Stat_t)
+			require.True(s.t, ok)
+			all[at] = sys.Ino
 		}
 		return err
 	}))

@@ -180,7 +180,8 @@ func (g *Guard) collect(p *places, dir string, configs []string) {
 // name adds what one variable names. What stands in the home folder is not known.
 func (g *Guard) name(p *places, dir, config, key, value string) {
 	hooks := key == "core.hookspath"
-	if !hooks && key != "include.path" && !(strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")) {
+	includes := key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
+	if !hooks && !includes {
 		return
 	}
 	if strings.HasPrefix(value, "~") || strings.HasPrefix(value, "%(") {

@@ -42,17 +42,17 @@ func socketKind(about string) string {
 	family, rest, _ := strings.Cut(about, " ")
 	kind, _, _ := strings.Cut(rest, " ")
 	name := "a socket"
-	switch {
-	case family == "1":
+	switch family {
+	case "1":
 		return "a Unix socket, since a root is shown as it is and sockets of the machine can lie in it"
-	case family == "2" || family == "10":
+	case "2", "10":
 		name = "an Internet socket"
 		if kind != "1" && kind != "2" {
 			name = "a raw Internet socket"
 		}
-	case family == "16":
+	case "16":
 		name = "a netlink socket"
-	case family == "17":
+	case "17":
 		name = "a packet socket"
 	}
 	return name + " (family, type, protocol: " + about + ")"

@@ -3,6 +3,7 @@
 package shim
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strconv"
@@ -55,11 +56,11 @@ func (s *stage) watch(listener int) {
 	defer func() { _ = syscall.Close(listener) }()
 	for {
 		var n notification // the kernel takes it only when it is all zeros
-		switch err := receiveNotification(listener, &n); err {
-		case nil:
+		switch err := receiveNotification(listener, &n); {
+		case err == nil:
 			s.answer(&n)
-		case syscall.EINTR:
-		case syscall.ENOENT: // its thread is gone, or every thread that has the filter
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.ENOENT): // its thread is gone, or every thread that has the filter
 			if hungUp(listener) {
 				return
 			}

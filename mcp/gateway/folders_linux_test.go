@@ -82,7 +82,8 @@ func (h *house) looks() string {
 			if err != nil {
 				return err
 			}
-			sys := is.Sys().(*syscall.Stat_t)
+			sys, ok := is.Sys().(*syscall.Stat_t)
+			require.True(h.t, ok)
 			if first[sys.Ino] == "" {
 				first[sys.Ino] = at
 			}

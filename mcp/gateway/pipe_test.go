@@ -143,7 +143,9 @@ func TestPipeCloses(t *testing.T) {
 	for range 2 {
 		go func() { ended <- c.Write(context.Background(), m) }()
 	}
-	busy := c.(*piped).writing
+	pipe, ok := c.(*piped)
+	require.True(t, ok)
+	busy := pipe.writing
 	for len(busy) == 0 {
 		runtime.Gosched()
 	}

@@ -136,6 +136,7 @@ func (c *capture) newEntry(fd int, st *unix.Stat_t, path string) (Entry, error) 
 		e.Target, err = readlink(fd, st.Size)
 	case CharDevice, BlockDevice:
 		e.Major, e.Minor = unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))
+	case Directory, FIFO, Socket:
 	}
 	if err != nil {
 		return Entry{}, fail(path, "read", err)

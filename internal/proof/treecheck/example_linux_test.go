@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
 	name := filepath.Join(dir, "script")
 	if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o600); err != nil {
 		log.Fatal(err)

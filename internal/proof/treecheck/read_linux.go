@@ -51,11 +51,10 @@ func (c *capture) content(path int, size int64) (digest Digest, data int64, err 
 
 // digester computes a Digest from the data of a file in ascending order.
 type digester struct {
-	hash   hash.Hash
-	size   int64
-	block  []byte // the bytes from offset at
-	at     int64
-	filled bool
+	hash  hash.Hash
+	size  int64
+	block []byte // the bytes from offset at
+	at    int64
 }
 
 func newDigester(size int64, block []byte) *digester {

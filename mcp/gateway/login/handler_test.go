@@ -215,8 +215,8 @@ func TestRefusedToken(t *testing.T) {
 
 	h.Now(func(r *logintest.Rules) { r.Deaf = true })
 	asked := len(h.Asked())
-	wanted(t, h.call(t.Context(), h.URL))
-	wanted(t, h.call(t.Context(), h.URL))
+	_ = wanted(t, h.call(t.Context(), h.URL))
+	_ = wanted(t, h.call(t.Context(), h.URL))
 	require.Len(t, h.Asked(), asked, "it is not asked again and again")
 }
 
@@ -257,7 +257,7 @@ func TestElsewhere(t *testing.T) {
 	h := newHouse(t, logintest.Rules{})
 	h.in()
 	other := logintest.New(t, behind(), logintest.Rules{})
-	wanted(t, h.call(t.Context(), other.URL))
+	_ = wanted(t, h.call(t.Context(), other.URL))
 	for _, sent := range other.Seen() {
 		require.Empty(t, sent)
 	}
@@ -269,7 +269,7 @@ func TestElsewhere(t *testing.T) {
 	was, err := h.store.Logout("s")
 	require.NoError(t, err)
 	require.True(t, was)
-	wanted(t, h.call(t.Context(), other.URL))
+	_ = wanted(t, h.call(t.Context(), other.URL))
 	theirs, _ := h.file()
 	h.in()
 	mine, err := filepath.Glob(filepath.Join(h.store.Folder, "*.json"))
@@ -339,7 +339,7 @@ func TestForbidden(t *testing.T) {
 	}
 	require.NoError(t, answer(http.StatusForbidden, "Bearer"))
 	require.NoError(t, answer(http.StatusForbidden, `Bearer error="nonsense`))
-	wanted(t, answer(http.StatusUnauthorized, `Bearer error="nonsense`))
+	_ = wanted(t, answer(http.StatusUnauthorized, `Bearer error="nonsense`))
 	long := strings.Repeat("x", 1000) + "\x1b"
 	why := wanted(t, answer(http.StatusForbidden, `Bearer error="insufficient_scope", scope="`+long+`"`)).Why
 	require.Less(t, len(why), 400)

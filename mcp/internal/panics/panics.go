@@ -22,7 +22,7 @@ func Middleware(log *slog.Logger) sdk.Middleware {
 	}
 }
 
-// Catch, deferred, makes an error of a panic. The log is told of it all; who sent the request learns nothing of this program.
+// Catch makes, deferred, an error of a panic. The log is told of it all; who sent the request learns nothing of this program.
 func Catch(log *slog.Logger, of string, err *error) {
 	p := recover()
 	if p == nil {
