@@ -63,10 +63,14 @@ func (l *Line) changeGate(p permitted) line.ChangeGate {
 	}
 }
 
-// naming says in a refusal which of the changes it is about.
+// naming says in a refusal that it is about changes, and which of them.
 func naming(err error) {
 	var d *line.DeniedError
-	if errors.As(err, &d) && d.Stage != "grant" {
+	if !errors.As(err, &d) {
+		return
+	}
+	d.Purpose = perm.PurposeApply
+	if d.Stage != "grant" {
 		d.Why = d.Access.String() + ": " + d.Why
 	}
 }

@@ -198,6 +198,7 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 	if err == nil {
 		body := &record.Asked{
 			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
+			Class: p.class, Declared: p.tool.t.spec.EffectClass != "",
 			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked), Replaced: p.pass.replacements(),
 		}
 		if p.program != nil {

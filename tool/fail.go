@@ -82,7 +82,7 @@ func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
 	decision := i.veil.decision(d.Decision)
 	out.Decision, out.Error.Fix = &decision, howToAllow(d, i.tool)
 	access := accessText(d.Access)
-	body.Access = &access
+	body.Access, body.Purpose = &access, string(d.Purpose)
 	body.Decision, _ = canon.Marshal(decision) // plain data
 }
 

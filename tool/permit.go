@@ -332,6 +332,7 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 	if err == nil {
 		body := &record.Denied{
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
+			Class: p.class, Declared: p.tool.t.spec.EffectClass != "",
 			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), Ends: p.pass.end(),
 		}
 		if d.Stage == "filter" {

@@ -35,8 +35,13 @@ func (l *Line) Outcome(c *revert.Call) Outcome {
 	if !t.IsZero() {
 		out.EffectClass = t.Class()
 	}
-	if c.Started != nil || c.Held != nil {
+	switch {
+	case c.Started != nil || c.Held != nil:
 		out.EffectClass = c.Class()
+	case c.Denied != nil && c.Denied.Class != "":
+		out.EffectClass = c.Denied.Class
+	case c.Asked != nil && c.Asked.Class != "":
+		out.EffectClass = c.Asked.Class
 	}
 	out.recall(c, l.needsVerdict(t, c))
 	out.filtered(c)

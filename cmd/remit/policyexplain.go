@@ -36,7 +36,8 @@ func (a *app) policyExplainCommand() *cobra.Command {
 		Long: "Asks a policy again about a recorded call, or about an input document as remit policy eval takes it. It says which rules\n" +
 			"decided, at which line and by what they saw, which could have allowed it and where they stopped, and the smallest change\n" +
 			"of the policy that lets the call through: that change is tried out before it is told.\n\n" +
-			"A record does not hold all that a policy saw: counts of the session and the place in a batch are taken as none.\n" +
+			"A record does not hold all that a policy saw: counts of the session and the place in a batch are taken as none. What a\n" +
+			"program changed is not on it either. If the same policy then decided otherwise, the command cannot tell, and says so.\n" +
 			"Exit codes: 0 it is explained; 2 usage, or nothing to explain.",
 		Args: func(_ *cobra.Command, ids []string) error {
 			if (f.input == "") == (len(ids) == 0) || len(ids) > 1 {
@@ -64,6 +65,8 @@ type explained struct {
 	Change   *rego.Change         `json:"change"`             // null where none was found
 	Approve  string               `json:"approve,omitempty"`  // the command that answers the call
 	Notes    []string             `json:"notes"`
+	// Unknown says why the decision cannot be made again; Decision is then the recorded one.
+	Unknown string `json:"unknown,omitempty"`
 }
 
 func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) error {
@@ -81,11 +84,11 @@ func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) 
 	} else if asked, err = a.recordedAsks(ctx, f, ids[0]); err != nil {
 		return err
 	}
-	for i, ask := range asked {
-		x, err := explain(ctx, engine, ask)
-		if err != nil {
-			return err
-		}
+	all, err := f.explain(ctx, engine, asked)
+	if err != nil {
+		return err
+	}
+	for i, x := range all {
 		if f.json {
 			newJSON(a.out).write(x)
 			continue
@@ -98,7 +101,27 @@ func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) 
 	return nil
 }
 
-func explain(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explained, error) {
+// explain explains each access. Where what comes out is not what was decided about the
+// call, the explanation is withheld: the policy saw something that is not on the record.
+func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedAsk) (all []explained, err error) {
+	strictest := map[bool]perm.Effect{false: perm.Allow, true: perm.Allow} // by whether the call asked while it ran
+	for _, ask := range asks {
+		x, err := f.explainOne(ctx, engine, ask)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+		strictest[x.Access.Dynamic] = min(strictest[x.Access.Dynamic], effectOf(x.Decision.Effect))
+	}
+	for i, ask := range asks {
+		if why := ask.untold(all[i], strictest[all[i].Access.Dynamic]); why != "" {
+			f.withhold(&all[i], ask, why)
+		}
+	}
+	return all, nil
+}
+
+func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explained, error) {
 	why, err := engine.Explain(ctx, ask.request)
 	if err != nil {
 		return explained{}, err
@@ -107,7 +130,7 @@ func explain(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explain
 	if why.Decision.Effect == perm.Ask.String() {
 		x.Approve = "remit run --on-ask wait, then remit approve CALL"
 		if ask.pending {
-			x.Approve = "remit approve " + ask.call
+			x.Approve = f.approve(ask)
 		}
 	}
 	x.Notes = append(x.Notes, ask.notes(x)...)
@@ -119,14 +142,64 @@ func explain(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explain
 	return x, err
 }
 
+// approve is the command that approves a call that waits. What a program wants to change
+// is named.
+func (f *explainFlags) approve(ask recordedAsk) string {
+	if ask.request.Purpose == perm.PurposeApply {
+		return f.hint("approve", ask.call, "--question", ask.question)
+	}
+	return f.hint("approve", ask.call)
+}
+
+// withhold takes an explanation back that is not the one of the call.
+func (f *explainFlags) withhold(x *explained, ask recordedAsk, why string) {
+	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.Considered{}}
+	if ask.pending {
+		x.Approve = f.approve(ask)
+		x.Notes = append(x.Notes, "the call waits; what it asks: "+f.hint("show", ask.call))
+	}
+}
+
+// untold says why a decision cannot be made again, and is empty if it can: the same policy
+// then decided as it does now.
+func (r recordedAsk) untold(x explained, strictest perm.Effect) string {
+	d := r.decision
+	switch {
+	case d == nil || d.Revision != x.Decision.Revision || r.stage != "" && r.stage != "policy":
+		return ""
+	case d.Effect != x.Decision.Effect && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "limit" }):
+		return "a limit of the policy refused the call, and what was counted is not on the record"
+	case r.stage == "policy" && d.Effect != perm.Deny.String():
+		return "no rule refused the call: " + r.why
+	case r.request.Purpose == perm.PurposeApply && d.Effect != x.Decision.Effect:
+		return "what the call's program changed (input.changes, input.access.git) is not on the record"
+	case d.Effect != strictest.String() || r.refused && d.Effect != x.Decision.Effect:
+		return "the same policy decided otherwise, by something that is not on the record"
+	}
+	return ""
+}
+
+// effectOf reads an effect of a record; one that is not known counts as the strictest.
+func effectOf(text string) perm.Effect {
+	for _, e := range []perm.Effect{perm.Allow, perm.Hold, perm.Ask} {
+		if e.String() == text {
+			return e
+		}
+	}
+	return perm.Deny
+}
+
 // recordedAsk is what a policy was asked about a call, as far as it is recorded.
 type recordedAsk struct {
 	call     string
 	request  perm.Request
 	decision *perm.DecisionRecord // of the whole call
 	stage    string
+	why      string // of a call that was denied
+	question string // the digest of what a call that waits asks
 	pending  bool
 	redacted bool
+	refused  bool // this access is the one that was denied
 	gone     bool // the tool is not at hand, or is another one
 }
 
@@ -196,7 +269,12 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 			return nil, err
 		}
 		one := base
-		one.request.Access = perm.AccessFacts{Action: perm.Action(access.Action), Resource: r.Facts(), Method: access.Method}
+		one.request.Access = perm.AccessFacts{
+			Action: perm.Action(access.Action), Resource: r.Facts(), Method: access.Method,
+			Dynamic: one.request.Purpose == perm.PurposeApply,
+		}
+		one.request.Access.Resource.Argv = argvOf(called, base.request.Call.Args, access)
+		one.refused = c.Denied != nil && access == c.Denied.Access
 		asks = append(asks, one)
 	}
 	if c.Failed != nil && c.Failed.Access != nil {
@@ -219,6 +297,17 @@ func wouldTouch(t tool.Tool, input json.RawMessage, known []record.Access) (all 
 	return all
 }
 
+// argvOf is the command line of an execute, which the record of an access leaves out.
+func argvOf(t tool.Tool, input json.RawMessage, of record.Access) []string {
+	exact, err := t.Accesses(input)
+	for _, a := range exact {
+		if err == nil && string(a.Action) == of.Action && a.Resource == of.Resource {
+			return a.Argv.List()
+		}
+	}
+	return nil
+}
+
 // inside is what the policy was asked about a call that ran, and refused.
 func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	resource, err := perm.ParseResource(f.Access.Resource)
@@ -226,7 +315,10 @@ func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 		return r, err
 	}
 	r.request.Access = perm.AccessFacts{Action: perm.Action(f.Access.Action), Resource: resource.Facts(), Method: f.Access.Method, Dynamic: true}
-	r.stage, r.decision = f.Stage, &perm.DecisionRecord{}
+	if f.Purpose != "" {
+		r.request.Purpose = perm.Purpose(f.Purpose)
+	}
+	r.stage, r.why, r.refused, r.decision = f.Stage, f.Why, true, &perm.DecisionRecord{}
 	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
@@ -244,13 +336,15 @@ func recordedCall(c *revert.Call) (ask recordedAsk, accesses []record.Access, er
 		ask.request.Call.Args, ask.redacted, accesses, raw = s.Input, len(s.Redacted) > 0, s.Access, s.Decision
 		ask.request.Call.EffectClass, ask.request.Call.Declared = string(s.Class.OrPivot()), s.Declared
 	case c.Denied != nil:
-		ask.request.Call.Args, ask.stage, raw = c.Denied.Input, c.Denied.Stage, c.Denied.Decision
+		ask.request.Call.Args, ask.stage, ask.why, raw = c.Denied.Input, c.Denied.Stage, c.Denied.Why, c.Denied.Decision
+		ask.request.Call.EffectClass, ask.request.Call.Declared = string(c.Denied.Class), c.Denied.Declared
 		ask.redacted = strings.Contains(string(c.Denied.Input), `"(hidden)"`)
 		if c.Denied.Access != (record.Access{}) {
 			accesses = []record.Access{c.Denied.Access}
 		}
 	case c.Asked != nil:
 		ask.request.Call.Args, accesses, raw, ask.pending = c.Asked.Input, c.Asked.Access, c.Asked.Decision, c.Phase == revert.PhasePending
+		ask.request.Call.EffectClass, ask.request.Call.Declared, ask.question = string(c.Asked.Class), c.Asked.Declared, c.Asked.Digest
 		if c.Asked.Purpose != "" {
 			ask.request.Purpose = perm.Purpose(c.Asked.Purpose)
 		}
@@ -272,8 +366,8 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 			continue
 		}
 		called, ask.gone, ask.request.Tool = t, false, t.Facts()
-		if c.Started == nil && c.Held == nil {
-			ask.request.Call.EffectClass, ask.request.Call.Declared = string(t.Class()), t.Spec().EffectClass != ""
+		if script := t.Spec().Script; script != nil && !ask.redacted {
+			ask.request.Call.Script = script(ask.request.Call.Args)
 		}
 	}
 	if ask.gone {
@@ -320,7 +414,13 @@ func (p paint) explained(w io.Writer, x explained) {
 	if x.Access.Dynamic {
 		when = ", asked for while it ran"
 	}
+	if x.Unknown != "" {
+		effect = p.doubt("cannot tell")
+	}
 	_, _ = fmt.Fprintf(w, "%s  %s: %s%s\n", effect, printable(x.Tool), printable(access.String()), when)
+	if x.Unknown != "" {
+		_, _ = fmt.Fprintf(w, "  %s\n  remit run decided %s:\n", printable(x.Unknown), x.Decision.Effect)
+	}
 	for _, r := range x.Decision.Reasons {
 		_, _ = fmt.Fprintf(w, "  %-8s %s\n", r.Set, printable(withPlace(r.Text, r.At)))
 	}
@@ -362,6 +462,9 @@ func (p paint) considered(w io.Writer, x explained) {
 }
 
 func (p paint) change(w io.Writer, x explained) {
+	if x.Unknown != "" && x.Approve == "" {
+		return
+	}
 	if x.Approve != "" {
 		_, _ = fmt.Fprintf(w, "to let it through, somebody else approves it: %s\n", x.Approve)
 		return

@@ -309,12 +309,14 @@ func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (ca
 		d := c.Denied
 		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision
 		r.Filter, r.Replaced, r.Ends = d.Filter, d.Replaced, d.Ends
+		r.EffectClass, r.Declared = d.Class, d.Declared
 		if d.Access != (record.Access{}) {
 			r.Access = []record.Access{d.Access}
 		}
 	case c.Asked != nil:
 		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
 		r.Question, r.Replaced = c.Asked.Digest, c.Asked.Replaced
+		r.EffectClass, r.Declared = c.Asked.Class, c.Asked.Declared
 		r.Expires, r.Answered, r.Approval, r.Preview = &c.Asked.Expires, c.Answered, c.Asked.Approval, c.Asked.Preview
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why
@@ -343,9 +345,13 @@ func (r *callRecord) started(s *record.Started) (decided json.RawMessage) {
 // declared fills in what the journal does not say of a call whose code was never
 // entered, where the tool at hand is the one that was meant.
 func (r *callRecord) declared(c *revert.Call, t tool.Tool) {
-	if r.EffectClass == "" && c.Erased == nil && t.Digest() == c.Tool.Digest {
-		s := t.Spec()
-		r.EffectClass, r.Declared, r.Confinement = t.Class(), s.EffectClass != "", string(s.Confinement)
+	if c.Started != nil || c.Held != nil || c.Erased != nil || t.Digest() != c.Tool.Digest {
+		return
+	}
+	s := t.Spec()
+	r.Confinement = string(s.Confinement)
+	if r.EffectClass == "" {
+		r.EffectClass, r.Declared = t.Class(), s.EffectClass != ""
 	}
 }
 

@@ -29,6 +29,7 @@ type DeniedError struct {
 	Stage    string // grant, policy, approver
 	Decision perm.Decision
 	Why      string
+	Purpose  perm.Purpose // apply: of changes that were known and not made yet; empty: of anything else
 }
 
 // Error gives the reason, never an argument's value beyond the resource.

@@ -32,9 +32,12 @@ type Denied struct {
 	Access      Access          `json:"access"` // the access that was refused
 	Decision    json.RawMessage `json:"decision"`
 	Why         string          `json:"why"`
-	Filter      string          `json:"filter,omitempty"`   // that refused it
-	Replaced    []Replacement   `json:"replaced,omitempty"` // inputs that filters put another one in the place of, oldest first
-	Ends        string          `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
+	// Class and Declared are the effect class of this call, as the policy saw it.
+	Class    effect.Class  `json:"class,omitempty"`
+	Declared bool          `json:"declared,omitempty"`
+	Filter   string        `json:"filter,omitempty"`   // that refused it
+	Replaced []Replacement `json:"replaced,omitempty"` // inputs that filters put another one in the place of, oldest first
+	Ends     string        `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
 }
 
 // Replacement is an input that a filter put another one in the place of.
@@ -51,6 +54,8 @@ type Asked struct {
 	InputDigest string          `json:"input_digest"`
 	Access      []Access        `json:"access"`
 	Decision    json.RawMessage `json:"decision"`
+	Class       effect.Class    `json:"class,omitempty"` // as in Denied
+	Declared    bool            `json:"declared,omitempty"`
 	Digest      string          `json:"digest"`         // of the ask; an answer names it
 	Nest        string          `json:"nest,omitempty"` // the nested transaction that the call is in
 	Expires     time.Time       `json:"expires"`        // UTC; later answers count as none
@@ -168,6 +173,9 @@ type Failed struct {
 	// how that was decided.
 	Access   *Access         `json:"access,omitempty"`
 	Decision json.RawMessage `json:"decision,omitempty"`
+	// Purpose is "apply" if the policy decided about changes that were known and not made
+	// yet: those of a program, or of a handle. It is empty otherwise.
+	Purpose string `json:"purpose,omitempty"`
 }
 
 // Spent reports whether the call may have had an effect before it ended without
