@@ -16,15 +16,26 @@ import (
 
 // RootError is returned by Undo, Preview and Redo where all that they would change lies
 // in folders that are not where the record has them. Nothing was done then; MovedRoot
-// says where the folders are.
+// says where the folders are. It is returned too where the records were written in
+// another state folder, and no root of them is named.
 type RootError struct {
 	Txn   string
 	Roots []record.Root
+	State record.Root // the state folder that has the records, if this one is another: a copy of it, or it was moved
 }
+
+// Is reports a RootError as revert.ErrAway.
+func (e *RootError) Is(err error) bool { return err == revert.ErrAway }
 
 // Error names the roots and the recorded folders.
 func (e *RootError) Error() string {
 	var lost []string
+	if e.State.Path != "" {
+		for _, r := range e.Roots {
+			lost = append(lost, fmt.Sprintf("root %q was %s", r.Name, r.Path))
+		}
+		return fmt.Sprintf("this state folder is a copy of %s, or was moved, and no folder is named to work in; %s", e.State.Path, strings.Join(lost, "; "))
+	}
 	for _, r := range e.Roots {
 		lost = append(lost, fmt.Sprintf("root %q: the recorded folder is not at %s", r.Name, r.Path))
 	}
@@ -44,7 +55,10 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	if about := t.Undoes + t.Redoes; about != "" {
 		return rt.atHand(ctx, about, nil)
 	}
-	missing, err := rt.missing(ctx, t.Session)
+	if err := rt.inCopy(ctx, t); err != nil {
+		return err // also if only other things than files would change
+	}
+	missing, _, err := rt.missing(ctx, t.Session)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -67,23 +81,33 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	return &RootError{Txn: t.ID, Roots: slices.CompactFunc(lost, func(a, b record.Root) bool { return a.Name == b.Name })}
 }
 
-// missing lists the roots of a session whose folder is not there.
-func (rt *Runtime) missing(ctx context.Context, session string) ([]record.Root, error) {
+// missing lists the roots of a session whose folder is not there, with its record.
+func (rt *Runtime) missing(ctx context.Context, session string) ([]record.Root, *record.Session, error) {
 	open, err := rt.rootsOf(ctx, session)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opened, err := rt.recordOf(ctx, session)
 	if errors.Is(err, journal.ErrNotFound) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(opened.Roots), func(r record.Root) bool {
 		_, ok := open[r.Name]
 		return ok
-	}), nil
+	}), opened, nil
+}
+
+// inCopy refuses a transaction that has its records from another state folder, if no root
+// of them is named here: the recorded folders can belong to another copy.
+func (rt *Runtime) inCopy(ctx context.Context, t *revert.Txn) error {
+	missing, opened, err := rt.missing(ctx, t.Session)
+	if err != nil || opened == nil || rt.state.wrote(opened) || len(missing) < len(opened.Roots) {
+		return err
+	}
+	return &RootError{Txn: t.ID, Roots: missing, State: opened.State}
 }
 
 // lostOf lists the missing roots that a call changed something in; only is false where

@@ -186,3 +186,47 @@ func TestRecoverInTheNamedFolder(t *testing.T) {
 	require.NotEmpty(t, rec.Reverted[0].Named)
 	require.NoFileExists(t, filepath.Join(copied, "a.txt"))
 }
+
+// TestCopiedState takes calls back with a copy of the state folder: only where a folder is
+// named, also if that is the recorded one.
+func TestCopiedState(t *testing.T) {
+	ctx := context.Background()
+	dir, state, copied := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "state")
+	open := func(state string) *sqlite.Journal {
+		j, err := sqlite.Open(ctx, state)
+		require.NoError(t, err)
+		return j
+	}
+	j := open(state)
+	first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(j))
+	id, err := newSession(t, first).Update(ctx, func(tx *agent.Txn) error {
+		_, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
+		return err
+	})
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	require.NoError(t, os.CopyFS(copied, os.DirFS(state)))
+	require.NoError(t, os.Chmod(copied, 0o700))
+	j = open(copied)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+
+	again := newRuntime(t, agent.Journal(j))
+	var lost *agent.RootError
+	_, err = again.Revert(ctx, id)
+	require.ErrorAs(t, err, &lost)
+	require.ErrorIs(t, err, revert.ErrAway)
+	require.Equal(t, dir, lost.Roots[0].Path)
+	real, err := filepath.EvalSymlinks(state)
+	require.NoError(t, err)
+	require.Equal(t, real, lost.State.Path)
+	_, err = again.Open(ctx, id)
+	require.ErrorAs(t, err, &lost)
+	_, err = again.Preview(ctx, id, revert.Undoing{})
+	require.ErrorAs(t, err, &lost)
+	require.FileExists(t, filepath.Join(dir, "a.txt"))
+
+	rep, err := newRuntime(t, agent.Root("workspace", dir), agent.Journal(j)).Revert(ctx, id)
+	require.NoError(t, err)
+	require.True(t, rep.Complete())
+	require.NoFileExists(t, filepath.Join(dir, "a.txt"))
+}

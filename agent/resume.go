@@ -136,7 +136,13 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := rt.live.get(txn); ok {
 		return tx, nil
 	}
-	t, err := rt.reverter.Adopt(ctx, txn)
+	t, err := revert.Load(ctx, rt.journal, txn)
+	if err == nil {
+		err = rt.inCopy(ctx, t)
+	}
+	if err == nil {
+		t, err = rt.reverter.Adopt(ctx, txn)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -146,6 +146,9 @@ func holds(parent, dir string) (bool, error) {
 // of this runtime, and for a session of another process the folders that its
 // record names, if they are still the same ones.
 func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error) {
+	if err := rt.inCopy(ctx, &revert.Txn{Session: session}); err != nil {
+		return revert.Ways{}, err
+	}
 	open, err := rt.rootsOf(ctx, session)
 	if err != nil {
 		return revert.Ways{}, err
@@ -180,8 +183,9 @@ func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk
 	if err != nil {
 		return nil, err
 	}
+	here := rt.state.wrote(opened)
 	for _, r := range opened.Roots {
-		if found, ok := rt.sameRoot(mine[r.Name], r); ok {
+		if found, ok := rt.sameRoot(mine[r.Name], r, here); ok {
 			out[r.Name] = found
 		}
 	}
@@ -245,12 +249,17 @@ func isRecorded(open disk.Root, path string, rec record.Root) bool {
 // sameRoot returns the folder that a session's record names: the one that MovedRoot
 // says, this runtime's own root of that name, or the recorded path, opened once and
 // kept until Close. A folder that took the place of the recorded one is not the same.
-func (rt *Runtime) sameRoot(mine root, rec record.Root) (disk.Root, bool) {
+// The recorded path counts only if the record was written in this state folder.
+func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, bool) {
 	if mine.moved {
 		return mine.open, true
 	}
 	if mine.open != nil && isRecorded(mine.open, mine.path, rec) {
 		return mine.open, true
+	}
+	//mutant:check
+	if !here {
+		return nil, false
 	}
 	if kept, ok := rt.others.get(rec.Path); ok && isRecorded(kept, rec.Path, rec) {
 		return kept, true

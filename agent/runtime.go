@@ -49,6 +49,7 @@ type Runtime struct {
 	progress  func(tool.Progress)
 	filters   []tool.Filter
 	tailored  map[string]Cut // by name, or name@version
+	state     stateFolder
 }
 
 // New makes a runtime and opens its roots. Close gives them back.
@@ -83,6 +84,9 @@ func New(opts ...Option) (*Runtime, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	if err := rt.roots.keepOut(rt.journal); err != nil {
+		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
+	}
+	if rt.state, err = stateOf(rt.host, rt.journal); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
 	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.host, "register.look")
@@ -141,7 +145,7 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Sess
 	if err != nil {
 		return nil, err
 	}
-	body := &record.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []record.Root{}}
+	body := &record.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []record.Root{}, State: rt.state.Root}
 	if e, ok := rt.engine.(interface{ Revision() string }); ok {
 		body.Policy = e.Revision()
 	}

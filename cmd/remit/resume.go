@@ -139,7 +139,11 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 
 // open makes a transaction whose process is gone the runner's own.
 func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
-	if r.tx, err = rt.Open(ctx, id); errors.Is(err, revert.ErrBusy) {
+	var lost *agent.RootError
+	if r.tx, err = rt.Open(ctx, id); errors.As(err, &lost) {
+		err = &problem{code: exitUsage, what: "transaction " + id + " cannot go on", why: lost.Error(), fix: "name the folder: " + r.how.hint("resume", id) + " --workspace DIR"}
+	}
+	if errors.Is(err, revert.ErrBusy) {
 		err = &problem{code: exitUsage, what: "transaction " + id + " is in use", why: err.Error(), fix: r.how.hint("log", "--txn", id) + " tells of it"}
 	}
 	return err

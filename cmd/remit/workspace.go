@@ -118,7 +118,8 @@ func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb
 	}
 	rec, ok := workspaceOf(body)
 	if !ok || a.isFolder(folder, rec) {
-		if ok && rec.Path != folder && !slices.Contains(p.given, "--workspace") { // it was moved, and a hint has to lead there
+		moved := ok && (rec.Path != folder || !p.wrote(a, body)) // a hint has to lead there
+		if moved && !slices.Contains(p.given, "--workspace") {
 			p.given = append(p.given, "--workspace", p.workspace)
 		}
 		return nil
@@ -151,6 +152,8 @@ func (p *place) otherFolder(a *app, err error, way way, id string) error {
 	default:
 	}
 	switch {
+	case errors.As(err, &lost) && lost.State.Path != "":
+		return &problem{code: exitUsage, what: what, why: lost.Error(), fix: p.inEither(a, lost.Roots, way, id)}
 	case errors.As(err, &lost):
 		again := *p
 		for _, r := range lost.Roots {
@@ -176,6 +179,32 @@ func (p *place) otherFolder(a *app, err error, way way, id string) error {
 		return &problem{code: exitUsage, what: what, why: away.Error(), fix: "leave --root out: " + again.hint(way.verb(), id)}
 	}
 	return err
+}
+
+// wrote reports whether a session's record was written in this state folder; see agent.RootError.
+func (p *place) wrote(a *app, body *record.Session) bool {
+	dir, err := realFolder(p.state)
+	return err == nil && (body.State.Path == "" || a.isFolder(dir, body.State))
+}
+
+// inEither are the commands that name the folders of roots: the recorded ones as far as
+// they are still there, and copies of them.
+func (p *place) inEither(a *app, roots []record.Root, way way, id string) string {
+	was, copied, there := *p, *p, true
+	for _, r := range roots {
+		there = there && a.isFolder(r.Path, r)
+		was.moved = append(slices.Clip(was.moved), r.Name+"="+r.Path)
+		dir := "DIR"
+		if here, err := realFolder("."); err == nil && r.Name == workspaceRoot && here != r.Path {
+			dir = here
+		}
+		copied.moved = append(slices.Clip(copied.moved), r.Name+"="+dir)
+	}
+	fix := "in a copy: " + copied.hint(way.verb(), id)
+	if there {
+		fix = "in the recorded folder: " + was.hint(way.verb(), id) + "; " + fix
+	}
+	return fix
 }
 
 // sessionOfID is the record of the session that a transaction or a call belongs to, nil

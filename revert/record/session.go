@@ -18,6 +18,7 @@ type Session struct {
 	Expires   time.Time       `json:"expires,omitzero"` // of the grant
 	Uses      int             `json:"uses,omitempty"`   // calls that may start under the grant; 0: any number
 	Client    json.RawMessage `json:"client,omitempty"` // who its tools and results are shown to
+	State     Root            `json:"state,omitzero"`   // state folder that the record was written in
 }
 
 // Handed says that a session handed some of its grant on.
