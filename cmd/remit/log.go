@@ -49,7 +49,11 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 	}
 	shown := 0
 	var damage []error
-	show := func(id string) error {
+	gaps, err := gapsAfter(ctx, j, 0)
+	if err != nil {
+		damage = append(damage, err)
+	}
+	show := func(id string, behind []gap) error {
 		_, rec, err := loadTxn(ctx, j, id)
 		if errors.Is(err, record.ErrDamaged) && only == "" { // the others are listed all the same
 			damage = append(damage, fmt.Errorf("transaction %s: %w", id, err))
@@ -59,15 +63,18 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 			return err
 		}
 		shown++
+		rec.Missing = behind
 		if asJSON {
 			newJSON(a.out).write(rec)
 		} else {
+			a.paint().gaps(a.out, behind)
 			a.paint().txn(a.out, rec, tools)
 		}
 		return nil
 	}
 	if only != "" {
-		return show(only)
+		behind, err := target{id: only}.gaps(ctx, j, only)
+		return errors.Join(show(only, behind), err)
 	}
 	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
 		switch {
@@ -75,7 +82,12 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 			damage = append(damage, fmt.Errorf("a transaction: %w", err))
 			continue
 		case err == nil:
-			err = show(e.Header.Txn)
+			older := slices.IndexFunc(gaps, func(g gap) bool { return g.pos > e.Pos })
+			behind := gaps[len(gaps):]
+			if older >= 0 {
+				gaps, behind = gaps[:older], gaps[older:]
+			}
+			err = show(e.Header.Txn, behind)
 		}
 		if err != nil {
 			return err
@@ -85,30 +97,9 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 		_, _ = fmt.Fprintln(a.out, "nothing is recorded for this workspace yet")
 	}
 	if !asJSON {
-		damage = append(damage, a.accepted(ctx, j))
+		a.paint().gaps(a.out, gaps)
 	}
 	return errors.Join(damage...)
-}
-
-// accepted says which entries a person went on without.
-func (a *app) accepted(ctx context.Context, j journal.Journal) error {
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Accepted}}) {
-		if err != nil {
-			return err
-		}
-		r, err := record.Unseal(e)
-		if err != nil {
-			return err
-		}
-		if b, ok := r.Body.(*record.Accepted); ok {
-			missing := "how many is not known"
-			if b.Promised != "" {
-				missing = entries(b.Missing)
-			}
-			_, _ = fmt.Fprintln(a.out, a.paint().bad(fmt.Sprintf("records are missing before %s: %s, accepted by %s", r.At.Local().Format("2006-01-02 15:04:05"), missing, printable(b.By))))
-		}
-	}
-	return nil
 }
 
 // eachTxn calls fn with the ids of all transactions, newest first.

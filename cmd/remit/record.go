@@ -34,6 +34,7 @@ type txnRecord struct {
 	UndoneBy   []string          `json:"undone_by"`
 	RedoneBy   []string          `json:"redone_by"`
 	Elsewhere  []elsewhereRecord `json:"elsewhere,omitempty"` // what was done in copies of its folders
+	Missing    []gap             `json:"missing,omitempty"`   // records that are missing behind this one, or inside of it
 	Calls      []callLine        `json:"calls"`
 }
 

@@ -139,6 +139,8 @@ type reverted struct {
 	NotUndone []revert.Item `json:"not_undone"`
 	// PassedOver are the newer calls that --last found nothing to take back of.
 	PassedOver []passedOver `json:"passed_over,omitempty"`
+	// Missing are the gaps in the journal that can hide newer calls.
+	Missing []gap `json:"missing,omitempty"`
 }
 
 // forceHelps reports whether --force-as takes back something that a revert left alone.
@@ -171,18 +173,23 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 		if err != nil && !errors.Is(err, agent.ErrPartial) {
 			return p.otherFolder(a, err, way, id)
 		}
+		missing, err := which.gaps(ctx, rt.Journal(), id)
+		if err != nil {
+			return err
+		}
 		rep = rep.PerResource()
 		complete := id == "" || rep.Complete() // there may be nothing to take back
 		if !complete {
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone(), passed})
+			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
 			return nil
 		}
 		a.paint().report(a.out, rep, way, id)
 		a.where(ctx, p, rt.Journal(), rep)
 		a.paint().passed(a.out, passed)
+		a.paint().unseen(a.out, missing)
 		if way != redoing && rep.Txn != "" {
 			a.paint().ways(a.out, rep, p.hint("revert", id), func() bool { return over(rt, ctx, id) })
 		}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// gap is where entries are missing that were promised; a person went on without them.
+// Transactions of that time can be unknown.
+type gap struct {
+	At      time.Time `json:"at"`                // when the person accepted it
+	Entries *int64    `json:"entries,omitempty"` // that are missing; nil: how many is not known
+	By      string    `json:"by"`
+	pos     int64
+}
+
+// gapsAfter lists the gaps behind a position, oldest first.
+func gapsAfter(ctx context.Context, j journal.Journal, pos int64) (gaps []gap, err error) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Accepted}, After: pos}) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := record.Unseal(e)
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := r.Body.(*record.Accepted); ok {
+			g := gap{At: r.At, By: b.By, pos: e.Pos}
+			if b.Promised != "" {
+				g.Entries = &b.Missing
+			}
+			gaps = append(gaps, g)
+		}
+	}
+	return gaps, nil
+}
+
+// gaps lists what keeps a target from being known as all that there was: every gap behind the
+// last transaction, and a gap in one that was open then. No id stands for an empty journal.
+func (t target) gaps(ctx context.Context, j journal.Journal, id string) ([]gap, error) {
+	if id == "" {
+		return gapsAfter(ctx, j, 0)
+	}
+	txn := id
+	if e, err := firstPos(ctx, j, journal.Query{Call: id, Limit: 1}); err != nil {
+		return nil, err
+	} else if e.Pos > 0 {
+		txn = e.Header.Txn
+	}
+	began, err := firstPos(ctx, j, journal.Query{Txn: txn, Limit: 1})
+	if err != nil || began.Pos == 0 {
+		return nil, err
+	}
+	gaps, err := gapsAfter(ctx, j, began.Pos)
+	if err != nil || t.last || len(gaps) == 0 {
+		return gaps, err
+	}
+	end, err := firstPos(ctx, j, journal.Query{Txn: txn, Kinds: []kind.Kind{kind.Committed, kind.Aborted}, Limit: 1})
+	if end.Pos > 0 {
+		gaps = slices.DeleteFunc(gaps, func(g gap) bool { return g.pos > end.Pos })
+	}
+	return gaps, err
+}
+
+// firstPos is the first entry that a query finds, the zero value where there is none.
+func firstPos(ctx context.Context, j journal.Journal, q journal.Query) (record.Entry, error) {
+	for e, err := range j.Entries(ctx, q) {
+		return e, err
+	}
+	return record.Entry{}, nil
+}
+
+func (g gap) String() string {
+	missing := "how many is not known"
+	if g.Entries != nil {
+		missing = entries(*g.Entries)
+	}
+	return fmt.Sprintf("records are missing before %s: %s, accepted by %s", g.At.Local().Format("2006-01-02 15:04:05"), missing, printable(g.By))
+}
+
+// gaps says which entries a person went on without.
+func (p paint) gaps(w io.Writer, gaps []gap) {
+	for _, g := range gaps {
+		_, _ = fmt.Fprintln(w, p.bad(g.String()))
+	}
+}
+
+// unseen says what a revert cannot know for want of records.
+func (p paint) unseen(w io.Writer, gaps []gap) {
+	p.gaps(w, gaps)
+	if len(gaps) > 0 {
+		_, _ = fmt.Fprintln(w, p.bad("calls of that time can be unknown; nothing takes back what they changed"))
+	}
+}
