@@ -76,7 +76,11 @@ func (c *call) refusal(o tool.Outcome) error {
 // words are what a model is told of a call that did not end done.
 func words(o tool.Outcome) string {
 	if o.Status == tool.StatusPending && o.Call != "" { // here, unlike in a program that resumes calls, the client has to come again
-		return "Waiting for approval: somebody has to say yes, such as with remit approve " + o.Call + ". Once they have, make the same call again: " +
+		how := "remit approve " + o.Call
+		if o.Error != nil && strings.Contains(o.Error.Fix, "--question") {
+			how = "remit show " + o.Call + " and remit approve " + o.Call + " --question DIGEST"
+		}
+		return "Waiting for approval: somebody has to say yes, such as with " + how + ". Once they have, make the same call again: " +
 			"it goes on with this one and does not run twice. Asking again before that changes nothing."
 	}
 	if text := strings.ToValidUTF8(o.Text, "\uFFFD"); text != "" {

@@ -137,7 +137,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	a.veil.add(d.Details().Redact)
 	switch {
 	case err != nil:
-		return deny("policy", perm.Decision{}, "the policy could not decide: "+err.Error())
+		return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true}
 	case holds(d) && a.cannotWait(dynamic) != "":
 		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
 	case d.Effect() == perm.Deny:
@@ -361,6 +361,8 @@ func howToAllow(d *line.DeniedError, t Tool) string {
 		return "a filter of the program refused it: change what the filter is given, or leave it out; a policy cannot overrule it"
 	case d.Stage == "approver":
 		return "let somebody else approve it, or change the rule that asks"
+	case d.Broken:
+		return "mend the policy: until it can decide, it refuses this call, whatever a rule allows"
 	case d.Access.Resource == "":
 		return ""
 	}

@@ -34,7 +34,7 @@ func (a *app) diffCommand() *cobra.Command {
 				return usage("name one transaction or call, or give --last")
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				id, over, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
+				id, over, err := target{strings.Join(args, ""), last, false}.find(cmd.Context(), rt)
 				if err == nil && id != "" {
 					err = p.ofWorkspace(cmd.Context(), a, rt.Journal(), "diff", id)
 				}

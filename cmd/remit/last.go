@@ -47,6 +47,30 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 	return found, over, err
 }
 
+// lastUndo returns the newest undo that no redo followed, and "" if there is none.
+func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
+	stop, again := errors.New("found"), map[string]bool{} // transactions, and undos, that a redo brought back since
+	err = eachTxn(ctx, rt.Journal(), func(id string) error {
+		t, err := rt.Load(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case t.Redoes != "" && t.Only != "":
+			again[t.Only] = true
+		case t.Redoes != "":
+			again[t.Redoes] = true
+		case t.Undoes != "" && !again[id] && !again[t.Undoes]:
+			found = id
+			return stop
+		}
+		return nil
+	})
+	if errors.Is(err, stop) {
+		err = nil
+	}
+	return found, nil, err
+}
+
 // abandoned reports whether a transaction keeps others from what it may hold, though
 // its process is gone and nothing waits in it.
 func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, error) {

@@ -21,6 +21,7 @@ func (a *app) logCommand() *cobra.Command {
 	var p place
 	var asJSON bool
 	var only string
+	var newest int
 	cmd := &cobra.Command{
 		Use: "log", Short: "List transactions and their calls, newest first",
 		Args: noArgs,
@@ -28,16 +29,20 @@ func (a *app) logCommand() *cobra.Command {
 			if only == "" && cmd.Flags().Changed("txn") {
 				return emptyID()
 			}
-			return a.log(cmd.Context(), &p, only, asJSON)
+			if cmd.Flags().Changed("newest") && newest < 1 {
+				return usage(fmt.Sprintf("--newest %d: must be at least 1", newest))
+			}
+			return a.log(cmd.Context(), &p, only, newest, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each transaction")
+	cmd.Flags().IntVarP(&newest, "newest", "n", 0, "only the newest `N` transactions (default: all)")
 	cmd.Flags().StringVar(&only, "txn", "", "only the transaction with this `ID`")
 	return cmd
 }
 
-func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err error) {
+func (a *app) log(ctx context.Context, p *place, only string, newest int, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -91,6 +96,9 @@ func (a *app) log(ctx context.Context, p *place, only string, asJSON bool) (err 
 		}
 		if err != nil {
 			return err
+		}
+		if shown == newest {
+			break
 		}
 	}
 	if shown == 0 && len(damage) == 0 && !asJSON {

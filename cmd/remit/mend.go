@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,6 +27,15 @@ func mended(o tool.Outcome, how *runFlags) tool.Outcome {
 	}
 	o.Error = &p
 	return o
+}
+
+// approve is the command that approves a call that waits. It names what the call wants to
+// change, if that is known.
+func (p *place) approve(c *revert.Call) string {
+	if c.Asked.Purpose == "" {
+		return p.hint("approve", c.Ref.Call)
+	}
+	return p.hint("show", c.Ref.Call) + " and " + p.hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
 }
 
 // again is the command that lets a call go on, asking the same policy.

@@ -199,7 +199,7 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		if c.Phase == revert.PhasePending && r.how.atEnd == "commit" {
 			return &problem{
 				code: exitUsage, what: "call " + c.Ref.Call + " of transaction " + id + " still waits",
-				fix: "answer it first: " + r.how.hint("approve", c.Ref.Call) + ", or " + r.how.hint("deny", c.Ref.Call) + "; then " + r.how.hint("resume", c.Ref.Call),
+				fix: "answer it first: " + r.how.approve(c) + ", or " + r.how.hint("deny", c.Ref.Call) + "; then " + r.how.again(c.Ref.Call),
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (a *app) revertCommand() *cobra.Command {
 			over := func(rt *agent.Runtime, ctx context.Context, id string) bool {
 				return how.Force == "" && forceHelps(ctx, rt, id, how)
 			}
-			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last}, asJSON, way, do, over)
+			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last, false}, asJSON, way, do, over)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -67,15 +67,18 @@ func (a *app) revertCommand() *cobra.Command {
 
 func (a *app) redoCommand() *cobra.Command {
 	var p place
-	var asJSON bool
+	var last, asJSON bool
 	cmd := &cobra.Command{
-		Use: "redo TXN | UNDO", Short: "Bring back a transaction that was taken back",
+		Use: "redo TXN | UNDO | --last", Short: "Bring back a transaction that was taken back",
 		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
 			"What a forced revert had overwritten is there again afterwards. The id of an undo, as remit log and revert --json give it,\n" +
-			"stands for what that one took back.",
-		Args: wantIDs(1, 1, "the id of one transaction"),
+			"stands for what that one took back. --last is the newest undo that no redo followed.",
+		Args: wantIDs(0, 1, "the id of one transaction, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.revert(cmd.Context(), &p, target{id: args[0]}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
+			if last == (len(args) == 1) {
+				return usage("name one transaction, or give --last")
+			}
+			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last, true}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Redo(ctx, id, a.asker())
 			}, nil)
 		},
@@ -83,6 +86,7 @@ func (a *app) redoCommand() *cobra.Command {
 	placeFlags(cmd, &p)
 	movedFlag(cmd, &p)
 	databaseFlag(cmd, &p)
+	cmd.Flags().BoolVar(&last, "last", false, "the newest undo that no redo followed")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -119,11 +123,15 @@ func (w way) verb() string {
 type target struct {
 	id   string
 	last bool
+	undo bool // with last: the newest undo is meant
 }
 
 // find is the id of what is meant, and the newer calls that the last one passes over;
 // empty where the last one is meant, and there is none.
 func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
+	if t.last && t.undo {
+		return lastUndo(ctx, rt)
+	}
 	if t.last {
 		return lastTxn(ctx, rt)
 	}
@@ -264,7 +272,11 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 // report tells what became of each resource, and of what id names: a transaction, or a call.
 func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 	if rep.Txn == "" {
-		_, _ = fmt.Fprintln(w, "there is nothing to take back")
+		nothing := "there is nothing to take back"
+		if way == redoing {
+			nothing = "there is nothing to bring back"
+		}
+		_, _ = fmt.Fprintln(w, nothing)
 		return
 	}
 	deleted := 0

@@ -105,11 +105,14 @@ func (p *place) sameWorkspace(ctx context.Context, a *app, j journal.Journal, fo
 // ofWorkspace refuses to act on a transaction or a call, in the words of a command that
 // says so by --root, where --workspace names another folder than the one that it changed.
 func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb, id string) error {
-	if p.workspace == "" || namesWorkspace(p.moved) {
+	if len(p.moved) == 0 && p.workspace == "" {
 		return nil
 	}
 	body, err := sessionOfID(ctx, j, id)
 	if err != nil || body == nil {
+		return err
+	}
+	if err := p.knownRoots(body); err != nil || p.workspace == "" || namesWorkspace(p.moved) {
 		return err
 	}
 	folder, err := realFolder(p.workspace)
@@ -136,6 +139,26 @@ func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb
 		e.fix = "if it has the same files, say so: " + moved.hint(verb, id)
 	}
 	return e
+}
+
+// knownRoots refuses a --root with a name that no root of the session has.
+func (p *place) knownRoots(s *record.Session) error {
+	var names []string
+	for _, r := range s.Roots {
+		names = append(names, r.Name)
+	}
+	for _, m := range p.moved {
+		name, _, _ := strings.Cut(m, "=")
+		if slices.Contains(names, name) {
+			continue
+		}
+		fix := "leave --root out: the record has no roots"
+		if len(names) > 0 {
+			fix = "valid names are " + strings.Join(names, ", ")
+		}
+		return &problem{code: exitUsage, what: fmt.Sprintf("--root %q: the record has no root of that name", m), fix: fix}
+	}
+	return nil
 }
 
 // otherFolder says where the folders are that a revert or a redo needs, and the command

@@ -29,6 +29,8 @@ func (h *handle) leftOut(dir, name string, all []sandbox.Written) (out []string)
 			out = append(out, plainly(name, w.Name)+": a socket, a pipe or a device")
 		case w.Name == ".":
 			out = append(out, ofRoot(root, name, w)...)
+		case w.Kind == sandbox.Link && onlyLater(root, w):
+			out = append(out, plainly(name, w.Name)+": the time of the symbolic link, which keeps the one that it has")
 		case w.Links > 1 && !w.Same && h.alike(dir, root, w):
 			out = append(out, plainly(name, w.Name)+": the link: the file that is there is just like the one that it was to be another name of, and stays a file of its own")
 		case !privileged(w) || kept[w.Ino]:
@@ -84,6 +86,16 @@ func (h *handle) unchanged(dir string, root disk.Root, w sandbox.Written) bool {
 	}
 	had, err := root.Xattrs(w.Name)
 	return err == nil && bytes.Equal(w.Xattrs[disk.XattrCapability], had[disk.XattrCapability]) && h.sameContent(dir, root, w, is)
+}
+
+// onlyLater reports whether a symbolic link is the one of the root, but for its time.
+func onlyLater(root disk.Root, w sandbox.Written) bool {
+	is, err := root.Lstat(w.Name)
+	if err != nil || is.Type != disk.TypeLink || is.Owner != ownerOf(w) || is.Mtime.Equal(w.Mtime) {
+		return false
+	}
+	target, err := root.Readlink(w.Name)
+	return err == nil && target == w.Target
 }
 
 // alike reports whether nothing tells a file that a program left from the one of the root,

@@ -29,6 +29,7 @@ type DeniedError struct {
 	Stage    string // grant, policy, approver
 	Decision perm.Decision
 	Why      string
+	Broken   bool         // the engine returned an error: no rule is the reason
 	Purpose  perm.Purpose // apply: of changes that were known and not made yet; empty: of anything else
 }
 

@@ -24,6 +24,8 @@ func TestLeftOut(t *testing.T) {
 		{"bits of the root", "chmod 700 .; echo x > a", []string{"workspace: the bits 0700 of the root itself, which keeps 0755"}, false},
 		{"attributes of the root", "python3 -c 'import os; os.setxattr(\".\", \"user.k\", b\"v\")'; echo x > a", []string{"workspace: attributes of the root itself, which keeps those that it has"}, false},
 		{"a pipe", "mkfifo p; echo x > a", []string{"workspace/p: a socket, a pipe or a device"}, false},
+		{"the time of a link", "touch -h -d @1000000000 link; echo x > a", []string{"workspace/link: the time of the symbolic link, which keeps the one that it has"}, false},
+		{"a link that leads elsewhere", "ln -sfn b link; touch -h -d @1000000000 link; ln -s a new; touch -h -d @1000000000 new", nil, false},
 		{"setuid", "cp a s; chmod 4755 s", []string{"workspace/s: the setuid and setgid bits, which no program gives"}, false},
 		{"setuid of a file that was there", "chmod 4755 a; touch b", []string{"workspace/a: the setuid and setgid bits, which no program gives"}, false},
 		{"a file is not given away", "chown 1234:5678 a; echo x > a", nil, true},
