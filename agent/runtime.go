@@ -191,7 +191,7 @@ func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Undoing) (rev
 
 // reported is a report that names the folders which only MovedRoot vouches for.
 func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (revert.Report, error) {
-	if rep.Txn == "" {
+	if rep.Txn == "" || err != nil && !errors.Is(err, ErrPartial) {
 		return rep, err
 	}
 	t, failed := revert.Load(ctx, rt.journal, rep.Txn)

@@ -109,8 +109,16 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 			}
 			return rep, r.barrier(ctx)
 		}
-		var err error
-		if rec, err = r.beginLink(ctx, t, begun); err != nil {
+		err := r.reachable(ctx, subjects...)
+		for _, s := range subjects {
+			if err == nil {
+				_, err = r.around(ctx, s, s.undone(only))
+			}
+		}
+		if err == nil {
+			rec, err = r.beginLink(ctx, t, begun)
+		}
+		if err != nil {
 			return rep, err
 		}
 		// Another process may have been faster, before the claims were ours.
@@ -142,6 +150,17 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		rep.State = subjects[0].State()
 	}
 	return rep, err
+}
+
+// reachable finds the ways of transactions before anything is written: without them an
+// undo or a redo would stay open.
+func (r *Reverter) reachable(ctx context.Context, txns ...*Txn) error {
+	for _, t := range txns {
+		if _, err := r.Ways(ctx, t.Session); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // again reads transactions anew, in place.

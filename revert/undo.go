@@ -132,7 +132,11 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		if allErased(s.calls) {
 			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, noWayBack(t, s.calls[0])
 		}
-		if link, err = r.beginUndo(ctx, t, s); err != nil {
+		err = r.reachable(ctx, slices.Collect(maps.Values(s.txns))...)
+		if err == nil {
+			link, err = r.beginUndo(ctx, t, s)
+		}
+		if err != nil {
 			return Report{Txn: t.ID}, err
 		}
 	}

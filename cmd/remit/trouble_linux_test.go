@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -190,4 +191,40 @@ func TestOneDamagedEntry(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDamagedSession: a redo that meets a damaged session record names it once, and leaves
+// no transaction open.
+func TestDamagedSession(t *testing.T) {
+	workspace, state := testPlace(t)
+	remit := func(args ...string) spoken {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append(args, "--workspace", workspace, "--state", state), testWorld(nil, &out, &errs))
+		return spoken{code, out.String(), errs.String()}
+	}
+	for _, line := range []string{
+		`{"tool":"file_write","args":{"path":"a.txt","content":"one"}}`,
+		`{"tool":"file_edit","args":{"path":"a.txt","old":"one","new":"two"}}`,
+	} {
+		script := filepath.Join(t.TempDir(), "script.jsonl")
+		require.NoError(t, os.WriteFile(script, []byte(line+"\n"), 0o600))
+		require.Zero(t, remit("run", script).code)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(state, "journal.db"))
+	require.NoError(t, err)
+	var id string
+	require.NoError(t, db.QueryRow("SELECT txn FROM entries WHERE kind = 'begun' ORDER BY pos").Scan(&id))
+	require.Zero(t, remit("revert", id, "--cascade").code)
+	_, err = db.Exec("UPDATE entries SET body = zeroblob(length(body)) WHERE kind = 'session' AND pos > 1")
+	require.NoError(t, err)
+	count := func() (n int) {
+		require.NoError(t, db.QueryRow("SELECT count(*) FROM entries").Scan(&n))
+		return n
+	}
+	before := count()
+	r := remit("redo", id)
+	require.NotZero(t, r.code)
+	require.Equal(t, 1, strings.Count(r.err, "entry 8 does not fit its leaf"), r.err)
+	require.Equal(t, before, count(), "nothing is left open")
+	require.NoError(t, db.Close())
 }
