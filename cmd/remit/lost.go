@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -48,6 +49,19 @@ func (p *place) noJournal(ctx context.Context, a *app, needed bool) error {
 		return e
 	}
 	return nil
+}
+
+// former tells of the journal that a workspace had at its former path, before a new one is
+// begun for it.
+func (p *place) former(ctx context.Context, a *app, folder string) {
+	if slices.Contains(p.given, "--state") || sqlite.Exists(p.state) {
+		return
+	}
+	for _, f := range p.formerStates(ctx, a, folder) {
+		if f.moved {
+			_, _ = fmt.Fprintf(a.err, "remit: this folder was %s; a new journal begins, and the former one is in %s\n", printable(f.was), printable(quoted(f.dir)))
+		}
+	}
 }
 
 // mostNamed is how many journals of workspaces that are gone are named.

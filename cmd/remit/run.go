@@ -214,6 +214,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
+	f.former(ctx, a, folders[0])
 	journal, err := f.open(ctx)
 	if err != nil {
 		return nil, nil, err
