@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,9 +158,20 @@ func post(t *testing.T, url, token, body string, headers ...string) *http.Reques
 	return req
 }
 
+// send sends a request until it is answered: a server that refuses what it has not read to the end closes the connection half a second
+// later, and a machine that has much else to do can miss its answer.
 func send(t *testing.T, req *http.Request) (*http.Response, string) {
 	t.Helper()
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	for n := 0; n < 100 && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)); n++ {
+		again := req.Clone(t.Context())
+		if req.GetBody != nil {
+			again.Body, err = req.GetBody()
+			require.NoError(t, err)
+		}
+		res, err = client.Do(again)
+	}
 	require.NoError(t, err)
 	data, err := io.ReadAll(res.Body)
 	require.NoError(t, err)

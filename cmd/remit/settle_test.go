@@ -117,7 +117,7 @@ func TestStartSettles(t *testing.T) {
 		said := second.kill()
 		require.Equal(t, 1, strings.Count(said, "is settled"), said)
 		require.Regexp(t, `msg="a call that a dead process left in flight is settled" call=\S+ tool=peer__wait as=unknown why=.* see="remit show c_`, said)
-		require.Contains(t, said, `transactions=1 list="remit recover --state `+state+`" "take back"="remit revert `+gone+` --state `)
+		require.Contains(t, said, `transactions=1 list="remit recover --state `+state+`" take_back="remit revert `+gone+` --state `)
 	}()
 	out, _ := exec.Command(remit, "revert", "--state", state, gone).CombinedOutput() // a call of unknown outcome is left as it is, which its code says
 	require.NotContains(t, string(out), "process", "nobody else has it")
