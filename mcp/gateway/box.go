@@ -32,28 +32,32 @@ type box struct {
 
 // secrets are files that a server in the sandbox does not see before its first call: nobody has been asked then. They are those
 // that the workspace policy masks, and later the policy says.
-var secrets = []string{
-	"file://*/**/.git/**",
-	"file://*/**/.env/**", "file://*/**/.ssh/**", "file://*/**/.aws/**",
-	"file://*/**/.gnupg/**", "file://*/**/.kube/**",
-	"file://*/**/.netrc/**", "file://*/**/_netrc/**", "file://*/**/.npmrc/**",
-	"file://*/**/.pypirc/**", "file://*/**/.pgpass/**", "file://*/**/.htpasswd/**",
-	"file://*/**/.git-credentials/**", "file://*/**/credentials/**",
-	"file://*/**/credentials.json/**", "file://*/**/credentials.csv/**",
-	"file://*/**/.env.*/** except " + publicFiles,
-	"file://*/**/id_rsa*/** except " + publicFiles + fixtures, "file://*/**/id_dsa*/** except " + publicFiles + fixtures,
-	"file://*/**/id_ecdsa*/** except " + publicFiles + fixtures, "file://*/**/id_ed25519*/** except " + publicFiles + fixtures,
-	"file://*/**/*.pem/** except " + publicFiles + fixtures, "file://*/**/*.key/** except " + publicFiles + fixtures,
-	"file://*/**/*.p12/** except " + publicFiles + fixtures, "file://*/**/*.pfx/** except " + publicFiles + fixtures,
+var secrets = slices.Concat(
+	masking("", ".git", ".env", ".ssh", ".aws", ".gnupg", ".kube", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials",
+		"credentials", "credentials.json", "credentials.csv", "credentials.toml", ".envrc", ".dockercfg", ".env~", "%23.env%23", ".docker/config.json"),
+	masking(" except "+publicFiles, ".env.*", "..env.*", "*.env"),
+	masking(" except "+publicFiles+fixtures, "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+		"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.ppk", "*.jks", "*.kdbx", "*.tfstate", "*.tfstate.backup",
+		"*.key~", "*.key.bak", "*.key.old", "*.key.orig", "*.key.swp", "*.key.swo",
+		"*.pem~", "*.pem.bak", "*.pem.old", "*.pem.orig", "*.pem.swp", "*.pem.swo"),
+)
+
+// masking returns masks of everything by these names, in each folder of each root, and below it.
+func masking(except string, names ...string) (masks []string) {
+	for _, name := range names {
+		masks = append(masks, "file://*/**/"+name+"/**"+except)
+	}
+	return masks
 }
 
 const (
 	publicFiles = "file://*/**/.env.dist file://*/**/.env.example file://*/**/.env.sample file://*/**/.env.template " +
 		"file://*/**/ca-bundle.pem file://*/**/ca-cert.pem file://*/**/ca-certificates.pem file://*/**/ca.pem " +
-		"file://*/**/cabundle.pem file://*/**/cacert.pem file://*/**/cacerts.pem file://*/**/cert.pem " +
-		"file://*/**/certificate.pem file://*/**/chain.pem file://*/**/fullchain.pem " +
-		"file://*/**/id_dsa.pub file://*/**/id_ecdsa.pub file://*/**/id_ed25519.pub file://*/**/id_rsa.pub " +
-		"file://*/**/rootca.pem file://*/**/tls-ca-bundle.pem"
+		"file://*/**/cabundle.pem file://*/**/cacert.pem file://*/**/cacerts.jks file://*/**/cacerts.pem " +
+		"file://*/**/cert.pem file://*/**/certificate.pem file://*/**/chain.pem file://*/**/example.env " +
+		"file://*/**/fullchain.pem file://*/**/go.env file://*/**/id_dsa.pub file://*/**/id_ecdsa.pub " +
+		"file://*/**/id_ed25519.pub file://*/**/id_rsa.pub file://*/**/rootca.pem file://*/**/sample.env " +
+		"file://*/**/template.env file://*/**/tls-ca-bundle.pem file://*/**/truststore.jks"
 	fixtures = " file://*/**/__fixtures__/** file://*/**/__tests__/** file://*/**/fixtures/** file://*/**/src/test/** " +
 		"file://*/**/testdata/** file://*/**/tests/** file://*/test/**"
 )
