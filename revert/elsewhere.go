@@ -169,7 +169,8 @@ func (r *Reverter) endAway(ctx context.Context, t *Txn, how Undoing) (items []It
 	if items, err = r.drop(ctx, t, t.Queue(), how.drop("abort")); err != nil {
 		return items, err
 	}
-	var w Write
+	//mutant:none the undo that follows begins with a durable record, which makes this one durable too
+	w := Write{Durable: true, End: true}
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted {
 			w.Lines = append(w.Lines, Line{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: "its process died, and its folder was not there to look at"}})
@@ -179,9 +180,6 @@ func (r *Reverter) endAway(ctx context.Context, t *Txn, how Undoing) (items []It
 		w.Lines = append(w.Lines, Line{Body: &record.Aborting{Why: "revert"}})
 	}
 	w.Lines = append(w.Lines, Line{Body: &record.Aborted{}})
-	w.End = true
-	//mutant:barrier
-	w.Durable = true
 	return items, rec.Write(ctx, w)
 }
 
