@@ -42,3 +42,24 @@ func TestNothingComesBackBelowAnother(t *testing.T) {
 	require.Equal(t, revert.RevertedState, rep.State)
 	require.Equal(t, before, w.values)
 }
+
+// TestComesBackBelowAChange: what a call removed comes back below something that a later call
+// changed and did not remove, also if that has another value now.
+func TestComesBackBelowAChange(t *testing.T) {
+	ctx := t.Context()
+	w := &world{map[string]string{"kv://r/d": "private", "kv://r/d/s": "1"}}
+	p := newProcess(journal.Shared(), w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	for _, one := range []write{{"kv://r/d/s", nil}, {"kv://r/d", "changed"}} {
+		_, err = p.call(ctx, rec, put(one))
+		require.NoError(t, err)
+	}
+	require.NoError(t, p.commit(ctx, rec))
+	w.values["kv://r/d"] = "open"
+
+	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	require.NoError(t, err)
+	require.Len(t, rep.NotUndone(), 1)
+	require.Equal(t, map[string]string{"kv://r/d": "open", "kv://r/d/s": "1"}, w.values)
+}
