@@ -81,7 +81,7 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	return &RootError{Txn: t.ID, Roots: slices.CompactFunc(lost, func(a, b record.Root) bool { return a.Name == b.Name })}
 }
 
-// missing lists the roots of a session whose folder is not there, with its record.
+// missing lists the recorded roots whose folder this runtime does not find, and returns the record of the session.
 func (rt *Runtime) missing(ctx context.Context, session string) ([]record.Root, *record.Session, error) {
 	open, err := rt.rootsOf(ctx, session)
 	if err != nil {

@@ -102,7 +102,7 @@ func (r Reply) fits(asked *record.Asked) error {
 	case r.Question != "" && r.Question != asked.Digest:
 		return fmt.Errorf("call %s asks something else by now: look at it again: %w", r.Call, tool.ErrInvalid)
 	case r.Question == "" && r.Approved && asked.Purpose != "":
-		return fmt.Errorf("call %s waits with what it wants to change, and whoever approves that names the question that they looked at: %w", r.Call, tool.ErrInvalid)
+		return fmt.Errorf("call %s waits with what it wants to change: the person who approves that names the question that they looked at: %w", r.Call, tool.ErrInvalid)
 	}
 	return nil
 }

@@ -208,7 +208,7 @@ func (rt *Runtime) otherFolders(ctx context.Context, session string) ([]record.R
 	return now, err
 }
 
-// wordOnly is otherFolders, with the recorded root beside each.
+// wordOnly lists what otherFolders lists, and the recorded root of each.
 func (rt *Runtime) wordOnly(ctx context.Context, session string) (now, was []record.Root, err error) {
 	if !slices.ContainsFunc(rt.roots, func(r root) bool { return r.moved }) {
 		return nil, nil, nil

@@ -82,6 +82,23 @@ type Undo struct {
 	doubt map[string]bool // resources that a redo which went wrong may have brought back
 }
 
+// Input returns the arguments of the call as its records have them, and nil if no record
+// has them, such as after the call was erased.
+func (c *Call) Input() json.RawMessage {
+	switch {
+	case c.Erased != nil:
+	case c.Started != nil:
+		return c.Started.Input
+	case c.Held != nil:
+		return c.Held.Input
+	case c.Denied != nil:
+		return c.Denied.Input
+	case c.Asked != nil:
+		return c.Asked.Input
+	}
+	return nil
+}
+
 // Class is the effect class that counts for the call.
 func (c *Call) Class() effect.Class {
 	if c.Erased != nil && c.Erased.Class != "" {

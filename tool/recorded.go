@@ -45,7 +45,7 @@ func (l *Line) Outcome(c *revert.Call) Outcome {
 	}
 	out.recall(c, l.needsVerdict(t, c))
 	out.filtered(c)
-	out.Input = recordedInput(c)
+	out.Input = c.Input()
 	out.Veiled = veiled(c)
 	told := out.withText()
 	if out.quotes(c) {
@@ -126,7 +126,7 @@ func veiled(c *revert.Call) bool {
 	case c.Held != nil:
 		return len(c.Held.Redacted) > 0
 	}
-	in, digest := recordedInput(c), ""
+	in, digest := c.Input(), ""
 	switch {
 	case c.Denied != nil:
 		digest = c.Denied.InputDigest
@@ -134,20 +134,6 @@ func veiled(c *revert.Call) bool {
 		digest = c.Asked.InputDigest
 	}
 	return in != nil && string(canon.Sum("remit/input/v1", in)) != digest
-}
-
-func recordedInput(c *revert.Call) []byte {
-	switch {
-	case c.Started != nil:
-		return c.Started.Input
-	case c.Held != nil:
-		return c.Held.Input
-	case c.Denied != nil:
-		return c.Denied.Input
-	case c.Asked != nil:
-		return c.Asked.Input
-	}
-	return nil
 }
 
 // filtered fills in what the filters did with the call.

@@ -84,7 +84,7 @@ type summary struct {
 	Held      int             `json:"held,omitempty"` // calls that still wait for the commit
 	NotUndone []revert.Item   `json:"not_undone"`
 
-	ProgramsFailed int `json:"programs_failed,omitempty"` // done calls whose program ended with another code than 0, or by a signal
+	ProgramsFailed int `json:"programs_failed,omitempty"` // counts done calls whose program returned a code other than 0, or died of a signal
 
 	Committing bool `json:"committing,omitempty"` // only of an open one: its commit has begun, and stopped
 }

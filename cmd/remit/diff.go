@@ -22,8 +22,8 @@ func (a *app) diffCommand() *cobra.Command {
 		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
 		Long: "Shows each file before and after, in a form that git apply reads: names are relative to the workspace, those of another\n" +
 			"root begin with its name. Binary content is written for git apply, and on a terminal as one line. Content over 4 MiB, folders\n" +
-			"and attributes are named and are no part of the patch. It is what was done, whatever became of it since; of an undo it is\n" +
-			"what that did. Nothing is touched.\n\n" +
+			"and attributes are named and are no part of the patch. The patch shows what the call did, also if the files were\n" +
+			"changed since; of an undo it shows what the undo did. remit diff changes nothing.\n\n" +
 			"What a call left is shown from the file while it is still there, or from what displaced it under remit. Where it is\n" +
 			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n" +
 			"--last is what remit revert --last would take back: the newest transaction with something left of it.\n\n" +

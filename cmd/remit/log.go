@@ -221,7 +221,7 @@ func (p paint) line(c callLine, tools tool.Registry) string {
 // of them sensitive, so nothing of its arguments is shown.
 func givenWords(c callLine, tools tool.Registry) string {
 	t, ok := tools.Get(c.Tool)
-	if !ok || string(c.input) == "null" {
+	if !ok || len(c.input) == 0 || string(c.input) == "null" {
 		return ""
 	}
 	return argWords(c.input, t.Spec().Hints.Sensitive)

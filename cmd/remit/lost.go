@@ -67,8 +67,8 @@ func (p *place) former(ctx context.Context, a *app, folder string) {
 // mostNamed is how many journals of workspaces that are gone are named.
 const mostNamed = 3
 
-// formerStates are the journals, of those that are kept by default, whose workspace is
-// the given folder, or is not there any more.
+// formerStates looks at the journals that remit keeps by default. It returns those whose
+// workspace was the given folder, and those whose workspace no longer exists.
 func (p *place) formerStates(ctx context.Context, a *app, folder string) (out []formerState) {
 	home := filepath.Dir(p.state)
 	entries, err := os.ReadDir(home)

@@ -32,7 +32,7 @@ type ended struct {
 }
 
 // endedOf returns what an output says of a program, and false if the output is none of a
-// program. It takes an output with its text beside it too, as the journal has it.
+// program. The journal keeps an output with its text beside it; endedOf reads both forms.
 func endedOf(output json.RawMessage) (ended, bool) {
 	var beside struct {
 		JSON json.RawMessage `json:"json"`

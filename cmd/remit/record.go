@@ -82,7 +82,7 @@ type callLine struct {
 	// Feedback is what people said of it, oldest first; of each the newest counts.
 	Feedback []provenance.Feedback `json:"feedback,omitempty"`
 
-	input json.RawMessage // null if it is on no record
+	input json.RawMessage // nil if no record has it
 }
 
 // erasedRecord says who erased a call, or that its retention had ended.
@@ -157,7 +157,7 @@ func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
 		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: undoneOf(c),
 		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c), Feedback: c.Feedback,
-		input: inputOf(c),
+		input: c.Input(),
 	}
 	if c.Done != nil {
 		if e, is := endedOf(c.Done.Output); is {
@@ -165,22 +165,6 @@ func lineOf(t *revert.Txn, c *revert.Call) callLine {
 		}
 	}
 	return l
-}
-
-// inputOf returns the arguments of a call as far as they are on record.
-func inputOf(c *revert.Call) json.RawMessage {
-	switch {
-	case c.Erased != nil:
-	case c.Started != nil:
-		return c.Started.Input
-	case c.Held != nil:
-		return c.Held.Input
-	case c.Denied != nil:
-		return c.Denied.Input
-	case c.Asked != nil:
-		return c.Asked.Input
-	}
-	return json.RawMessage("null")
 }
 
 // statusOf is the outcome that a call ended with, as far as the journal knows.
