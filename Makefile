@@ -22,8 +22,12 @@ MODULES = . $(shell find . -mindepth 2 -name go.mod -not -path './.git/*' -exec 
 # Those that hold remit to somebody else's library: frameworks, the SDKs of providers.
 ADAPTERS = $(filter ./examples/% ./tool/wire/%,$(MODULES))
 # Packages of the main module whose code and tests are one goroutine's, and the others.
-ALONE = ./revert ./policies ./perm ./internal/arch ./internal/mutant
-OTHERS = $(filter-out $(ALONE),$(patsubst github.com/remit-dev/remit%,.%,$(shell $(GO) list ./...)))
+ALONE = ./tool/builtin/process ./ctxperm/files ./internal/sandbox ./revert ./policies ./perm ./internal/arch ./internal/mutant
+# Tests of ./cmd/remit that start other processes of it, look at what a program left, or run one command after another. No other package has tests of these names.
+PROCESSES = ^(TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
+# Those that take longest begin first, so that no processor waits for one of them at the end.
+LONGEST = ./cmd/remit ./mcp/gateway
+OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(patsubst github.com/remit-dev/remit%,.%,$(shell $(GO) list ./...)))
 
 # A workspace file of the person who builds must not change what is built.
 export GOWORK := off
@@ -49,8 +53,10 @@ build: ## Build bin/remit, without cgo
 # Modules of their own (examples, test data) are tested beside the main one; all run even when one fails.
 # ADAPTERS are built without the detector: it would look at the library above all, and one SDK alone takes up to two minutes
 # of a processor to compile, half as much again with the detector; what they share of remit is compiled without it already.
-# ALONE is tested without the detector, which has nothing to find there: that takes a quarter of the time, though what is only
-# sampled under it is looked at in full then. What others do with that code at once, their tests show.
+# ALONE is tested without the detector, which has nothing to find there: that takes a quarter to a half of the time (a program
+# under the detector is slow to fork), though what is only sampled under it is looked at in full then. What others do with that
+# code at once, their tests show. PROCESSES is tested apart for the same reason: what it starts is without the detector
+# anyway, and of commands that follow each other it finds nothing.
 # At its end each test binary waits for what a detector may still have to say, a second by default, and a twentieth of it here.
 # Where garbage may gather, up to a fifth of the time under the detector is not spent on it. What vet has to say it says once.
 # What PostgreSQL's tests start is installed where it is missing, for root; else they are skipped and say so.
@@ -64,7 +70,7 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
 	  case " $(ADAPTERS) " in *" $$mod "*) with= ;; *) with=$$race ;; esac; \
 	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test $$with ./..."; \
-	  [ "$$mod" != . ] || set -- "$$test $$with $(OTHERS)" "$$test $(ALONE)"; \
+	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PROCESSES) $(OTHERS)" "$$test -run $(PROCESSES) ./cmd/remit" "$$test $(ALONE)"; \
 	  for cmd in "vet ./..." "$$@"; do \
 	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && $(GO) $$cmd) || status=1; \
 	  done; \

@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -21,7 +20,7 @@ import (
 // computing is a tool that computes its accesses.
 func computing(t *testing.T, access func() []perm.ResourceAccess) tool.Tool {
 	tl, err := tool.FromSpec(tool.Spec{
-		Name: "compute", EffectClass: effect.Pure, Needs: anyWrite(),
+		Name: "compute", EffectClass: effect.Reversible, Confinement: tool.Handles, Needs: anyWrite(),
 		Access: func(json.RawMessage) ([]perm.ResourceAccess, error) { return access(), nil },
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("ok"), nil
@@ -69,25 +68,6 @@ func TestAnswerIsBoundToTheAccesses(t *testing.T) {
 		require.Equal(t, []string{one.Call, one.Txn, one.ToolDigest}, []string{other.Call, other.Txn, other.ToolDigest})
 		require.NotEqual(t, one.Digest, other.Digest)
 	}
-}
-
-// TestRunningCallIsNotApproved: nobody is waited for with the work half done.
-func TestRunningCallIsNotApproved(t *testing.T) {
-	dir, asked := workspace(t), false
-	approve := agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
-		asked = true
-		return ctxperm.Approve("boss"), nil
-	}))
-	tl, err := tool.CreateWith("put", "", anyWrite(), puts("fresh.txt", returns("", nil)), confined()...)
-	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(asks(true)), approve)
-	out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "put", "in")
-	require.ErrorIs(t, err, tool.ErrDenied)
-	require.Equal(t, "approver", out.Stage)
-	require.False(t, asked)
-	require.NoFileExists(t, filepath.Join(dir, "fresh.txt"))
-	_, c, err := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
-	require.NoError(t, err)
-	require.Equal(t, "approver", c.Failed.Stage)
 }
 
 // TestAccessesStayTheTools: a tool may return the same slice for each call. That

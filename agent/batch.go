@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -58,10 +59,10 @@ func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named
 func (tx *Txn) run(ctx context.Context, req tool.Request) (tool.Outcome, error) {
 	leave, err := tx.turn.share(ctx)
 	if err != nil {
-		return tx.refused(req.Tool, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
+		return req.NotBegun(ctx, tx.ID(), err)
 	}
 	defer leave()
-	if err := tx.usable(); err != nil {
+	if err := cmp.Or(tx.s.rt.open(), tx.usable()); err != nil {
 		return tx.refused(req.Tool, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 	}
 	out := tx.line.Run(ctx, req)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
@@ -23,6 +24,7 @@ type callConfig struct {
 	named    bool
 	progress func(tool.Progress)
 	begun    func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
+	asked    func(ctx context.Context, ask ctxperm.Ask)
 }
 
 func configured(opts []CallOption) (c callConfig) {
@@ -44,6 +46,13 @@ func WithProgress(listen func(tool.Progress)) CallOption {
 // something of the call, as ctxperm.ToolContext.Note does for its tool. Both can be called at any time, and fail once the code has ended.
 func WithBegun(listen func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)) CallOption {
 	return func(c *callConfig) { c.begun = listen }
+}
+
+// WithAsked listens to questions with which the call waits while it runs: those of a call that may have had an effect, in a runtime
+// with Wait. The question is on the journal by then, and Runtime.Answer answers it; see tool.Limits.Answer for how long. Listen is
+// called on a goroutine of its own, and its context ends when the call waits no more.
+func WithAsked(listen func(ctx context.Context, ask ctxperm.Ask)) CallOption {
+	return func(c *callConfig) { c.asked = listen }
 }
 
 // WithCallID names a call by an id that the host gives, such as the one a model
@@ -72,7 +81,7 @@ func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.O
 	req.ID = tx.s.CallID(given)
 	leave, err := tx.s.rt.named.enter(ctx, tx.s.rt.host, req.ID)
 	if err != nil {
-		return tx.refused(req.Tool, tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
+		return req.NotBegun(ctx, tx.ID(), err)
 	}
 	defer leave()
 	_, c, err := revert.LoadCall(ctx, tx.s.rt.journal, req.ID)

@@ -188,7 +188,7 @@ func (g *given) record(call string, body record.Body) {
 func (g *given) started(call string, b *record.Started) {
 	names := map[string]bool{}
 	for text := range link.Texts(b.Input) {
-		for url := range link.Read(text) {
+		for url := range link.Written(text) {
 			digest := g.digest("url", url)
 			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == effect.Pure {
 				continue

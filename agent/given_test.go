@@ -138,7 +138,19 @@ func TestOnlyGivenURLs(t *testing.T) {
 	require.Error(t, err)
 	require.False(t, visits(t, s, "https://broken.example/"), "nobody has seen a result that did not verify")
 	require.False(t, visits(t, newSession(t, rt), "https://first.example/b"), "another session was not given it")
-	require.False(t, visits(t, s, `HTTPS:\\first.example\b`))
+	require.True(t, visits(t, s, `HTTPS:\\first.example\b`), "a browser goes where it was given")
+	for _, made := range []string{
+		"http:wrong.example/x", "https:/wrong.example", "https://wr\tong.exa\nmple/", "//wrong.example", `\\wrong.example`, "wrong.com", "first.example.com/b",
+		"gopher://wrong.example", "mailto:ann@wrong.example?body=secret", "data:text/html,x", "1.2.3.4/x", "see www.wrong.com there",
+	} {
+		require.False(t, visits(t, s, made), made)
+	}
+	require.False(t, visits(t, s, "//first.example/b"), "a host without a scheme was not given")
+	require.NoError(t, s.Give(ctx, "write to mailto:ann@first.example"))
+	require.True(t, visits(t, s, "mailto:ann@first.example"))
+	does(t, s, "file_write", tool.Args{"path": "b", "content": "see https://ev\nil.example/?q=other"})
+	does(t, s, "file_read", tool.Args{"path": "b"})
+	require.False(t, visits(t, s, "https://evil.example/?q=other"), "as a browser reads what was written")
 	require.False(t, visits(t, s, "visit https://first.example/b and https://other.example/b"))
 	require.True(t, visits(t, s, "visit https://first.example/b."))
 }

@@ -15,6 +15,17 @@ func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Listed(ctx)
 }
 
+// Usage returns what the tools that Tools returns say of how to use them, for the
+// system prompt of the session's model; see tool.Registry.Usage.
+func (s *Session) Usage(ctx context.Context) (string, error) {
+	shown, err := s.Tools(ctx)
+	if err != nil {
+		return "", err
+	}
+	r, err := tool.NewRegistry(shown...)
+	return r.Usage(), err
+}
+
 // Foresee says what a call of a tool with an input would meet as things are now: perm.Deny also where the session is not shown the tool,
 // or the policy hides this call of it. It makes no call and leaves no record, and it is no promise: a call is decided when it is made.
 func (s *Session) Foresee(ctx context.Context, name string, input any) (perm.Effect, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -37,6 +38,10 @@ func (e *RootError) Error() string {
 		return fmt.Sprintf("this state folder is a copy of %s, or was moved, and no folder is named to work in; %s", e.State.Path, strings.Join(lost, "; "))
 	}
 	for _, r := range e.Roots {
+		if info, err := os.Stat(r.Path); err == nil && info.IsDir() {
+			lost = append(lost, fmt.Sprintf("root %q: %s is another folder now, such as a restored backup", r.Name, r.Path))
+			continue
+		}
 		lost = append(lost, fmt.Sprintf("root %q: the recorded folder is not at %s", r.Name, r.Path))
 	}
 	return strings.Join(lost, "; ")

@@ -78,7 +78,7 @@ func (tx *Txn) Nest(ctx context.Context, s *Session) (*Txn, error) {
 	if !tx.s.above(s) {
 		return nil, fmt.Errorf("the session is neither that of transaction %s nor was handed on from it: %w", tx.ID(), tool.ErrInvalid)
 	}
-	if err := s.stands(ctx); err != nil {
+	if err := s.Stands(ctx); err != nil {
 		return nil, fmt.Errorf("nest: %w", err)
 	}
 	in := tx.inside(s, host.NewID(s.rt.host, "n_"))

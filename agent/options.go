@@ -32,6 +32,7 @@ type config struct {
 	limits   tool.Limits
 	abandon  Abandoned
 	progress func(tool.Progress)
+	waiting  func(ctxperm.Ask)
 	filters  []tool.Filter
 	tailored map[string]Cut
 }
@@ -158,6 +159,16 @@ func Limits(l tool.Limits) Option {
 	return func(c *config) error {
 		c.limits = l
 		return l.Check()
+	}
+}
+
+// OnWaiting listens to questions that wait on the journal: each call that a person
+// elsewhere has to approve, once its question is durable. It is called on the calls'
+// own goroutines, several at once, and should return at once.
+func OnWaiting(listen func(ctxperm.Ask)) Option {
+	return func(c *config) error {
+		c.waiting = listen
+		return nil
 	}
 }
 

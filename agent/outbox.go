@@ -95,6 +95,9 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("%w: call %s: %w", ErrNotReleased, c.Ref.Call, err)
 	}
+	if err := tx.s.rt.open(); err != nil {
+		return fmt.Errorf("%w: call %s: %w", ErrNotReleased, c.Ref.Call, err)
+	}
 	line, err := tx.lineOf(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%w: call %s: %w", ErrNotReleased, c.Ref.Call, err)

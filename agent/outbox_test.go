@@ -312,7 +312,7 @@ func TestReleaseThatFails(t *testing.T) {
 	out := tx.Released()[1]
 	require.Equal(t, tool.StatusFailed, out.Status)
 	require.Contains(t, out.Error.Why, "the server is down")
-	require.Contains(t, out.Error.Fix, "remit revert "+out.Call)
+	require.Contains(t, out.Error.Fix, "or revert the call, which takes it out of the queue")
 	txn := loadTxn(t, rt, tx.ID())
 	require.Equal(t, revert.Open, txn.State())
 	require.True(t, txn.Committing)

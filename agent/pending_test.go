@@ -95,6 +95,18 @@ func (d *desk) answer(call string, approved bool, by string) (err error) {
 	return err
 }
 
+// approveBeside writes an approval that was given before its process saw the refusal.
+func (d *desk) approveBeside(txn, call, by string) {
+	ctx := context.Background()
+	j, err := sqlite.Open(ctx, d.state)
+	require.NoError(d.t, err)
+	t, c, err := revert.LoadCall(ctx, j, call)
+	require.NoError(d.t, err)
+	line := revert.Line{Txn: txn, Call: call, Body: &record.Answered{Approved: true, By: by, Digest: c.Asked.Digest}}
+	require.NoError(d.t, revert.NewRecorder(j, d.host, t.Session).Write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true}))
+	require.NoError(d.t, j.Close())
+}
+
 func TestApprovalAcrossRestarts(t *testing.T) {
 	d := newDesk(t)
 	txn, call := d.ask()
@@ -124,6 +136,16 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		{"refused, and the policy does not ask any more", func(d *desk, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			return d.resume("package remit\nallow contains \"anything\"\n", "v1", txn, call)
+		}, "refused by boss: because", tool.StatusDenied},
+		{"refused, and approved afterwards", func(d *desk, txn, call string) tool.Outcome {
+			require.NoError(d.t, d.answer(call, false, "boss"))
+			require.ErrorContains(d.t, d.answer(call, true, "owner"), "stays refused")
+			return d.resume(asksForPivots, "v1", txn, call)
+		}, "refused by boss: because", tool.StatusDenied},
+		{"refused and approved at the same moment", func(d *desk, txn, call string) tool.Outcome {
+			require.NoError(d.t, d.answer(call, false, "boss"))
+			d.approveBeside(txn, call, "owner")
+			return d.resume(asksForPivots, "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
 		{"given by who asks", func(d *desk, txn, call string) tool.Outcome {
 			require.ErrorIs(d.t, d.answer(call, true, "coder"), tool.ErrDenied)
@@ -164,6 +186,9 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 			out := tc.do(d, txn, call)
 			require.Equal(t, tc.status, out.Status)
 			require.Contains(t, out.Error.Why, tc.why)
+			if out.Status == tool.StatusDenied {
+				require.NotContains(t, out.Text, "anything", "what allows it is no reason for a denial")
+			}
 			require.Zero(t, d.sent, "the tool's code is not entered")
 		})
 	}

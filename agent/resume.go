@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,7 +31,7 @@ type Reply struct {
 
 // Answer approves or refuses a call that waits. Anybody but the principal who
 // asked may answer. The call goes on by Txn.Resume, which looks at the newest
-// answer once more.
+// answer once more; one that still runs goes on by itself.
 func (rt *Runtime) Answer(ctx context.Context, r Reply) error {
 	t, c, _, err := rt.waiting(ctx, r)
 	if err != nil {
@@ -79,7 +80,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Reply) (t *revert.Txn, c *reve
 	who, err = rt.principalOf(ctx, t.Session)
 	switch {
 	case err != nil:
-	case c.Phase != revert.PhasePending:
+	case !c.Waits():
 		err = fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
 	case t.End != "" || t.Aborting:
 		err = fmt.Errorf("call %s waits for nobody any more, its transaction is %s: %w", call, t.State(), tool.ErrInvalid)
@@ -87,11 +88,19 @@ func (rt *Runtime) waiting(ctx context.Context, r Reply) (t *revert.Txn, c *reve
 		err = fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
 	case by == who.ID || slices.Contains(who.Chain, by):
 		err = fmt.Errorf("%q asked, or handed on what was asked for, so somebody else must answer: %w", by, tool.ErrDenied)
+	case r.Approved && c.Answered != nil && !c.Answered.Approved && c.Answered.Digest == c.Asked.Digest:
+		err = fmt.Errorf("call %s was refused by %s, and what was refused stays refused: the agent has to call again: %w", call, c.Answered.By, tool.ErrInvalid)
 	case rt.host.Now().After(c.Asked.Expires):
 		err = fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
 	}
 	if err == nil {
 		err = r.fits(c.Asked)
+	}
+	if err == nil && c.Phase == revert.PhaseStarted { // it goes on by itself, if it still runs
+		var alive bool
+		if alive, err = rt.journal.Alive(ctx, t.Owner); err == nil && !alive {
+			err = fmt.Errorf("call %s waits for nobody any more, its process is gone: %w", call, tool.ErrInvalid)
+		}
 	}
 	return t, c, who, err
 }
@@ -173,15 +182,15 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 
 // Resume lets a pending call go on: approved, it runs; refused, expired or no
 // longer what was asked, it ends denied; without an answer it is still pending.
-// It runs once, whatever else is resumed. Of the options only WithProgress and
-// WithBegun count.
+// It runs once, whatever else is resumed. Of the options only WithProgress,
+// WithBegun and WithAsked count.
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
-		return tx.refused("", tool.StatusCancelled, err), fmt.Errorf("%w before it began: %w", tool.ErrCancelled, err)
+		return tool.Request{}.NotBegun(ctx, tx.ID(), err)
 	}
 	defer leave()
-	if err := tx.usable(); err != nil {
+	if err := cmp.Or(tx.s.rt.open(), tx.usable()); err != nil {
 		return tx.refused("", tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 	}
 	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
@@ -200,7 +209,7 @@ func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (too
 		return in.Resume(ctx, call, opts...)
 	}
 	how := configured(opts)
-	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.standing.turn(), Progress: how.progress, Begun: how.begun})
+	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.standing.turn(), Progress: how.progress, Begun: how.begun, Asked: how.asked})
 	tx.noticeHeld(out)
 	return out, out.Err()
 }

@@ -24,14 +24,16 @@ import (
 )
 
 // Runtime is tools, a policy, a journal and roots. It is safe for concurrent
-// use. It starts no goroutine and reads no environment.
+// use. It starts no goroutine but that of Retain, and reads no environment.
 type Runtime struct {
 	host      host.Host
 	tools     atomic.Pointer[tool.Registry]
-	exchange  sync.Mutex // never held across a wait; of whoever puts other tools in their place
+	exchange  sync.Mutex // never held across a wait; guards the change of tools, the ledger and the retention
 	engine    perm.Engine
 	approver  ctxperm.Approver
 	wait      bool
+	asker     json.RawMessage   // this process, as calls that wait record it
+	onWaiting func(ctxperm.Ask) // told of them; nil: nobody
 	journal   journal.Journal
 	schemes   []revert.Scheme
 	drivers   []any // ctxperm.Driver each
@@ -50,7 +52,13 @@ type Runtime struct {
 	filters   []tool.Filter
 	tailored  map[string]Cut // by name, or name@version
 	state     stateFolder
+	closed    atomic.Bool
+	ledger    *ledger    // of principals, under exchange; nil: no budget asked for it
+	retention *retention // under exchange; nil: nothing is dropped unasked
 }
+
+// ErrClosed: the runtime is closed, and runs no call any more.
+var ErrClosed = fmt.Errorf("the runtime is closed: %w", tool.ErrInvalid)
 
 // New makes a runtime and opens its roots. Close gives them back.
 func New(opts ...Option) (*Runtime, error) {
@@ -63,7 +71,7 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress, filters: c.filters, tailored: c.tailored}
+	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress, onWaiting: c.waiting, filters: c.filters, tailored: c.tailored}
 	var err error
 	if err = rt.SetTools(c.tools...); err != nil {
 		return nil, err
@@ -89,15 +97,34 @@ func New(opts ...Option) (*Runtime, error) {
 	if rt.state, err = stateOf(rt.host, rt.journal); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
+	if rt.wait {
+		rt.asker = host.Asker(rt.host)
+	}
 	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.host, "register.look")
 	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways, Named: rt.otherFolders, Dropped: rt.dropped}
 	return rt, nil
 }
 
-// Close gives the roots back. Transactions that are still open stay open; those
-// of a durable journal can be reverted by another process once this one closed
-// the journal.
-func (rt *Runtime) Close() error { return errors.Join(rt.roots.close(), rt.others.close()) }
+// Close ends what Retain began, and gives the roots back. From then on no call begins, whatever it needs:
+// ErrClosed. A call that runs ends as it can. Transactions that are still open stay
+// open; those of a durable journal can be reverted by another process once this one
+// closed the journal.
+func (rt *Runtime) Close() error {
+	rt.exchange.Lock()
+	rt.closed.Store(true)
+	r := rt.retention
+	rt.exchange.Unlock()
+	r.end()
+	return errors.Join(rt.roots.close(), rt.others.close())
+}
+
+// open refuses what a closed runtime does not do.
+func (rt *Runtime) open() error {
+	if rt.closed.Load() {
+		return ErrClosed
+	}
+	return nil
+}
 
 // Tools returns the tools as they are now; see SetTools.
 func (rt *Runtime) Tools() tool.Registry {

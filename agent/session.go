@@ -56,7 +56,7 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 }
 
 func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
-	if err := s.stands(ctx); err != nil {
+	if err := cmp.Or(s.rt.open(), s.Stands(ctx)); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	rec, err := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).Begin(ctx, host.NewID(s.rt.host, "t_"), late)
@@ -68,9 +68,11 @@ func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
 	return tx, nil
 }
 
-// stands refuses a session whose grant has ended. That of a root session can be
-// revoked by another process; it is looked for here, and not before each call.
-func (s *Session) stands(ctx context.Context) error {
+// Stands returns an error, which is tool.ErrDenied, if the grant of the session has
+// ended: it was revoked, or it has expired. The grant of a root session can be
+// revoked by another process. Begin and Stands look for that, and calls do not. An
+// error that is not tool.ErrDenied says that the journal could not be read.
+func (s *Session) Stands(ctx context.Context) error {
 	if _, shared := s.rt.journal.(interface{ Dir() string }); shared {
 		revoked, why, err := s.rt.register.gone(ctx, s.id)
 		if err != nil {
@@ -153,6 +155,23 @@ func (s *Session) Preview(ctx context.Context, id string, how revert.Undoing) (r
 		return revert.Report{}, err
 	}
 	return s.rt.Preview(ctx, id, how)
+}
+
+// MayRevert has the policy decide, with purpose revert, whether the session's principal may have a call of this session taken back. A host
+// program that lets an agent do so by itself passes it as revert.Undoing.Permit. Where the policy asks for a person, the approver is asked if
+// asking is set; without one, and with any other answer than yes, it is refused.
+func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
+	if c.Session != s.id {
+		return fmt.Errorf("call %s is of another session", c.Ref.Call)
+	}
+	counts := &counts{session: s, txn: c.Ref.Txn}
+	if c.Started != nil {
+		counts.seq = c.Started.Sequence
+	}
+	return tool.Parts{
+		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Principal: s.principal, Client: s.client,
+		Recorder: revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(c.Ref.Txn), Facts: counts, Memory: memory{s}, Limits: s.limits,
+	}.Line().MayRevert(ctx, c, asking)
 }
 
 // Redo brings back a transaction of this session that was taken back; see

@@ -18,7 +18,7 @@ func (s *Session) Call(ctx context.Context, name string, input any, opts ...Call
 	// One with an id has to be found while it runs, and filters see outcomes before they are returned.
 	tx, err := s.begin(ctx, !c.named && len(s.rt.filters) == 0)
 	if err != nil {
-		return unbegun(name, err), err
+		return tool.Request{Tool: name}.NotBegun(ctx, "", err)
 	}
 	out, err := tx.Invoke(ctx, name, input, opts...)
 	ctx = context.WithoutCancel(ctx)
@@ -33,11 +33,4 @@ func (s *Session) Call(ctx context.Context, name string, input any, opts ...Call
 		_, back = tx.Revert(ctx)
 	}
 	return out, errors.Join(err, back)
-}
-
-func unbegun(name string, why error) tool.Outcome {
-	return tool.Outcome{
-		Tool: name, Status: tool.StatusInvalid, Changes: []tool.Change{}, Output: []byte("null"),
-		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()}, Text: "The call did not begin, and had no effect: " + why.Error(),
-	}
 }

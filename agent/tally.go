@@ -210,7 +210,7 @@ func (t *tally) record(call string, at time.Time, body record.Body) {
 	case *record.Invalid: // a name that a model made up is nothing to count
 		t.refused(call, b.Tool, tool.StatusInvalid, at)
 	case *record.Denied:
-		t.refused(call, b.Tool, tool.StatusDenied, at)
+		t.refused(call, b.Tool, tool.Status(b.Status()), at)
 	case *record.Done:
 		c.end(tool.StatusDone, at, true)
 	case *record.Failed:
@@ -298,6 +298,13 @@ func (t *tally) commit(call string) {
 	}
 }
 
+// counting reports whether a call is in flight or waits.
+func (t *tally) counting(call string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls[call] != nil
+}
+
 // drop forgets a call, and a tool that nothing is known of but that call.
 func (t *tally) drop(call string) {
 	t.unreserve(t.calls[call])
@@ -353,8 +360,9 @@ type counts struct {
 	txn     string
 	up      *counts // of the transaction that this one is in; nil: none
 
-	mu  sync.Mutex // never held across a wait
-	seq int
+	mu     sync.Mutex // never held across a wait
+	seq    int
+	ledger *ledger // of the transaction; nil: no budget asked for it
 }
 
 // Session returns the session's facts for a policy.

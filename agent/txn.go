@@ -49,7 +49,7 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn
 	}
 	tx.line = tool.Parts{
 		Nest: nest, Beside: beside,
-		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait,
+		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait, Waiting: s.rt.onWaiting, Asker: s.rt.asker,
 		Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
 		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
 		Filters: s.rt.filters, Properties: &s.standing.properties, Panicked: s.rt.panicked,
@@ -66,14 +66,14 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, Begun: c.begun}, c.given, c.named)
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, Begun: c.begun, Asked: c.asked}, c.given, c.named)
 }
 
 // refused is the outcome of a call that no line ever saw.
 func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
 	return tool.Outcome{
 		Tool: name, Txn: tx.ID(), Status: s, Changes: []tool.Change{}, Output: []byte("null"),
-		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()}, Text: "The call did not begin, and had no effect.",
+		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()}, Text: "The call did not begin, and had no effect: " + why.Error(),
 	}
 }
 

@@ -155,6 +155,8 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	if err != nil {
 		return err
 	}
+	g.Start()
+	g.Await(ctx)
 	j, err := sqlite.Open(ctx, filepath.Join(dir, "state"))
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func scanned(dir string) error {
 	if err != nil {
 		return err
 	}
-	rows, err := db.Query("SELECT * FROM entries ORDER BY pos")
+	rows, err := db.Query("SELECT * FROM entries LEFT JOIN bodies USING (pos) ORDER BY pos")
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,12 @@ type Ask struct {
 	Accesses   []perm.ResourceAccess
 	Reasons    []perm.Reason // why the policy asks
 	Preview    string        // what a program that has run wants to change, as a diff; empty: nothing has run yet
+	Running    bool          // the call runs, and waits for the answer; its own time stands still meanwhile
+	Earlier    string        // says that the call was approved before, and for what; empty: it asks for the first time
 	Revision   string        // of the policy
 	Digest     string        // over all of this; an answer is bound to it
+	InPlace    time.Duration // how long the call waits in its process at most, and goes on by itself once answered; 0: it ends pending
+	Expires    time.Time     // of a call that waits on the journal: later answers do not count; zero: it waits for this answer
 }
 
 // Answer is what an approver said. The zero Answer refuses.

@@ -39,10 +39,8 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 			op.Leave()
 		}
 	}()
-	for _, a := range accesses {
-		if err := tc.call.Authorize(ctx, a); err != nil {
-			return Permit{}, err
-		}
+	if err := tc.call.Authorize(ctx, accesses...); err != nil {
+		return Permit{}, err
 	}
 	given = true
 	return Permit{op: op, accesses: slices.Clone(accesses)}, nil

@@ -33,7 +33,7 @@ func begin(t *testing.T, h *hosttest.Host) *transaction {
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
-	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil }}
+	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, nil }}
 }
 
 func (x *transaction) call(id string) *line.Call {
@@ -114,8 +114,8 @@ func TestPermitIsForItsAccesses(t *testing.T) {
 func TestDecidingThatEndsBadly(t *testing.T) {
 	refused, access := errors.New("no"), perm.Access(perm.Write, file)
 	for name, gate := range map[string]line.Gate{
-		"error": func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, refused },
-		"panic": func(context.Context, perm.ResourceAccess) (line.Terms, error) { panic(refused) },
+		"error": func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, refused },
+		"panic": func(context.Context, perm.ResourceAccess) (line.Ruling, error) { panic(refused) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestEndDoesNotOvertakeARecord(t *testing.T) {
 				close(release)
 				require.NoError(t, <-closed)
 				require.NoError(t, <-recorded)
-				require.Nil(t, c.Pending(), "its start stands too")
+				require.Nil(t, c.Start(), "its start stands too")
 			})
 		})
 	}

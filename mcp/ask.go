@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/internal/ask"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -67,6 +70,9 @@ func (q *question) form(out tool.Outcome) *sdk.ElicitParams {
 	for _, a := range q.call.Asked.Access {
 		fmt.Fprintf(&text, "It would %s %s\n", a.Action, canon.Printable(a.Resource, 1<<10))
 	}
+	if before := q.call.Asked.Earlier(); before != "" {
+		fmt.Fprintf(&text, "Again: %s.\n", canon.Printable(before, 1<<10))
+	}
 	var d perm.DecisionRecord
 	if canon.Decode(q.call.Asked.Decision, &d) == nil {
 		for _, r := range d.Reasons {
@@ -93,7 +99,7 @@ func (q *question) form(out tool.Outcome) *sdk.ElicitParams {
 func shownInput(in []byte) string {
 	text := canon.Printable(string(in), maxShown)
 	if len(in) > maxShown {
-		text += fmt.Sprintf(" … %d bytes in all, which remit show tells", len(in))
+		text += fmt.Sprintf(" … %d bytes in all, which are on the journal", len(in))
 	}
 	return text
 }
@@ -161,6 +167,27 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *questio
 	return c.finish(ctx, tx, alone, out)
 }
 
+// askInside asks what a call waits with that runs. The question is on the journal, where others can answer it too. Its key is one that
+// no client knows before it is asked: answers that a request brings along are for nothing that was not shown.
+func (c *call) askInside(ctx context.Context, asked ctxperm.Ask) {
+	if !c.elicits() || ask.Of(ctx) == nil {
+		return
+	}
+	q, err := c.s.question(ctx, asked.Call)
+	var said sdk.InputResponseMap
+	key := keyApproval + "-" + rand.Text()
+	if err == nil {
+		said, err = Client{c}.Ask(ctx, sdk.InputRequestMap{key: q.form(tool.Outcome{Input: asked.Input})})
+	}
+	if err == nil {
+		answer, _ := said[key].(*sdk.ElicitResult)
+		_, err = c.take(ctx, q, answer)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.s.opts.Log.Info("nobody at the client answered what a running call asks", "call", asked.Call, "error", err)
+	}
+}
+
 // redeem takes the answer that comes with a repeated call, if the call is the one that asked and still asks the same.
 func (c *call) redeem(ctx context.Context) (*object, error) {
 	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.in.ID(), time.Now())
@@ -206,10 +233,15 @@ func (c *call) isOf(q *question) bool {
 	return err == nil && c.tool.Name() == q.call.Tool.Name && c.tool.Digest() == q.call.Asked.Tool.Digest && string(full) == string(q.call.Asked.Input)
 }
 
+// answered reports whether the question, as it is asked now, has an answer.
+func (q *question) answered() bool {
+	return q.call.Answered != nil && q.call.Asked != nil && q.call.Answered.Digest == q.call.Asked.Digest
+}
+
 // take writes down what somebody said; false where they said nothing. Somebody may have answered meanwhile, elsewhere: that
 // counts then.
 func (c *call) take(ctx context.Context, q *question, said *sdk.ElicitResult) (answered bool, err error) {
-	if q.call.Answered != nil && q.call.Answered.Digest == q.call.Asked.Digest {
+	if q.answered() {
 		return true, nil
 	}
 	if said == nil || said.Action == "cancel" {
@@ -217,9 +249,13 @@ func (c *call) take(ctx context.Context, q *question, said *sdk.ElicitResult) (a
 	}
 	approve, _ := said.Content[keyApprove].(bool)
 	why, _ := said.Content[keyWhy].(string)
-	return true, c.s.rt.Answer(context.WithoutCancel(ctx), agent.Reply{
+	err = c.s.rt.Answer(context.WithoutCancel(ctx), agent.Reply{
 		Call: q.call.Ref.Call, Approved: said.Action == "accept" && approve, By: c.person(), Why: canon.Printable(why, 1<<10), Question: q.call.Asked.Digest,
 	})
+	if now, lost := c.s.question(ctx, q.call.Ref.Call); err != nil && lost == nil && now.answered() {
+		return true, nil // another person refused it while this one was asked
+	}
+	return true, err
 }
 
 // person is who answers at the client, whose name is what it says of itself.

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -115,7 +116,10 @@ func TestWaitElsewhere(t *testing.T) {
 				require.True(t, r.IsError)
 				require.Equal(t, "pending", r.Meta["remit.dev/status"])
 				id := remitMeta(r, "call")
-				require.Contains(t, outcome(t, r).Error.Fix, "remit approve "+id)
+				require.Contains(t, outcome(t, r).Error.Fix, "a person answers it")
+				all, err := json.Marshal(r)
+				require.NoError(t, err)
+				require.NotContains(t, string(all), "remit approve", "a model is not told how to approve")
 
 				require.Equal(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "it waits, and is not asked about twice")
 				other := o.call(cs, "send", tool.Args{"input": "another"})

@@ -34,7 +34,11 @@ func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (body []b
 	switch {
 	case err == nil:
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		if wrong := d.s.headersFit(r, st, body); wrong != nil {
+		wrong := doubled(body)
+		if wrong == nil {
+			wrong = d.s.headersFit(r, st, body)
+		}
+		if wrong != nil {
 			done()
 			mismatched(w, body, wrong)
 			return nil, nil, false

@@ -74,7 +74,12 @@ func (c *call) serve(ctx context.Context, task bool) (r *object, err error) {
 		defer leave()
 		return t.run(ctx, c)
 	}
-	if c.tool, err = s.called(st.in, req.Params.Name); err != nil {
+	c.tool, err = s.called(ctx, st.in, req.Params.Name)
+	var absent *absentError
+	if errors.As(err, &absent) {
+		return c.refused(absent), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	if task && c.alwaysTask() && !c.mayTask {
@@ -106,7 +111,7 @@ func (c *call) begin(ctx context.Context) (*object, error) {
 	c.voice = &voice{}
 	c.voice.turnTo(ctx, req)
 	ctx = ask.WithLog(ctx, ask.Log{Session: st.in.ID(), Level: c.level(), Say: c.voice.say})
-	asks := c.mayBeAsked()
+	asks := c.mayBeAsked() || c.elicits() // by the tool, or for what the call waits with while it runs
 	if c.mayTask || asks && c.revision >= stateless {
 		return c.converse(ctx, leave)
 	}
@@ -213,7 +218,7 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*o
 
 // listeners hear of the call while it runs.
 func (c *call) listeners() []agent.CallOption {
-	opts := []agent.CallOption{c.report.option()}
+	opts := []agent.CallOption{c.report.option(), agent.WithAsked(c.askInside)}
 	if c.begun != nil {
 		opts = append(opts, agent.WithBegun(func(call string, keep func(context.Context) error, note raw.Note) {
 			c.slot.Last(note)
@@ -259,7 +264,7 @@ func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.O
 
 // told is the result of a call that has ended.
 func (c *call) told(ctx context.Context, out tool.Outcome) (*object, error) {
-	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid) && c.hidden(ctx) {
+	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid || out.Stage == "policy") && c.hidden(ctx) {
 		return nil, unknownTool(c.nameAsked())
 	}
 	if err := c.refusal(out); err != nil {
@@ -295,8 +300,28 @@ func (c *call) hidden(ctx context.Context) bool {
 	return !slices.ContainsFunc(shown, func(t tool.Tool) bool { return t.Name() == c.tool.Name() })
 }
 
-// called finds the tool that a client asks for, as it is made for its session.
-func (s *Server) called(in *agent.Session, name string) (tool.Tool, error) {
+// absentError says that the server of a tool is not there, and why.
+type absentError struct{ why error }
+
+// Error says which server that is.
+func (e *absentError) Error() string { return e.why.Error() }
+
+// called finds the tool that a client asks for, as it is made for its session. It waits for the server of the tool, if nothing is known
+// of that server.
+func (s *Server) called(ctx context.Context, in *agent.Session, name string) (tool.Tool, error) {
+	t, err := s.known(in, name)
+	a, waits := s.opts.Mirror.(Awaiter)
+	if err == nil || !waits {
+		return t, err
+	}
+	if why := a.AwaitTool(ctx, name); why != nil {
+		return tool.Tool{}, &absentError{why}
+	}
+	return s.known(in, name)
+}
+
+// known finds a tool that is there by now.
+func (s *Server) known(in *agent.Session, name string) (tool.Tool, error) {
 	asked, known := name, false
 	if s.opts.Mirror != nil {
 		if other, ok := s.opts.Mirror.Called(name); ok {

@@ -76,6 +76,9 @@ func TestRequestState(t *testing.T) {
 		{"altered", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
 			return o.retry(cs, "send", letter, flip(state), yes())
 		}, notThis, 0},
+		{"with a line break", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
+			return o.retry(cs, "send", letter, state[:9]+"\n"+state[9:], yes())
+		}, notThis, 0},
 		{"made up", func(o *office, cs *sdk.ClientSession, _ string) *sdk.CallToolResult {
 			plain, err := json.Marshal(map[string]any{"v": 1, "call": "c_x"})
 			require.NoError(o.t, err)
@@ -191,7 +194,7 @@ func TestRequestStateOfAnEarlierQuestion(t *testing.T) {
 	_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), call)
 	require.NoError(t, err)
 	again := *c.Asked
-	again.Purpose, again.Preview, again.Digest = "apply", "all of it", "sha256:another"
+	again.During, again.Purpose, again.Preview, again.Digest = true, "apply", "all of it", "sha256:another"
 	rec := revert.NewRecorder(o.rt.Journal(), host.Real(), in.ID())
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: remitMeta(r, "txn"), Call: call, Body: &again}}, Durable: true}))
 

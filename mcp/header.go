@@ -42,7 +42,7 @@ func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Err
 	if r.Header.Get("Mcp-Method") != "tools/call" || r.Header.Get("MCP-Protocol-Version") < stateless {
 		return nil
 	}
-	t, err := s.called(st.in, name)
+	t, err := s.called(r.Context(), st.in, name)
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
 )
 
 // HTTPOptions configure how a Server is reached over HTTP. The zero HTTPOptions are the defaults: by the names of this
@@ -110,15 +113,23 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "web pages of that origin may not call", http.StatusForbidden)
 		return
 	}
-	st, err := d.s.prove(r)
+	st, err := d.s.standing(r)
 	switch {
 	case errors.Is(err, agent.ErrNoSession):
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		challenge := "Bearer"
+		if r.Header.Get("Authorization") != "" {
+			challenge += ` error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 		http.Error(w, "a token of a session is needed, as Authorization: Bearer", http.StatusUnauthorized)
 		return
 	case errors.Is(err, revert.ErrBusy):
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "the session is in use by another process", http.StatusServiceUnavailable)
+		return
+	case errors.Is(err, tool.ErrDenied):
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="the grant of the session has ended"`)
+		http.Error(w, canon.Printable(err.Error(), 512), http.StatusUnauthorized)
 		return
 	case err != nil:
 		d.s.opts.Log.Error("a session cannot be read", "error", err)
@@ -173,12 +184,17 @@ func (d *door) enter(st *seat) (leave func(), ok bool) {
 
 // addressed reports whether a Host header names this server.
 func (d *door) addressed(host string) bool {
-	name := hostname(host)
-	return isLoopback(name) || slices.ContainsFunc(d.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+	name, ok := hostname(host)
+	return ok && (isLoopback(name) || slices.ContainsFunc(d.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) }))
 }
 
 // from looks at the origin of a web page also where the method should change nothing. Programs send none.
 func (d *door) from(r *http.Request) bool {
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
+		if len(r.Header.Values(name)) > 1 { // of which only the first is looked at
+			return false
+		}
+	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(d.opts.Origins, origin) {
 		return true
@@ -187,16 +203,43 @@ func (d *door) from(r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host == r.Host
 }
 
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+// hostname is the name in a Host header: a name, an IPv4 address or, in brackets, one of IPv6, and maybe a port.
+func hostname(host string) (name string, ok bool) {
+	name, port, ported := strings.Cut(host, ":")
+	if strings.HasPrefix(host, "[") {
+		var rest string
+		if name, rest, ok = strings.Cut(host[1:], "]"); !ok || !strings.Contains(name, ":") || net.ParseIP(name) == nil {
+			return "", false
+		}
+		before := ""
+		before, port, ported = strings.Cut(rest, ":")
+		if before != "" {
+			return "", false
+		}
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if !ported {
+		return name, name != ""
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return name, name != "" && err == nil && n > 0
 }
 
 func isLoopback(name string) bool {
 	ip := net.ParseIP(name)
 	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// standing is prove for a session whose grant stands. That it was revoked, by whomever, or has expired, is tool.ErrDenied.
+func (s *Server) standing(r *http.Request) (*seat, error) {
+	st, err := s.prove(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.in.Stands(r.Context()); err != nil {
+		s.seats.leave(st)
+		return nil, err
+	}
+	return st, nil
 }
 
 // prove finds the session whose token a request brings. Its seat is taken until the request leaves it.

@@ -255,7 +255,11 @@ func TestHTTPDoor(t *testing.T) {
 			require.Equal(t, tt.code, res.StatusCode, body)
 			require.NotContains(t, body, token)
 			if tt.code == 401 {
-				require.Equal(t, "Bearer", res.Header.Get("WWW-Authenticate"))
+				want := "Bearer"
+				if tt.req.Header.Get("Authorization") != "" {
+					want += ` error="invalid_token"`
+				}
+				require.Equal(t, want, res.Header.Get("WWW-Authenticate"))
 			}
 		})
 	}

@@ -29,6 +29,7 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*obj
 	if err != nil {
 		return nil, err
 	}
+	s.awaitNew(ctx)
 	shown, err := s.shown(ctx, st.in)
 	if err != nil {
 		return nil, err
@@ -38,6 +39,13 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*obj
 		after = req.Params.Cursor
 	}
 	return pageOf(req.ProtocolVersion(), "tools", shown, after)
+}
+
+// awaitNew waits a moment for servers that nothing is known of.
+func (s *Server) awaitNew(ctx context.Context) {
+	if a, ok := s.opts.Mirror.(Awaiter); ok {
+		a.AwaitNew(ctx)
+	}
 }
 
 // pageOf answers with a page of a list.
@@ -139,11 +147,28 @@ func (s *Server) describe(t tool.Tool) (listed, error) {
 	if len(spec.Output) > 0 {
 		d.OutputSchema = spec.Output
 	}
+	for name, said := range map[string]string{metaUsage: spec.Usage, metaRisk: string(spec.Hints.Risk)} {
+		if said != "" {
+			d.Meta = noted(d.Meta, name, said)
+		}
+	}
+	if spec.Hints.Approval {
+		d.Meta = noted(d.Meta, metaApproval, true)
+	}
 	object, err := json.Marshal(d)
 	if err != nil {
 		return listed{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
 	}
 	return listed{name: t.Name(), object: object}, nil
+}
+
+// noted is metadata with one more member.
+func noted(m sdk.Meta, name string, value any) sdk.Meta {
+	if m == nil {
+		m = sdk.Meta{}
+	}
+	m[name] = value
+	return m
 }
 
 // member is where the input of a tool lies that takes no object: the protocol has only objects.

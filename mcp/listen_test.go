@@ -112,7 +112,7 @@ func TestTaskNotificationFromElsewhere(t *testing.T) {
 	next()
 	n := next()
 	require.Equal(t, "working", n.Params.Status)
-	require.Contains(t, n.Params.StatusMessage, "remit approve "+id)
+	require.Equal(t, "waits for approval by a person", n.Params.StatusMessage)
 	require.NoError(t, b.rt.Answer(t.Context(), agent.Reply{Call: id, By: "boss"}))
 	n = next()
 	require.Equal(t, "completed", n.Params.Status)

@@ -3,6 +3,9 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +78,57 @@ func TestMirror(t *testing.T) {
 		_, err = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "far_echo", Arguments: tool.Args{"result": "{}"}})
 		var fault *jsonrpc.Error
 		require.ErrorAs(t, err, &fault, "it has one name here")
+	})
+}
+
+// late is a mirror whose server answers when a list or a call waits for it.
+type late struct {
+	mirror
+
+	there *atomic.Bool
+}
+
+func (l late) Listed(t tool.Tool) (json.RawMessage, bool) {
+	if !l.there.Load() {
+		return nil, false
+	}
+	return l.mirror.Listed(t)
+}
+
+func (l late) Called(name string) (string, bool) {
+	if !l.there.Load() {
+		return "", false
+	}
+	return l.mirror.Called(name)
+}
+
+func (l late) AwaitNew(context.Context) { l.there.Store(true) }
+
+func (l late) AwaitTool(_ context.Context, name string) error {
+	if name == "Gone__it" {
+		return errors.New("the server Gone has not answered")
+	}
+	l.there.Store(true)
+	return nil
+}
+
+// TestAwaiter: a list and a call wait for a server that has not answered yet, and the error of a call says why the server is not there.
+func TestAwaiter(t *testing.T) {
+	eras(t, func(t *testing.T, revision string) {
+		m := late{mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}, &atomic.Bool{}}
+		h := newHouse(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
+		cs := h.client(revision, nil)
+		list, err := cs.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(list.Tools, func(l *sdk.Tool) bool { return l.Name == "Far__Echo.It" }))
+
+		m.there.Store(false)
+		r := h.call(cs, "Far__Echo.It", tool.Args{"result": `{"content":[{"type":"text","text":"hi"}]}`})
+		require.Equal(t, "hi", textOf(t, r))
+
+		r = h.call(cs, "Gone__it", tool.Args{})
+		require.True(t, r.IsError)
+		require.Contains(t, textOf(t, r), "the server Gone has not answered")
 	})
 }
 

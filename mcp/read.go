@@ -37,6 +37,7 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 	if err != nil {
 		return nil, err
 	}
+	s.awaitNew(ctx)
 	var list []listed
 	var shown map[string]tool.Tool
 	own := load(&s.offers.resources)
@@ -70,6 +71,7 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 	if err != nil {
 		return nil, err
 	}
+	s.awaitNew(ctx)
 	var list []listed
 	var shown map[string]tool.Tool
 	own := load(&s.offers.prompts)

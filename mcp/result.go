@@ -16,9 +16,15 @@ import (
 
 // What results say in _meta.
 const (
-	metaCall    = "remit.dev/call"    // the id of the call, by which it can be taken back
-	metaTxn     = "remit.dev/txn"     // the id of its transaction
-	metaStatus  = "remit.dev/status"  // a tool.Status
+	metaCall   = "remit.dev/call"   // the id of the call, by which it can be taken back
+	metaTxn    = "remit.dev/txn"    // the id of its transaction
+	metaStatus = "remit.dev/status" // a tool.Status
+
+	metaMediaType = "remit.dev/mediaType" // of a text
+	metaUsage     = "remit.dev/usage"     // of a tool in a list: for the system prompt
+	metaRisk      = "remit.dev/risk"      // of a tool in a list: low, medium, high
+	metaApproval  = "remit.dev/approval"  // of a tool in a list: its author advises that a person approves each call
+
 	metaOutcome = "remit.dev/outcome" // of a call that did not end done: why, for programs
 )
 
@@ -76,11 +82,7 @@ func (c *call) refusal(o tool.Outcome) error {
 // words are what a model is told of a call that did not end done.
 func words(o tool.Outcome) string {
 	if o.Status == tool.StatusPending && o.Call != "" { // here, unlike in a program that resumes calls, the client has to come again
-		how := "remit approve " + o.Call
-		if o.Error != nil && strings.Contains(o.Error.Fix, "--question") {
-			how = "remit show " + o.Call + " and remit approve " + o.Call + " --question DIGEST"
-		}
-		return "Waiting for approval: somebody has to say yes, such as with " + how + ". Once they have, make the same call again: " +
+		return "Waiting for approval by a person. Once a person has approved it, make the same call again: " +
 			"it goes on with this one and does not run twice. Asking again before that changes nothing."
 	}
 	if text := strings.ToValidUTF8(o.Text, "\uFFFD"); text != "" {
@@ -101,7 +103,11 @@ func details(o tool.Outcome) detail {
 func (c *call) content(r *object, o tool.Outcome) {
 	var content []sdk.Content
 	if o.Result.Text != "" || o.Result.JSON != nil || len(o.Result.Parts) == 0 {
-		content = append(content, &sdk.TextContent{Text: strings.ToValidUTF8(o.Text, "\uFFFD")})
+		text := &sdk.TextContent{Text: strings.ToValidUTF8(o.Text, "\uFFFD")}
+		if o.MediaType != "" {
+			text.Meta = noted(nil, metaMediaType, o.MediaType)
+		}
+		content = append(content, text)
 	}
 	for _, p := range o.Result.Parts {
 		content = append(content, partOf(p))

@@ -84,7 +84,7 @@ func (s sealer) seal(c claim) (string, error) {
 // open reads a text that a session brings.
 func (s sealer) open(text, session string, now time.Time) (c claim, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
+	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // which passes over line breaks
 		return c, errClaim
 	}
 	plain, err := s.aead.Open(nil, nil, sealed, []byte(session))

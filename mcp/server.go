@@ -101,6 +101,17 @@ type Asker interface {
 	MayAsk(t tool.Tool, can *sdk.ClientCapabilities) bool
 }
 
+// Awaiter is a Mirror whose servers may not have answered yet.
+type Awaiter interface {
+	Mirror
+
+	// AwaitNew waits a moment for servers that nothing is known of, before a list is answered.
+	AwaitNew(ctx context.Context)
+	// AwaitTool waits for the server of a tool, by the name that clients know, if nothing is known of it. The error says which server that
+	// is, and why it is not there.
+	AwaitTool(ctx context.Context, name string) error
+}
+
 // Server serves the tools of one runtime to any number of clients. It is safe for concurrent use.
 type Server struct {
 	rt     *agent.Runtime

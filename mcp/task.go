@@ -116,7 +116,7 @@ func (c *call) created(q *question) *object {
 	c.describeTask(r, q.call, status, until)
 	r.set("resultType", "task")
 	if q.waits() {
-		r.set("statusMessage", waitsFor(q.call.Ref.Call))
+		r.set("statusMessage", waitsFor)
 		r.note(metaStatus, tool.StatusPending)
 	}
 	r.note(metaCall, q.call.Ref.Call)
@@ -124,7 +124,8 @@ func (c *call) created(q *question) *object {
 	return r
 }
 
-func waitsFor(call string) string { return "waits for approval: remit approve " + call }
+// waitsFor tells a client why a task does not go on. It names no command: clients show it to models.
+const waitsFor = "waits for approval by a person"
 
 // describeTask says what a task is. Until is when it will have ended by itself; zero: it has.
 func (c *call) describeTask(r *object, of *revert.Call, status string, until time.Time) {
@@ -210,10 +211,10 @@ func (c *call) standing(ctx context.Context, q *question, out tool.Outcome) (*ob
 	case q.waits() && c.elicits():
 		c.describeTask(r, q.call, taskAsks, q.call.Asked.Expires)
 		r.set("inputRequests", sdk.InputRequestMap{q.key(): q.form(out)})
-		r.set("statusMessage", waitsFor(q.call.Ref.Call))
+		r.set("statusMessage", waitsFor)
 	case q.waits():
 		c.describeTask(r, q.call, taskWorking, q.call.Asked.Expires)
-		r.set("statusMessage", waitsFor(q.call.Ref.Call))
+		r.set("statusMessage", waitsFor)
 	case q.call.Phase == revert.PhaseStarted && c.lives(ctx, q):
 		c.describeTask(r, q.call, taskWorking, time.Time{})
 	case q.call.Phase == revert.PhasePending: // its transaction was taken back

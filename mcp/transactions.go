@@ -206,14 +206,16 @@ func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	return nil, err
 }
 
-// revertTxn takes nothing of other transactions along, which may be another session's: what lies on it is a conflict.
+// revertTxn takes nothing of other transactions along, which may be another session's: what lies on it is a conflict. An agent asks, so the
+// policy decides.
 func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	id, err := c.taken(in)
 	if err != nil {
 		return nil, err
 	}
 	c.parts(ctx, id)
-	rep, err := c.st.in.Undo(context.WithoutCancel(ctx), id, revert.Undoing{})
+	permit := func(_ context.Context, of revert.Call, asking bool) error { return c.st.in.MayRevert(ctx, of, asking) } // until the client leaves
+	rep, err := c.st.in.Undo(context.WithoutCancel(ctx), id, revert.Undoing{Permit: permit})
 	if err != nil && !errors.Is(err, agent.ErrPartial) {
 		return nil, c.unknownTxn(id, err)
 	}
@@ -228,7 +230,7 @@ func previewTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep, err := c.st.in.Preview(ctx, id, revert.Undoing{})
+	rep, err := c.st.in.Preview(ctx, id, revert.Undoing{Permit: c.st.in.MayRevert})
 	if err != nil {
 		return nil, c.unknownTxn(id, err)
 	}

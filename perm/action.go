@@ -38,6 +38,9 @@ func (a Action) Valid() bool {
 // have to take back.
 func (a Action) Observes() bool { return a == Read || a == List || a == Inquire }
 
+// Changes reports whether a changes a resource: a call without effects does not do it.
+func (a Action) Changes() bool { return a == Write || a == Delete }
+
 // UnmarshalText accepts the names of the actions and nothing else.
 func (a *Action) UnmarshalText(text []byte) error {
 	if v := Action(text); v.Valid() {

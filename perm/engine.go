@@ -1,6 +1,13 @@
 package perm
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrTimeout is wrapped by the error of an Engine that ran out of time. The
+// request is denied, and no rule refused it: a later request may be answered.
+var ErrTimeout = errors.New("the policy did not answer in time")
 
 // Engine answers one request. Implementations are safe for concurrent use.
 //

@@ -1,6 +1,7 @@
 package perm
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 )
@@ -41,6 +42,7 @@ func (r Request) Filled() Request {
 		r.Session.Client = &c
 	}
 	r.Tool.Tags = orEmpty(r.Tool.Tags)
+	r.Tool.Risk = cmp.Or(r.Tool.Risk, RiskUndeclared)
 	r.Time = r.Time.UTC()
 	return r
 }

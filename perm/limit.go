@@ -1,6 +1,7 @@
 package perm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +17,27 @@ type Limit struct {
 	Budget string      `json:"budget"`           // its name, for people
 	Max    json.Number `json:"max"`              // what it may come to
 	Sum    string      `json:"sum,omitempty"`    // the sum that it is about; "": the number of calls
-	Window string      `json:"window,omitempty"` // 1m, 1h or 24h; "": the whole session
+	Per    string      `json:"per,omitempty"`    // session, transaction or principal: whose calls count together; "": session
+	Window string      `json:"window,omitempty"` // 1m, 1h or 24h; "": all calls
 	Tools  []string    `json:"tools,omitempty"`  // whose calls count, beside those of the tool that is called
 	At     string      `json:"at,omitempty"`     // file:line of the rule
+}
+
+// The scopes of a limit. One per principal counts the calls of all sessions of the
+// principal, and of the principals that it handed its grant on to.
+const (
+	PerSession     = "session"
+	PerTransaction = "transaction"
+	PerPrincipal   = "principal"
+)
+
+// Shared reports whether calls of other sessions or processes count too, so that the
+// journal orders them.
+func (l Limit) Shared() bool { return l.Per != "" && l.Per != PerSession }
+
+// Same reports whether two limits are the same budget with as much in it.
+func (l Limit) Same(o Limit) bool {
+	return l.Budget == o.Budget && l.Max == o.Max && l.Sum == o.Sum && l.Per == o.Per && l.Window == o.Window && slices.Equal(l.Tools, o.Tools)
 }
 
 // Check reports what is wrong with a limit, nil when nothing is.
@@ -29,6 +48,8 @@ func (l Limit) Check() error {
 		return errors.New("a limit names its budget")
 	case err != nil || most.Sign() < 0:
 		return errors.New("max of a limit is a number that is not negative")
+	case !slices.Contains([]string{"", PerSession, PerTransaction, PerPrincipal}, l.Per):
+		return errors.New("per of a limit is one of session, transaction, principal, or left out for the session")
 	case !slices.Contains([]string{"", "1m", "1h", "24h"}, l.Window):
 		return errors.New("window of a limit is one of 1m, 1h, 24h, or left out for the whole session")
 	}
@@ -87,12 +108,15 @@ func (l Limit) spent(facts SessionFacts, tool string) canon.Amount {
 }
 
 func (l Limit) words() string {
-	what, span := "calls", "a session"
+	what, span := "calls", "a "+cmp.Or(l.Per, PerSession)
 	if l.Sum != "" {
 		what = "of " + l.Sum
 	}
 	if l.Window != "" {
 		span = "in " + l.Window
+		if l.Shared() {
+			span += " of the " + l.Per
+		}
 	}
 	return what + " " + span
 }

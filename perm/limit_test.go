@@ -34,6 +34,9 @@ func TestLimits(t *testing.T) {
 		"no budget":           {perm.Limit{Max: "1"}, "0", "a limit names its budget"},
 		"no max":              {perm.Limit{Budget: "b"}, "0", "max of a limit is a number that is not negative"},
 		"a negative max":      {perm.Limit{Budget: "b", Max: "-1"}, "0", "max of a limit is a number that is not negative"},
+		"of a principal":      {perm.Limit{Budget: "b", Max: "7", Per: perm.PerPrincipal}, "0", `the budget "b" of 7 calls a principal has 0 left`},
+		"a window of one":     {perm.Limit{Budget: "b", Max: "1", Per: perm.PerPrincipal, Window: "1h"}, "0", `the budget "b" of 1 calls in 1h of the principal has 0 left`},
+		"another scope":       {perm.Limit{Budget: "b", Max: "1", Per: "person"}, "0", "per of a limit is one of session, transaction, principal, or left out for the session"},
 		"another window":      {perm.Limit{Budget: "b", Max: "1", Window: "2h"}, "0", "window of a limit is one of 1m, 1h, 24h, or left out for the whole session"},
 	} {
 		t.Run(name, func(t *testing.T) {

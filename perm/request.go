@@ -13,7 +13,7 @@ const (
 	PurposeRun    Purpose = "run"    // before a call, and for each dynamic access inside it
 	PurposeApply  Purpose = "apply"  // before the change set of a sandboxed program is applied
 	PurposeVerify Purpose = "verify" // after a call: which postconditions are broken
-	PurposeRevert Purpose = "revert" // who else may take a call back
+	PurposeRevert Purpose = "revert" // before an agent takes a change of a call back
 	PurposeList   Purpose = "list"   // which tools are shown
 )
 
@@ -97,9 +97,50 @@ type ToolFacts struct {
 	CanVerify   bool     `json:"can_verify"`
 	CanRevert   bool     `json:"can_revert"`
 	Confinement string   `json:"confinement"`          // sandbox, handles, trusted
+	Coverage    string   `json:"coverage"`             // confined, observed, declared
 	Destination string   `json:"destination"`          // none, configured, third_party, model_chosen
 	Grade       string   `json:"grade"`                // ungraded, not_undoable, compensable, crash_undoable, read_only
 	Confidence  int      `json:"confidence,omitempty"` // that the tool wants of a session's client, in thousandths
+	Idempotent  bool     `json:"idempotent"`           // the same call twice has one effect
+	Risk        Risk     `json:"risk"`                 // as its author judges it
+	Approval    bool     `json:"approval"`             // its author advises that a person approves each call
+}
+
+// Risk is how much harm a call can do, as the author of its tool judges it.
+type Risk string
+
+// The risks, mildest first.
+const (
+	RiskLow        Risk = "low"
+	RiskMedium     Risk = "medium"
+	RiskHigh       Risk = "high"
+	RiskUndeclared Risk = "undeclared" // the author says nothing
+)
+
+// Valid reports whether r is one of the declared risks.
+func (r Risk) Valid() bool { return r.rank() > 0 && r != RiskUndeclared }
+
+// Max returns the worse of two risks. The empty one is undeclared, which is the worst.
+func (r Risk) Max(other Risk) Risk {
+	if other.rank() > r.rank() {
+		return other
+	}
+	return r
+}
+
+func (r Risk) rank() int {
+	switch r {
+	case RiskLow:
+		return 1
+	case RiskMedium:
+		return 2
+	case RiskHigh:
+		return 3
+	case RiskUndeclared, "":
+		return 4
+	default:
+		return 0
+	}
 }
 
 // CallFacts is the call as asked for. Args is the canonical input after schema
@@ -180,4 +221,13 @@ type ChangeFacts struct {
 	Before   string        `json:"before,omitempty"` // token, "" when absent
 	After    string        `json:"after,omitempty"`
 	Git      *GitFacts     `json:"git,omitempty"` // purpose apply
+
+	// Text is the content that a file has after the call, for purpose verify, if the policy names it. It is empty if the
+	// content is no text or a mask hides it, and nil if there is no file. Values of secrets are replaced.
+	Text      *string `json:"text,omitempty"`
+	MediaType string  `json:"media_type,omitempty"` // text/plain, application/octet-stream, or inode/other for what is no file
+	Size      int     `json:"size,omitempty"`       // bytes of the content, if Text has all of it
+	Cut       bool    `json:"cut,omitempty"`        // the content goes on behind Text
+	Binary    bool    `json:"binary,omitempty"`     // the content is no text
+	Masked    bool    `json:"masked,omitempty"`     // a mask of the policy hides the content
 }

@@ -44,6 +44,7 @@ func packs() map[string][]fs.FS {
 		"askall":    {policies.AskAll()},
 		"flow":      {policies.Flow()},
 		"given":     {policies.Given()},
+		"untrusted": {policies.Untrusted()},
 		"lib":       {policies.Lib(), nothing},
 	}
 }
@@ -274,6 +275,28 @@ func TestReadOnlyAndAskAllDecide(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tt.all, d.Effect(), "%v", tt)
 	}
+}
+
+func TestPackByName(t *testing.T) {
+	decide := packs()
+	delete(decide, "lib") // it decides nothing, and is part of each policy that refers to it
+	require.Equal(t, slices.Sorted(maps.Keys(decide)), policies.Names())
+	for _, name := range policies.Names() {
+		pack, ok := policies.Pack(name)
+		require.True(t, ok)
+		_, err := fs.Stat(pack, name)
+		require.NoError(t, err, "its files lie in a folder of its name")
+	}
+	_, ok := policies.Pack("flwo")
+	require.False(t, ok)
+}
+
+func ExampleOf() {
+	fmt.Println(policies.Of("builtin:workspace/workspace.rego:51"))
+	fmt.Println(policies.Of("policy.rego:3"))
+	// Output:
+	// workspace workspace.rego:51 true
+	//   false
 }
 
 func ExampleLib() {

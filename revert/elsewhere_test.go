@@ -308,3 +308,96 @@ func TestFoldersCannotBeTold(t *testing.T) {
 	require.ErrorIs(t, err, failed)
 	require.Equal(t, placeAfter, p.recorded.values)
 }
+
+// TestLaterCallInTheRecordedFolder: a call that ran there later is no reason to leave anything
+// alone in a copy that never had it, and is one in a copy that has it.
+func TestLaterCallInTheRecordedFolder(t *testing.T) {
+	ctx := t.Context()
+	p, id := newPlaces(t)
+	later := func(v int) (txn string) {
+		now := p.in(p.recorded)
+		rec, err := now.begin(ctx)
+		require.NoError(t, err)
+		_, err = now.call(ctx, rec, put(write{"a", v}))
+		require.NoError(t, err)
+		require.NoError(t, now.commit(ctx, rec))
+		return rec.Txn()
+	}
+	_, err := p.in(p.copy).reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	later(3)
+	rep, err := p.in(p.copy).reverter.Redo(ctx, id, "me")
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, placeAfter, p.copy.values)
+	foreseen, err := p.last.reverter.Preview(ctx, id, revert.Undoing{})
+	require.NoError(t, err)
+	require.True(t, foreseen.Complete(), "%+v", foreseen)
+	require.Empty(t, foreseen.Dependents)
+	rep, err = p.last.reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, placeBefore, p.copy.values)
+
+	// A copy that has what the later call left.
+	p.copy.values = maps.Clone(p.recorded.values)
+	second, err := p.in(p.copy).reverter.Redo(ctx, id, "me")
+	require.NoError(t, err)
+	require.False(t, second.Complete(), "%+v", second)
+	require.Equal(t, p.recorded.values, p.copy.values)
+
+	p, id = newPlaces(t)
+	top := later(3)
+	p.copy.values = maps.Clone(p.recorded.values)
+	rep, err = p.in(p.copy).reverter.Revert(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
+	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one")
+	rep, err = p.last.reverter.Undo(ctx, id, revert.Undoing{Cascade: true})
+	require.NoError(t, err)
+	require.True(t, rep.Complete(), "%+v", rep)
+	require.Equal(t, placeBefore, p.copy.values)
+	for _, txn := range []string{id, top} {
+		_, err = p.last.reverter.Redo(ctx, txn, "me")
+		require.NoError(t, err)
+	}
+	require.Equal(t, p.recorded.values, p.copy.values)
+	_, err = p.last.reverter.Undo(ctx, id, revert.Undoing{Force: "me"})
+	require.NoError(t, err)
+	require.Equal(t, placeBefore, p.copy.values)
+	rep, err = p.last.reverter.Redo(ctx, id, "me")
+	require.NoError(t, err)
+	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one or came back later", "it came back here")
+}
+
+// TestLaterCallAfterACrashInACopy: recovery in the copy knows the same.
+func TestLaterCallAfterACrashInACopy(t *testing.T) {
+	ctx := t.Context()
+	finished := false
+	for n, done := 0, false; !done; n++ {
+		for _, has := range []bool{false, true} {
+			p, id := newPlaces(t)
+			now := p.in(p.recorded)
+			rec, err := now.begin(ctx)
+			require.NoError(t, err)
+			_, err = now.call(ctx, rec, put(write{"a", 3}))
+			require.NoError(t, err)
+			require.NoError(t, now.commit(ctx, rec))
+			want := placeBefore
+			if has {
+				p.copy.values, want = maps.Clone(p.recorded.values), map[string]string{"a": "3"}
+			}
+			dying := p.in(p.copy)
+			dying.reverter.Journal = &mortal{Journal: dying.journal, left: n}
+			_, err = dying.reverter.Revert(ctx, id)
+			done = err == nil
+			settled, err := p.in(p.copy).reverter.Recover(ctx)
+			require.NoError(t, err)
+			finished = finished || len(settled.Settled) > 0
+			_, err = p.last.reverter.Revert(ctx, id)
+			require.NoError(t, err)
+			require.Equal(t, want, p.copy.values)
+		}
+	}
+	require.True(t, finished)
+}

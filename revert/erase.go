@@ -112,6 +112,7 @@ func (c *Call) over(t *Txn) error {
 // erasing is what one step erases.
 type erasing struct {
 	cause, by, why string
+	session        string // that the lines are filed under; none: that of whoever writes them
 	lines          []Line
 	calls          []string
 	refs           []effect.BlobRef
@@ -120,7 +121,7 @@ type erasing struct {
 // add adds the records of a call, or of a taking back of one, in one stream.
 func (e *erasing) add(txn, call string, b *record.Erased) {
 	b.Cause, b.By, b.Why = e.cause, e.by, e.why
-	e.lines = append(e.lines, Line{Txn: txn, Call: call, Body: b})
+	e.lines = append(e.lines, Line{Session: e.session, Txn: txn, Call: call, Body: b})
 	e.calls = append(e.calls, call)
 }
 
@@ -254,7 +255,9 @@ func (c *Call) lastWord() (status string, spent bool) {
 		return c.Failed.Status, c.Failed.Spent()
 	case PhaseUnknown:
 		return "unknown", true
-	case PhaseInvalid, PhaseDenied:
+	case PhaseDenied:
+		return c.Denied.Status(), false
+	case PhaseInvalid:
 		return string(c.Phase), false
 	case PhasePending, PhaseHeld, PhaseDropped, PhaseStarted, PhaseErased:
 	}

@@ -160,7 +160,7 @@ func endings() []scenario {
 		{name: "see what can be pruned", prepare: redone, do: prune(revert.Retention{Dry: true})},
 		{name: "check", prepare: checked, do: check},
 		{name: "list content", prepare: redone, do: func(ctx context.Context, l *lab) asked {
-			return asked{err: journal.Blobs(ctx, l.journal, 0, func(effect.BlobRef) error { return nil })}
+			return asked{err: journal.Blobs(ctx, l.journal, 0, func(int64, effect.BlobRef) error { return nil })}
 		}},
 		{name: "adopt", prepare: left, do: adopt(unknowns), finish: each(decided, aborted(revert.Undoing{}))},
 	}

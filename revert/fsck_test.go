@@ -145,7 +145,7 @@ func TestCheckThatIsStopped(t *testing.T) {
 	enough := errors.New("enough")
 	_, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{Named: func(effect.BlobRef) error { return enough }})
 	require.ErrorIs(t, err, enough)
-	require.ErrorIs(t, journal.Blobs(t.Context(), l.journal, 0, func(effect.BlobRef) error { return enough }), enough)
+	require.ErrorIs(t, journal.Blobs(t.Context(), l.journal, 0, func(int64, effect.BlobRef) error { return enough }), enough)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lie := lying{Journal: l.journal, cut: 5}
@@ -241,6 +241,6 @@ func TestARecordOfANewerRemitInAJournal(t *testing.T) {
 	require.ErrorContains(t, err, "use a newer one")
 	_, err = l.journal.Collect(t.Context(), nil)
 	require.ErrorContains(t, err, "use a newer one", "nobody knows what content it names")
-	err = journal.Blobs(t.Context(), l.journal, 0, func(effect.BlobRef) error { return nil })
+	err = journal.Blobs(t.Context(), l.journal, 0, func(int64, effect.BlobRef) error { return nil })
 	require.ErrorContains(t, err, "use a newer one")
 }

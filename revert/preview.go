@@ -37,7 +37,8 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 		return Report{}, err
 	}
 	m := how.manner("undo")
-	m.upon, m.frozen = s.upon, map[string]string{}
+	m.upon = s.upon
+	m = m.begun()
 	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}, Dependents: s.dependents(t, how)}
 	if t.End == "" {
 		for _, c := range t.Queue() {
@@ -54,6 +55,11 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 		}
 		if c.unclear() {
 			rep.add(t, c, freeze(c, m.frozen)...)
+			continue
+		}
+		if results := m.refused(ctx, c, false); results != nil {
+			rep.add(t, c, results...)
+			m.keep(c, results)
 			continue
 		}
 		known = append(known, c)
@@ -126,8 +132,12 @@ func (c *Call) foreseen(ctx context.Context, w Ways) []effect.Result {
 		return nil
 	}
 	res := effect.Result{Resource: c.toolResource(), Outcome: outcome}
-	if outcome == effect.Failed {
+	switch outcome {
+	case effect.Failed:
 		res.Why = c.noWay(why)
+	case effect.Unknown:
+		res.Why = c.elsewhere()
+	case effect.Restored, effect.Already, effect.Conflict:
 	}
 	return []effect.Result{res}
 }

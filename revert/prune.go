@@ -3,12 +3,8 @@ package revert
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"time"
-
-	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 )
 
 // The defaults of Retention.
@@ -54,110 +50,39 @@ type Old struct {
 // that is linked with such a one. Each transaction goes in one step with those
 // that took it back. A prune whose process died is finished by the next.
 func (r *Reverter) Prune(ctx context.Context, keep Retention) (Pruned, error) {
-	out := Pruned{Kept: []Old{}}
-	limit, err := r.past(ctx, keep)
-	if err != nil {
-		return out, err
-	}
-	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
-		if err != nil {
-			return out, err
-		}
-		if e.Pos > limit {
-			break
-		}
-		if err := r.pruneTxn(ctx, e.Header.Txn, limit, keep.Dry, &out); err != nil {
-			return out, err
-		}
-	}
-	if keep.Dry {
-		return out, nil
-	}
-	if err := r.sweep(ctx, limit); err != nil {
-		return out, err
-	}
-	c, err := r.collect(ctx, nil)
-	out.Size, out.Blobs, out.Freed, out.Waiting = c.Size, c.Blobs, c.Freed, c.Waiting
-	return out, err
+	return r.Retain(keep).Run(ctx)
 }
 
-// past finds the newest entry that is past retention.
-func (r *Reverter) past(ctx context.Context, keep Retention) (int64, error) {
-	limit := int64(math.MaxInt64)
-	if keep.Last > 0 {
-		limit = 0
-		n := 0
-		for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Committed, kind.Aborted}, Newest: true, Limit: keep.Last}) {
-			if err != nil {
-				return 0, err
-			}
-			if n++; n == keep.Last {
-				limit = e.Pos - 1
-			}
-		}
-	}
-	var age time.Duration
-	var later time.Time
-	for e, err := range r.Journal.Entries(ctx, journal.Query{Newest: true}) {
-		if err != nil {
-			return 0, err
-		}
-		if !later.IsZero() {
-			age += min(max(later.Sub(e.Header.At), 0), 24*time.Hour)
-		}
-		if later = e.Header.At; age >= keep.Keep {
-			return min(limit, e.Pos), nil
-		}
-	}
-	return 0, nil
-}
-
-// pruneTxn prunes a transaction with those that are linked with it, if all may go.
-func (r *Reverter) pruneTxn(ctx context.Context, id string, limit int64, dry bool, out *Pruned) error {
+// mayGo loads a transaction with those that are linked with it. It returns them if
+// all of them may go, and reports whether they may go later; out is told why.
+func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *Pruned) (p part, waits bool, err error) {
 	t, err := r.Load(ctx, id)
-	if err != nil || t.Undoes+t.Redoes != "" || !t.hasRecords() {
-		return err
+	switch {
+	case err != nil || t.Undoes+t.Redoes != "":
+		return p, false, err
+	case !t.hasRecords():
+		return p, t.End == "", nil // an open one may get some
 	}
 	g, err := r.grouped(ctx, t)
 	if err != nil {
-		return err
+		return p, false, err
 	}
 	ids := slices.Sorted(maps.Keys(g))
-	for _, id := range ids { // several that one undo links are looked at once
+	for _, id := range ids { // several that one undo links go with the first of them
 		if o := g[id]; o.Undoes+o.Redoes == "" && o.hasRecords() && (o.Began.Before(t.Began) || (o.Began.Equal(t.Began) && o.ID < t.ID)) {
-			return nil
+			return p, true, nil
 		}
 	}
 	for _, id := range ids {
 		late, why := g[id].mustStay(limit)
-		if late {
-			return nil
-		}
 		if why != "" {
 			out.keep(t.ID, why)
-			return nil
+		}
+		if late || why != "" {
+			return p, true, nil
 		}
 	}
-	e := &erasing{cause: eraseRetention}
-	for _, id := range ids {
-		for _, c := range g[id].Calls {
-			if !c.needed() {
-				continue
-			}
-			e.addCall(g[id], c)
-		}
-		if g[id].hasRecords() {
-			out.Txns++
-		}
-	}
-	out.Calls += len(e.calls)
-	for _, ref := range e.refs {
-		out.Content += ref.Size
-	}
-	if dry {
-		return nil
-	}
-	return r.writeErased(ctx, e, t.Session, ids, g)
+	return part{first: t, ids: ids, group: g}, false, nil
 }
 
 // hasRecords reports whether there is anything to erase.

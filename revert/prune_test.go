@@ -121,13 +121,16 @@ func TestPruneDiesAnywhere(t *testing.T) {
 	make := func() (*process, func() journal.Journal, []string) {
 		store := journal.Shared()
 		p := newProcess(store, &world{before()}, 1)
-		txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
-		_, err := p.reverter.Revert(t.Context(), txns[1])
+		var txns []string
+		for n := range 3 * revert.BatchCalls {
+			txns = append(txns, p.one(t, "a", n))
+		}
+		_, err := p.reverter.Revert(t.Context(), txns[len(txns)-1])
 		require.NoError(t, err)
 		return p, store, txns
 	}
 	p, _, _ := make()
-	steps := p.points(func() { require.Equal(t, 3, p.prune(t, revert.Retention{}).Txns) })
+	steps := p.points(func() { require.Equal(t, 3*revert.BatchCalls, p.prune(t, revert.Retention{}).Txns) })
 	require.Equal(t, 3, steps)
 	for n := range steps {
 		p, store, txns := make()
@@ -138,7 +141,7 @@ func TestPruneDiesAnywhere(t *testing.T) {
 		next := newProcess(store, p.world, 2)
 		_, err = revert.Fsck(t.Context(), next.journal, revert.FsckOptions{})
 		require.NoError(t, err)
-		require.Equal(t, 3-n, next.prune(t, revert.Retention{}).Txns)
+		require.Equal(t, (3-n)*revert.BatchCalls, next.prune(t, revert.Retention{}).Txns)
 		for _, txn := range txns {
 			require.True(t, next.pruned(t, txn))
 		}

@@ -54,9 +54,10 @@ func (r Recorder) Txn() string { return r.txn }
 
 // Line is one record to be written.
 type Line struct {
-	Call string // "" for records of the transaction itself
-	Txn  string // another stream than the recorder's, for links between transactions
-	Body record.Body
+	Call    string // "" for records of the transaction itself
+	Txn     string // another stream than the recorder's, for links between transactions
+	Session string // another session than the recorder's, where a step is about several
+	Body    record.Body
 }
 
 // Write is what one step makes durable together.
@@ -113,6 +114,9 @@ func (r Recorder) append(ctx context.Context, b journal.Batch, kinds string) err
 func (r Recorder) seal(l Line, h record.Header) (record.Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
+	}
+	if l.Session != "" {
+		h.Session = l.Session
 	}
 	if b, ok := l.Body.(*record.State); ok { // it is found by its own session, whoever takes a call of that back
 		h.Session = b.Session

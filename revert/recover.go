@@ -19,13 +19,16 @@ type Settled struct {
 	Tool  string          `json:"tool"`
 	As    Phase           `json:"as"`             // done, failed, unknown
 	Why   string          `json:"why"`            // how it could be told
-	Undo  bool            `json:"undo,omitempty"` // it was being taken back, and now is
+	Undo  bool            `json:"undo,omitempty"` // a revert or a redo of it was interrupted, and is finished now
 	Items []effect.Result `json:"items,omitempty"`
 }
 
 // Recovery is what recovering a journal came to.
 type Recovery struct {
 	Settled []Settled `json:"settled"`
+	// Finished lists the undos and redos whose process died and that are closed now:
+	// recovery finished the calls that they had begun, and nothing else was left to do.
+	Finished []Finished `json:"finished,omitempty"`
 	// OwnerGone lists the unfinished transactions whose owner is gone, oldest
 	// first. They stay open, with their claims, until somebody reverts them.
 	OwnerGone []string `json:"owner_gone"`
@@ -39,14 +42,23 @@ type Recovery struct {
 	Alive int `json:"alive"`
 }
 
+// Finished is an undo or a redo that recovery closed.
+type Finished struct {
+	Txn    string   `json:"txn"`
+	Of     string   `json:"of"`               // the transaction that it worked on
+	Redoes bool     `json:"redoes,omitempty"` // it brought back; else it took back
+	State  TxnState `json:"state"`            // of that transaction, afterwards
+}
+
 // Unsettled is a transaction that recovery could not look at.
 type Unsettled struct {
 	Txn string `json:"txn"`
 	Why string `json:"why"`
 }
 
-// Recover settles the calls that dead processes left in flight, and nothing
-// else: it reverts no transaction. It may die at any point and be run again.
+// Recover settles the calls that dead processes left in flight, and finishes what a revert
+// or a redo had begun to do to a call. An undo or a redo that then has nothing left to do it
+// closes. It begins no revert and no redo. It may die at any point and be run again.
 // Transactions of living owners are left alone.
 func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 	rec := Recovery{Settled: []Settled{}, OwnerGone: []string{}}
@@ -67,8 +79,16 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 			rec.Alive++
 			continue
 		}
-		rec.OwnerGone = append(rec.OwnerGone, o.Txn)
 		settled, committing, err := r.recoverTxn(ctx, o.Txn)
+		var finished *Finished
+		if err == nil {
+			finished, err = r.closeLink(ctx, o.Txn)
+		}
+		if finished != nil {
+			rec.Finished = append(rec.Finished, *finished)
+		} else {
+			rec.OwnerGone = append(rec.OwnerGone, o.Txn)
+		}
 		if committing {
 			rec.Committing = append(rec.Committing, o.Txn)
 		}
@@ -152,6 +172,53 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled
 	return settled, committing, nil
 }
 
+// closeLink ends an undo or a redo without an owner that has nothing left to do: what it
+// holds is free then. It returns nil if there is none, or something is left.
+func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) {
+	t, err := r.Load(ctx, id)
+	if err != nil || t.End != "" || t.Undoes+t.Redoes == "" {
+		return nil, err
+	}
+	leave, err := r.enter(t.subjects()[0])
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if over, err := r.nothingLeft(ctx, t); err != nil || !over {
+		return nil, err
+	}
+	if t, err = r.adopt(ctx, t); err != nil {
+		return nil, err
+	}
+	//mutant:none without it the link is closed again by the next recovery
+	if err := r.recorder(t).In(id).Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
+		return nil, err
+	}
+	about, err := r.Load(ctx, t.Undoes+t.Redoes)
+	if err != nil {
+		return nil, err
+	}
+	return &Finished{Txn: id, Of: about.ID, Redoes: t.Redoes != "", State: about.State()}, nil
+}
+
+// nothingLeft reports whether an undo or a redo came to all that it can have been asked for.
+func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
+	for _, id := range link.subjects() {
+		t, err := r.Load(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		todo := t.Left()
+		if link.Redoes != "" {
+			todo = t.undone(link.Only)
+		}
+		if len(t.InFlight()) > 0 || t.notHere(link.ID) != nil || slices.ContainsFunc(todo, func(c *Call) bool { return revertible(c) && !c.WorkedOn(link.ID) }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // subjects are the transactions whose calls t works on: itself, or those that it
 // takes back or brings back.
 func (t *Txn) subjects() []string {
@@ -215,7 +282,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		}
 		m := manner{by: c.Redo.Reverting.By, upon: beside.upon(c, nil)}
 		results, _, err := r.redoCall(ctx, w, rec, c, t.limit, m)
-		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "its undo was being taken back when its process died"
+		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
 		return s, err
 	}
 	if c.Undo != nil && c.Undo.Reverted == nil {
@@ -301,7 +368,7 @@ func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call
 	was := c.Undo.Reverting // whose it stays: what a person asked for can be redone
 	m.cause, m.by = was.Cause, was.By
 	results, _, err := r.takeBackCall(ctx, w, rec, c, m)
-	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "it was being taken back when its process died"
+	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
 	}

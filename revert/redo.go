@@ -65,7 +65,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 	}
 	ids := []string{id}
 	if about := t.Undoes + t.Redoes; about != "" {
-		if t.Undoes == "" || t.End == "" {
+		if t.Undoes == "" {
 			return nil, "", fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
 		}
 		only, ids = id, t.subjects()
@@ -79,8 +79,8 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 			return nil, "", err
 		}
 		for _, c := range s.Calls {
-			if only != "" && c.Undo != nil && c.Undo.Txn != only && slices.ContainsFunc(c.earlier, func(u *Undo) bool { return u.Txn == only }) {
-				return nil, "", fmt.Errorf("after %s call %s was taken back by %s too, so that one has to go first: %w", only, c.Ref.Call, c.Undo.Txn, ErrUndo)
+			if later := c.takenAfter(only); only != "" && later != "" {
+				return nil, "", fmt.Errorf("after %s call %s was taken back by %s too, so that one has to go first: %w", only, c.Ref.Call, later, ErrUndo)
 			}
 		}
 		subjects = append(subjects, s)
@@ -282,7 +282,7 @@ func (c *Call) taken(only string) []effect.Change {
 func (c *Call) broughtBack(b *record.Reverted, only string) {
 	c.Redo = nil
 	if b.Complete || c.Undo == nil {
-		rest := slices.DeleteFunc(c.attempts(), func(u *Undo) bool { return u.redoneBy(only) })
+		rest := slices.DeleteFunc(c.attempts(), func(u *Undo) bool { return u.redoneBy(only) || u.byPerson() && u.tookNothing() })
 		c.Undo, c.earlier = nil, rest
 		if n := len(rest); n > 0 {
 			c.Undo, c.earlier = rest[n-1], rest[:n-1]
@@ -339,11 +339,12 @@ func (c *Call) endDoubt(b *record.Reverted) {
 	}
 }
 
-// without is an undo that did not touch some resources.
+// without is an undo that did not touch some resources. It completes nothing then, also
+// if an earlier one had taken those back.
 func (u *Undo) without(again map[string]bool) *Undo {
 	rest := *u
 	rest.Reverting.Steps = slices.DeleteFunc(slices.Clone(u.Reverting.Steps), func(s effect.Step) bool { return again[s.Change.Resource] })
-	if u.Reverted != nil && len(rest.Reverting.Steps) < len(u.Reverting.Steps) {
+	if u.Reverted != nil && slices.Contains(slices.Collect(maps.Values(again)), true) {
 		end := *u.Reverted
 		end.Complete = false
 		end.Results = slices.DeleteFunc(slices.Clone(end.Results), func(r effect.Result) bool { return again[r.Resource] })
@@ -363,15 +364,7 @@ func (c *Call) attempts() []*Undo {
 // remaining lists the changes that no attempt has taken back yet. What became of
 // the others since is no business of the call: calls below it may be gone as well.
 func (c *Call) remaining() []effect.Change {
-	clean := map[string]bool{}
-	for _, u := range c.attempts() {
-		if u.Reverted == nil {
-			continue
-		}
-		for _, r := range u.Reverted.Results {
-			clean[r.Resource] = clean[r.Resource] || (r.Outcome.Clean() && !u.doubt[r.Resource])
-		}
-	}
+	clean := c.cleared()
 	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch effect.Change) bool { return clean[ch.Resource] })
 }
 
@@ -381,7 +374,7 @@ func (c *Call) remaining() []effect.Change {
 func (t *Txn) undone(only string) []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
-		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && c.Undo.redoneBy(only) && (c.outside || len(c.taken(only)) > 0) {
+		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && (c.outside && c.Undo.redoneBy(only) || len(c.taken(only)) > 0) {
 			out = append(out, c)
 		}
 	}

@@ -119,17 +119,22 @@ func (i Item) then(next Item) Item {
 }
 
 // TakenBack says how much of a set of results is clean: all, some or none.
-func TakenBack(results []effect.Result) string {
-	clean := 0
+func TakenBack(results []effect.Result) string { return portion(cleanOf(results), len(results)) }
+
+func cleanOf(results []effect.Result) (n int) {
 	for _, r := range results {
 		if r.Outcome.Clean() {
-			clean++
+			n++
 		}
 	}
-	switch {
-	case clean == len(results):
+	return n
+}
+
+func portion(n, of int) string {
+	switch n {
+	case of:
 		return "all"
-	case clean == 0:
+	case 0:
 		return "none"
 	default:
 		return "some"

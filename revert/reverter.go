@@ -215,13 +215,14 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, erro
 	return rep, nil
 }
 
-// unclear reports whether nobody can say what the call did. Of a confined call
+// unclear reports whether nobody can say what the call did. Of a confined call,
+// and in the roots of an observed one,
 // the versions tell, also where it ended unknown because something stood in the
 // way of taking it back.
 func (c *Call) unclear() bool {
 	switch c.Phase {
 	case PhaseUnknown:
-		return !c.Confined()
+		return !c.Confined() && !c.Observed()
 	case PhaseStarted:
 		return true // its end could not be written
 	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped, PhaseDone, PhaseFailed, PhaseErased:

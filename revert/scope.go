@@ -16,9 +16,9 @@ import (
 // over what lies on them.
 type scope struct {
 	calls []*Call
-	txns  map[string]*Txn   // of the calls
-	upon  map[string]string // by resource: a call on top that stays, in words
-	stay  []*Call           // those calls
+	txns  map[string]*Txn    // of the calls
+	upon  map[string][]lying // by resource: calls on top that stay
+	stay  []*Call            // those calls
 }
 
 // dependents lists the calls that nobody named, but that lie on those that were.
@@ -68,7 +68,7 @@ func (t *Txn) only(ids []string) []*Call {
 // scope finds what an undo of an ended transaction takes back. Once its link has
 // begun, only transactions that know of it are taken along.
 func (r *Reverter) scope(ctx context.Context, t *Txn, how Undoing, link *Recorder) (scope, error) {
-	s := scope{calls: t.Left(), txns: map[string]*Txn{t.ID: t}, upon: map[string]string{}}
+	s := scope{calls: t.Left(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]lying{}}
 	if len(how.Calls) > 0 {
 		s.calls = t.only(how.Calls)
 	}
@@ -110,18 +110,24 @@ func lies(over later, c *Call, on map[*Call]bool) bool {
 	return false
 }
 
-// mention says who changed a resource afterwards, and how to take that along.
+// mention says who changed a resource afterwards, and how to take that along. Of a call that
+// ran in another folder only the versions tell whether it stays here.
 func (s *scope) mention(c *Call, t *Txn) {
-	if !slices.Contains(s.stay, c) {
+	away := len(t.Named) > 0
+	if !away && !slices.Contains(s.stay, c) {
 		s.stay = append(s.stay, c)
 	}
 	how := "take that back first, or both with cascade"
 	if t.End == "" {
 		how = "it has not ended"
 	}
+	why := lying{why: fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)}
 	for _, ch := range c.remaining() {
-		if _, ok := s.upon[ch.Resource]; !ok {
-			s.upon[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)
+		if away {
+			why.left = c.left(ch.Resource)
+		}
+		if !slices.Contains(s.upon[ch.Resource], why) {
+			s.upon[ch.Resource] = append(s.upon[ch.Resource], why)
 		}
 	}
 }

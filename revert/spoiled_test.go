@@ -76,6 +76,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"started twice", call, []record.Body{started(), started()}, nil, "started cannot follow in call c_1"},
 		{"asked twice before it ran", call, []record.Body{waits(""), waits("")}, nil, "asked of call c_1, which waits for an answer"},
 		{"asked twice of its program", call, []record.Body{waits("apply"), waits("apply")}, nil, "asked of call c_1, which waits for an answer"},
+		{"asked before it ran, when it runs", call, []record.Body{started(), waits("")}, nil, "asked of call c_1, which has started"},
 		{"an end while it waits", call, []record.Body{&record.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}, done()}, nil, "done of call c_1, which waits for an answer"},
 		{"a change too many", call, []record.Body{started(), change(2)}, nil, "change 2 of call c_1, want 1"},
 		{"a version of no change", call, []record.Body{started(), &record.Landed{Posts: posts}}, nil, "version of change 1, but call c_1 has 0"},

@@ -3,6 +3,7 @@ package revert
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/remit-dev/remit/revert/effect"
@@ -19,36 +20,42 @@ import (
 // also where the process that came to this call knew that one of them could not.
 func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
 	m, calls := manner{kept: map[string]string{}, gone: map[string]string{}}, t.Calls
+	others := scope{upon: map[string][]lying{}}
 	if t.End != "" { // until then nobody else changed what it had claimed
-		others, err := r.othersOn(ctx, t, []*Call{c}, false)
-		if err != nil {
+		var err error
+		if others, err = r.othersOn(ctx, t, []*Call{c}, false); err != nil {
 			return m, err
 		}
-		calls = slices.Concat(calls, others.calls)
+		others.upon, calls = map[string][]lying{}, slices.Concat(calls, others.calls)
 	}
 	over := onTop(calls)
 	for _, later := range calls {
 		if !over[later][c] || !later.Left() {
 			continue
 		}
+		if other := others.txns[later.Ref.Txn]; other != nil && len(other.Named) > 0 {
+			others.mention(later, other)
+			continue
+		}
 		for _, ch := range later.remaining() {
 			m.keep(later, []effect.Result{{Resource: ch.Resource}})
 		}
 	}
+	m.upon = others.upon
 	return m, nil
 }
 
 // upon lists by resource what other calls of the transaction left on what some of its
 // calls changed, as manner.upon.
-func (t *Txn) upon(some []*Call) map[string]string {
-	left, on := t.Left(), map[string]string{}
+func (t *Txn) upon(some []*Call) map[string][]lying {
+	left, on := t.Left(), map[string][]lying{}
 	over := onTop(left)
 	for _, later := range left {
 		if slices.Contains(some, later) || !slices.ContainsFunc(some, func(c *Call) bool { return over[later][c] }) {
 			continue
 		}
 		for _, ch := range later.remaining() {
-			on[ch.Resource] = "call " + later.Ref.Call + ", which is outside of what is taken back, changed it after this one; that one has to go first"
+			on[ch.Resource] = []lying{{why: "call " + later.Ref.Call + ", which is outside of what is taken back, changed it after this one; that one has to go first"}}
 		}
 	}
 	return on
@@ -56,7 +63,15 @@ func (t *Txn) upon(some []*Call) map[string]string {
 
 // around are calls beside those that are to be brought back: recorded, taken back or
 // brought back after the first change of those.
-type around []*Call
+type around []aside
+
+// aside is one of them.
+type aside struct {
+	*Call
+	away bool // it ran in another folder
+}
+
+func (a *around) add(c *Call, t *Txn) { *a = append(*a, aside{c, len(t.Named) > 0}) }
 
 // around finds them among the calls of the same world.
 func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out around, err error) {
@@ -68,7 +83,10 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 	if err != nil {
 		return out, err
 	}
-	out, others.txns[t.ID] = others.calls, t
+	for _, c := range others.calls {
+		out.add(c, others.txns[c.Ref.Txn])
+	}
+	others.txns[t.ID] = t
 	seen, same := map[record.CallRef]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
 	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Reverting}, After: first}) {
 		if err != nil {
@@ -100,7 +118,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 			return out, err
 		}
 		if there {
-			out = append(out, c)
+			out.add(c, others.txns[of.Txn])
 		}
 	}
 	return out, nil
@@ -108,19 +126,25 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 
 // upon lists by resource, in words, why a call cannot come back there, as manner.upon:
 // what it lay on when it ran is not there, or something is there that it did not lie on.
-// Those that come are brought back in their order.
-func (a around) upon(c *Call, come map[record.CallRef]bool) map[string]string {
-	why := map[string]string{}
+// Those that come are brought back in their order. A later call that ran in another folder
+// is there only if it was brought back here: what is to come back was here without it, when
+// it was taken back.
+func (a around) upon(c *Call, come map[record.CallRef]bool) map[string][]lying {
+	why := map[string][]lying{}
 	for _, o := range a {
 		if o.Ref == c.Ref || come[o.Ref] {
 			continue
 		}
 		for i, ch := range c.Changes {
-			switch was, is := o.stood(ch.Resource, c.at[i]), o.leaves(ch.Resource); {
+			was, is := o.stood(ch.Resource, c.at[i]), o.leaves(ch.Resource)
+			if back, _ := o.acted(ch.Resource, math.MaxInt64); !was && o.away {
+				is = is && back
+			}
+			switch {
 			case was && !is:
-				why[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it before this one and was taken back; bring that one back first", o.Ref.Call, o.Ref.Txn)
+				why[ch.Resource] = one("call %s of transaction %s changed it before this one and was taken back; bring that one back first", o.Ref.Call, o.Ref.Txn)
 			case is && !was:
-				why[ch.Resource] = fmt.Sprintf("call %s of transaction %s changed it after this one or came back later; take that one back first", o.Ref.Call, o.Ref.Txn)
+				why[ch.Resource] = one("call %s of transaction %s changed it after this one or came back later; take that one back first", o.Ref.Call, o.Ref.Txn)
 			}
 		}
 	}
@@ -133,16 +157,24 @@ func (c *Call) stood(resource string, pos int64) (is bool) {
 	for i, ch := range c.Changes {
 		is = is || ch.Resource == resource && c.at[i] < pos
 	}
-	for _, u := range c.tries {
-		if u.away {
-			continue
-		}
-		if began := u.at < pos; began && u.cleared(resource) {
-			is = u.Reverting.Cause == CauseRedo
-		}
+	if back, acted := c.acted(resource, pos); acted {
+		is = back
 	}
 	return is
 }
+
+// acted reports whether an attempt in these folders came to an end at a resource before a
+// position of the journal, and whether the newest of them brought it back.
+func (c *Call) acted(resource string, pos int64) (back, acted bool) {
+	for _, u := range c.tries {
+		if !u.away && u.at < pos && u.cleared(resource) {
+			back, acted = u.Reverting.Cause == CauseRedo, true
+		}
+	}
+	return back, acted
+}
+
+func one(words string, of ...any) []lying { return []lying{{why: fmt.Sprintf(words, of...)}} }
 
 // leaves reports whether something of what the call did to a resource may be left.
 func (c *Call) leaves(resource string) bool {

@@ -34,30 +34,31 @@ const (
 
 // Call is what the journal says of one call.
 type Call struct {
-	Ref      record.CallRef
-	Session  string
-	Began    time.Time
-	Ended    time.Time // zero while in flight
-	Tool     record.ToolRef
-	Phase    Phase
-	Started  *record.Started // nil unless the call reached it
-	Changes  []effect.Change // in order, with every version that is known
-	Notes    map[string]json.RawMessage
-	Invalid  *record.Invalid
-	Denied   *record.Denied
-	Asked    *record.Asked
-	Answered *record.Answered // the newest
-	Held     *record.Held     // set: it is released by the commit, or was
-	Dropped  *record.Dropped  // it was held, and will not be released
-	Done     *record.Done
-	Failed   *record.Failed
-	Unknown  *record.Unknown
-	Decided  *record.Decided // what a person said of it, where its outcome was unknown
-	Erased   *record.Erased  // set: the records of the call are gone, and all else here with them
-	Verified []record.Verified
-	Feedback []provenance.Feedback // what was said of it, oldest first
-	Undo     *Undo                 // the newest taking back, nil where there was none, or it was taken back itself
-	Redo     *Undo                 // a taking back of Undo that has no end
+	Ref       record.CallRef
+	Session   string
+	Began     time.Time
+	Ended     time.Time // zero while in flight
+	Tool      record.ToolRef
+	Phase     Phase
+	Started   *record.Started   // nil unless the call reached it
+	Changes   []effect.Change   // in order, with every version that is known
+	Approvals []record.Approved // that it got while it ran, oldest first
+	Notes     map[string]json.RawMessage
+	Invalid   *record.Invalid
+	Denied    *record.Denied
+	Asked     *record.Asked
+	Answered  *record.Answered // the newest
+	Held      *record.Held     // set: it is released by the commit, or was
+	Dropped   *record.Dropped  // it was held, and will not be released
+	Done      *record.Done
+	Failed    *record.Failed
+	Unknown   *record.Unknown
+	Decided   *record.Decided // what a person said of it, where its outcome was unknown
+	Erased    *record.Erased  // set: the records of the call are gone, and all else here with them
+	Verified  []record.Verified
+	Feedback  []provenance.Feedback // what was said of it, oldest first
+	Undo      *Undo                 // the newest taking back, nil where there was none, or it was taken back itself
+	Redo      *Undo                 // a taking back of Undo that has no end
 
 	at      []int64    // positions of Changes on the journal
 	earlier []*Undo    // attempts before Undo, oldest first
@@ -120,6 +121,29 @@ func (c *Call) Confined() bool {
 	return c.Started != nil && (c.Started.Confinement == "handles" || c.Started.Confinement == "sandbox")
 }
 
+// Observed reports whether the call could act anywhere, and only its roots were
+// compared: its changes there are known, and nothing else is.
+func (c *Call) Observed() bool {
+	return c.Started != nil && c.Started.Covers() == effect.Observed
+}
+
+// Waits reports whether the call waits for an answer: it has not started, or it asked
+// while it ran.
+func (c *Call) Waits() bool {
+	switch c.Phase {
+	case PhasePending:
+		return true
+	case PhaseStarted:
+		return c.Asked != nil && c.Asked.During && c.Answered == nil && !c.approved(c.Asked.Digest)
+	case PhaseInvalid, PhaseDenied, PhaseHeld, PhaseDropped, PhaseDone, PhaseFailed, PhaseUnknown, PhaseErased:
+	}
+	return false
+}
+
+func (c *Call) approved(question string) bool {
+	return slices.ContainsFunc(c.Approvals, func(a record.Approved) bool { return a.Digest == question })
+}
+
 // Undone reports whether nothing of the call is left because it was taken back.
 func (c *Call) Undone() bool {
 	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete && len(c.Undo.doubt) == 0
@@ -145,7 +169,7 @@ func (c *Call) Left() bool {
 	if len(c.Changes) > 0 {
 		return true
 	}
-	return c.Class() != effect.Pure && (!c.Confined() || c.Started.Reverts)
+	return c.Observed() || c.Class() != effect.Pure && (!c.Confined() || c.Started.Reverts)
 }
 
 // Verdict returns the newest look at the call's effect, ok false where nobody

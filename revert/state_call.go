@@ -21,6 +21,9 @@ func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 	case *record.Verified:
 		return c.apply(r)
 	case *record.Answered:
+		if c.refused(b) {
+			return nil
+		}
 		c.Answered = b // anybody may write one at any time; only a pending call looks
 		return nil
 	case *record.Decided:
@@ -75,10 +78,10 @@ func (t *Txn) proceed(c *Call, r record.Record) error {
 	case *record.Started:
 		c.Phase, c.Started, c.Began = PhaseStarted, b, r.At
 	case *record.Asked:
-		if b.Purpose == "" || c.Asked.Purpose != "" {
+		if !b.During {
 			return fmt.Errorf("%s of call %s, which waits for an answer", r.Kind, r.Call)
 		}
-		c.Asked, c.Answered = b, nil // its program has run, and it waits again
+		c.Asked, c.Answered = b, nil // it ran, and waits again
 	case *record.Denied:
 		c.Phase, c.Denied, c.Ended = PhaseDenied, b, r.At
 	default:
@@ -113,6 +116,13 @@ func (t *Txn) beginCall(r record.Record) error {
 
 func (c *Call) apply(r record.Record) error {
 	switch b := r.Body.(type) {
+	case *record.Asked:
+		if !b.During {
+			return fmt.Errorf("%s of call %s, which has started", r.Kind, r.Call)
+		}
+		c.Asked, c.Answered = b, nil // it waits, and still runs
+	case *record.Approved:
+		c.Approvals = append(c.Approvals, *b)
 	case *record.Changed:
 		if b.N != len(c.Changes)+1 {
 			return fmt.Errorf("change %d of call %s, want %d", b.N, r.Call, len(c.Changes)+1)
@@ -145,4 +155,10 @@ func (c *Call) setPosts(posts []record.Post) error {
 		c.Changes[p.N-1].Post = p.Post
 	}
 	return nil
+}
+
+// refused reports whether a person has refused what the answer is given to. What
+// was refused stays refused: no later answer to the same question counts.
+func (c *Call) refused(b *record.Answered) bool {
+	return c.Answered != nil && !c.Answered.Approved && c.Answered.Digest == b.Digest
 }

@@ -63,37 +63,69 @@ func (e *erasing) addStates(c *Call) {
 	}
 }
 
-// sweep erases the states that are past retention, but those that sessions go on from.
-// Nothing reads any other one: what an undo needs, the records of its calls name.
-func (r *Reverter) sweep(ctx context.Context, limit int64) error {
+// stateAt is a state that a session went on from.
+type stateAt struct {
+	txn, call string // none: it is erased
+	refs      []effect.BlobRef
+}
+
+// sweep erases the states that are past retention and that a later one which is past
+// retention replaced. Nothing reads any of them: what an undo needs, the records of its
+// calls name.
+func (k *Retainer) sweep(ctx context.Context, limit int64) error {
 	e := &erasing{cause: eraseRetention}
-	newest := map[[2]string]record.Entry{}
-	old := func(s record.Entry) error {
-		if s.Erased != "" || s.Pos > limit {
-			return nil
+	for s, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}, After: k.states}) {
+		if err != nil {
+			return err
 		}
+		if s.Pos > limit {
+			break
+		}
+		if err := k.newState(e, s); err != nil {
+			return err
+		}
+		if len(e.calls) >= batchCalls {
+			if err := k.dropStates(ctx, e); err != nil {
+				return err
+			}
+			e = &erasing{cause: eraseRetention}
+		}
+		k.states = s.Pos
+	}
+	return k.dropStates(ctx, e)
+}
+
+// newState takes a state for the newest of its session and tool, and adds the one
+// before it to what goes.
+func (k *Retainer) newState(e *erasing, s record.Entry) error {
+	now := stateAt{}
+	if s.Erased == "" {
+		now.txn, now.call = s.Header.Txn, s.Header.Call
 		rec, err := record.Unseal(s)
 		if err != nil {
 			return err
 		}
-		e.names(record.Blobs(rec.Body))
-		e.add(s.Header.Txn, s.Header.Call, &record.Erased{Tool: record.ToolRef{Name: record.StateTool(s.Header.Call)}})
-		return nil
+		now.refs = record.Blobs(rec.Body)
 	}
-	for s, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}}) {
-		if err != nil {
-			return err
-		}
-		cell := [2]string{s.Header.Session, record.StateTool(s.Header.Call)}
-		if before, ok := newest[cell]; ok {
-			if err := old(before); err != nil {
-				return err
-			}
-		}
-		newest[cell] = s
+	cell := [2]string{s.Header.Session, record.StateTool(s.Header.Call)}
+	before, ok := k.cells[cell]
+	k.cells[cell] = now
+	if ok && before.call != "" {
+		e.names(before.refs)
+		e.add(before.txn, before.call, &record.Erased{Tool: record.ToolRef{Name: cell[1]}})
 	}
+	return nil
+}
+
+// dropStates erases states. After a failure the next run reads all of them again.
+func (k *Retainer) dropStates(ctx context.Context, e *erasing) error {
 	if len(e.calls) == 0 {
 		return nil
 	}
-	return r.writeErased(ctx, e, "", nil, nil)
+	if err := k.reverter.writeErased(ctx, e, "", nil, nil); err != nil {
+		k.states, k.cells = 0, map[[2]string]stateAt{}
+		return err
+	}
+	k.erased(e)
+	return nil
 }

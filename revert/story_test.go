@@ -410,3 +410,24 @@ func TestReleaseAfterADoubt(t *testing.T) {
 func refOf(content string) effect.BlobRef {
 	return effect.BlobRef{Digest: string(canon.SumBytes([]byte(content))), Size: int64(len(content))}
 }
+
+// TestWaits: a call waits before it starts, and while it runs until its question was
+// answered, or approved in another way.
+func TestWaits(t *testing.T) {
+	during := &record.Asked{During: true, Digest: "d"}
+	for name, tt := range map[string]struct {
+		call revert.Call
+		want bool
+	}{
+		"pending":          {revert.Call{Phase: revert.PhasePending, Asked: during}, true},
+		"runs":             {revert.Call{Phase: revert.PhaseStarted}, false},
+		"was asked before": {revert.Call{Phase: revert.PhaseStarted, Asked: &record.Asked{Digest: "d"}}, false},
+		"asks":             {revert.Call{Phase: revert.PhaseStarted, Asked: during}, true},
+		"answered":         {revert.Call{Phase: revert.PhaseStarted, Asked: during, Answered: &record.Answered{Digest: "d"}}, false},
+		"approved":         {revert.Call{Phase: revert.PhaseStarted, Asked: during, Approvals: []record.Approved{{Approval: record.Approval{Digest: "d"}}}}, false},
+		"other approved":   {revert.Call{Phase: revert.PhaseStarted, Asked: during, Approvals: []record.Approved{{Approval: record.Approval{Digest: "o"}}}}, true},
+		"done":             {revert.Call{Phase: revert.PhaseDone, Asked: during}, false},
+	} {
+		require.Equal(t, tt.want, tt.call.Waits(), name)
+	}
+}

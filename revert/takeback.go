@@ -2,8 +2,11 @@ package revert
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
@@ -15,12 +18,41 @@ import (
 // manner is how calls are taken back.
 type manner struct {
 	cause  string
-	by     string            // who asked; empty: the runtime itself did
-	force  bool              // what somebody else left is overwritten, once it is kept
-	frozen map[string]string // by resource: the call of unknown outcome that may have touched it
-	upon   map[string]string // by resource: what is known to lie on it
-	kept   map[string]string // by resource: the call before it that is not as it should be there, in words
-	gone   map[string]string // by resource: the same, of what that call had removed
+	by     string             // who asked; empty: the runtime itself did
+	force  bool               // what somebody else left is overwritten, once it is kept
+	frozen map[string]string  // by resource: the call of unknown outcome that may have touched it
+	upon   map[string][]lying // by resource: what lies on it, or may
+	kept   map[string]string  // by resource: the call before it that is not as it should be there, in words
+	gone   map[string]string  // by resource: the same, of what that call had removed
+	permit func(ctx context.Context, c Call, asking bool) error
+}
+
+// lying says in words which call lies on a resource. One that ran in another folder
+// (left is set) does so only if the version that it left is there.
+type lying struct {
+	why  string
+	left effect.Token
+}
+
+// lies returns what lies on the resource of a step.
+func (m manner) lies(s effect.Step) (why string, ok bool) {
+	for _, l := range m.upon[s.Change.Resource] {
+		//mutant:token
+		if l.left == "" || l.left.Same(s.Change.Pre) {
+			return l.why, true
+		}
+	}
+	return "", false
+}
+
+// left is the version that the call left of a resource.
+func (c *Call) left(resource string) (t effect.Token) {
+	for _, ch := range c.Changes {
+		if ch.Resource == resource {
+			t = ch.Post
+		}
+	}
+	return t
 }
 
 // keep notes where a call is not as it should be, for those that come after it.
@@ -207,7 +239,9 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 		}
 	case effect.Failed:
 		res.Why = c.noWay(why)
-	case effect.Already, effect.Conflict, effect.Unknown:
+	case effect.Unknown:
+		res.Why = c.elsewhere()
+	case effect.Already, effect.Conflict:
 	}
 	return []effect.Result{res}
 }
@@ -222,11 +256,68 @@ func (c *Call) outsideWay(can bool) (outcome effect.Outcome, needed bool) {
 		return effect.Restored, true
 	case c.Started.Reverts && !c.hadNoEffect():
 		return effect.Failed, true
+	case c.Observed(), c.unseen().changed():
+		return effect.Unknown, true
 	case c.Confined() || c.Class() == effect.Pure:
 		return "", false // its changes are all it did
 	default:
 		return effect.Failed, true
 	}
+}
+
+// elsewhere says what is not known of an observed call, or was not kept of another one.
+func (c *Call) elsewhere() string {
+	unseen := c.unseen()
+	if !c.Observed() {
+		return "files that the policy masks were changed during the call, and nothing of them was kept: " + unseen.text()
+	}
+	masked := "masked files there"
+	if text := unseen.text(); text != "" {
+		masked = "files there that the policy masks (" + text + ")"
+	}
+	why := "nothing held the call to " + strings.Join(c.Started.Observed, ", ") + ": what it did elsewhere, or to " + masked + ", is unknown"
+	switch {
+	case c.Class() != effect.Pure:
+		return why
+	case len(c.Changes) > 0:
+		return "its tool says that it only reads, and files were changed during the call; " + why
+	default:
+		return "its tool says that it only reads; " + why
+	}
+}
+
+// unseen is what the policy masked of the folders that were compared before and after the call.
+type unseen record.Unseen
+
+// unseen gathers what the parts of the call noted, in the order of their keys.
+func (c *Call) unseen() (all unseen) {
+	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
+		var u unseen
+		if strings.HasSuffix(key, record.Unseen{}.Key()) && json.Unmarshal(c.Notes[key], &u) == nil {
+			all.Names, all.Changed = append(all.Names, u.Names...), append(all.Changed, u.Changed...)
+			all.Came, all.Gone, all.More = append(all.Came, u.Came...), append(all.Gone, u.Gone...), all.More+u.More
+		}
+	}
+	return all
+}
+
+// changed reports whether something of it is known to have changed.
+func (u unseen) changed() bool { return len(u.Changed)+len(u.Came)+len(u.Gone) > 0 }
+
+func (u unseen) text() string {
+	var all []string
+	for _, some := range []struct {
+		names []string
+		mark  string
+	}{{u.Names, ""}, {u.Changed, " (changed)"}, {u.Came, " (new)"}, {u.Gone, " (gone)"}} {
+		for _, name := range some.names {
+			all = append(all, name+some.mark)
+		}
+	}
+	if u.More > 0 {
+		all = append(all, strconv.Itoa(u.More)+" more")
+	}
+	return strings.Join(all, ", ")
 }
 
 func (c *Call) noWay(why string) string {
@@ -274,7 +365,7 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []effect.Change, m 
 		// Something lies on it that stays. What is as before is not gone already then: taking
 		// the other back, too, would bring it back. And what looks like a version of this call
 		// is one of the other, which would be lost without a word.
-		if on, ok := m.upon[steps[i].Change.Resource]; ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
+		if on, ok := m.lies(steps[i]); ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
 			steps[i].Plan, steps[i].Why = effect.Conflict, on
 		}
 		// What lies below a version that stays does not go before it: that one could

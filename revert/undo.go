@@ -29,10 +29,81 @@ type Undoing struct {
 	Force string
 	// By names who asks, for the record; a named Force stands for it.
 	By string
+	// Permit decides about each call before anything of it is taken back; with an
+	// error the call is left alone, and the report has its text. Asking is false in a
+	// preview, which asks no person. It is for an agent that asks by itself: see
+	// Session.MayRevert of package agent. Nil permits every call.
+	Permit func(ctx context.Context, c Call, asking bool) error
 }
 
 func (u Undoing) manner(cause string) manner {
-	return manner{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != ""}
+	return manner{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != "", permit: once(u.Permit)}
+}
+
+// once asks about each call once, however often it is looked at.
+func once(permit func(ctx context.Context, c Call, asking bool) error) func(ctx context.Context, c Call, asking bool) error {
+	if permit == nil {
+		return nil
+	}
+	said := map[string]error{}
+	return func(ctx context.Context, c Call, asking bool) error {
+		if _, asked := said[c.Ref.Call]; !asked {
+			said[c.Ref.Call] = permit(ctx, c, asking)
+		}
+		return said[c.Ref.Call]
+	}
+}
+
+// allRefused are the items of calls none of which may be taken back; none if one may, or if it cannot be told.
+func (m manner) allRefused(ctx context.Context, calls []*Call) (items []Item) {
+	m = m.begun()
+	for _, c := range calls {
+		if c.Phase == PhaseErased || c.unclear() {
+			return nil
+		}
+		results := m.refused(ctx, c, true)
+		if len(results) == 0 {
+			return nil
+		}
+		for _, res := range results {
+			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
+		}
+	}
+	return items
+}
+
+// begun is the manner where nothing is known yet of what cannot be taken back.
+func (m manner) begun() manner {
+	m.frozen, m.kept, m.gone = map[string]string{}, map[string]string{}, map[string]string{}
+	if m.upon = maps.Clone(m.upon); m.upon == nil {
+		m.upon = map[string][]lying{}
+	}
+	return m
+}
+
+// refused are the results of a call that Permit refuses. It lies on what calls before it changed.
+func (m manner) refused(ctx context.Context, c *Call, asking bool) []effect.Result {
+	if m.permit == nil {
+		return nil
+	}
+	err := m.permit(ctx, *c, asking)
+	if err == nil {
+		return nil
+	}
+	var out []effect.Result
+	told := map[string]bool{} // by resource: a call can have changed many thousands
+	for _, ch := range c.remaining() {
+		if !told[ch.Resource] {
+			told[ch.Resource] = true
+			out = append(out, effect.Result{Resource: ch.Resource, Outcome: effect.Failed, Why: err.Error()})
+			on := lying{why: "a later call, " + c.Ref.Call + ", changed it and may not be taken back; that one has to go first", left: c.left(ch.Resource)}
+			m.upon[ch.Resource] = append(m.upon[ch.Resource], on)
+		}
+	}
+	if len(out) == 0 {
+		out = []effect.Result{{Resource: c.toolResource(), Outcome: effect.Failed, Why: err.Error()}}
+	}
+	return out
 }
 
 // Revert takes a whole transaction back; see Undo.
@@ -125,7 +196,11 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 	if err != nil {
 		return Report{Txn: t.ID}, err
 	}
+	m := how.manner("undo")
 	if link.Txn() == "" {
+		if items := m.allRefused(ctx, s.calls); len(items) > 0 { // nothing is undone, and the journal does not say so
+			return Report{Txn: t.ID, State: t.State(), Items: items}, r.barrier(ctx)
+		}
 		if len(s.calls) == 0 {
 			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, r.barrier(ctx)
 		}
@@ -148,7 +223,6 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 	if err != nil {
 		return rep, err
 	}
-	m := how.manner("undo")
 	m.upon = s.upon
 	if rep.Items, err = r.takeBack(ctx, link, s.calls, m); err != nil {
 		return rep, err // the link stays unfinished, and the next attempt goes on with it
@@ -219,7 +293,7 @@ func reportOf(txn, undo string, items []Item) Report {
 // which version would be the right one.
 func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m manner) ([]Item, error) {
 	items, ways := []Item{}, map[string]Ways{}
-	m.frozen, m.kept, m.gone = map[string]string{}, map[string]string{}, map[string]string{}
+	m = m.begun()
 	for _, c := range calls {
 		if err := context.Cause(ctx); err != nil {
 			return items, err
@@ -239,6 +313,8 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 			results = []effect.Result{c.erasedResult()}
 		} else if c.unclear() {
 			results = freeze(c, m.frozen)
+		} else if results = m.refused(ctx, c, true); len(results) > 0 {
+			steps = nil // nothing of it is begun
 		} else if results, steps, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
 			return items, err
 		}

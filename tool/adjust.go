@@ -25,8 +25,8 @@ import (
 //     a sandbox: what a call would touch is still computed as before, and a call that would touch
 //     what is left out now is invalid;
 //   - effect class, destination and hints, to what promises less: a less undoable class, a
-//     destination further out, not idempotent, not concurrent, a shorter timeout, more sensitive
-//     arguments; and the confinement from handles to trusted.
+//     destination further out, not idempotent, a higher risk, approval advised, not concurrent,
+//     a shorter timeout, more sensitive arguments; and the confinement from handles to trusted.
 //
 // Anything else is refused with the place in the declaration. The new tool is another
 // declaration: its provenance names the old digest and that of the patch, no approval,
@@ -51,7 +51,7 @@ func (t Tool) Declaration() ([]byte, error) {
 		Digest: t.Digest(), Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Tags: s.Tags,
 		Input: t.InputSchema(), Output: rawJSON(s.Output), Needs: slices.Concat([]perm.ResourceAccess{}, s.Needs),
 		EffectClass: s.EffectClass, Confinement: s.Confinement, Destination: s.Destination, Counters: s.Counters,
-		Hints: adjustableHints{s.Hints.Idempotent, s.Hints.Concurrent, s.Hints.Timeout.String(), slices.Concat([]string{}, s.Hints.Sensitive)},
+		Hints: adjustableHints{s.Hints.Idempotent, s.Hints.Risk, s.Hints.Approval, s.Hints.Concurrent, s.Hints.Timeout.String(), slices.Concat([]string{}, s.Hints.Sensitive)},
 	}
 	return canon.Marshal(d)
 }
@@ -75,10 +75,12 @@ type adjustable struct {
 }
 
 type adjustableHints struct {
-	Idempotent bool     `json:"idempotent"`
-	Concurrent bool     `json:"concurrent"`
-	Timeout    string   `json:"timeout"`
-	Sensitive  []string `json:"sensitive"`
+	Idempotent bool      `json:"idempotent"`
+	Risk       perm.Risk `json:"risk"`
+	Approval   bool      `json:"approval"`
+	Concurrent bool      `json:"concurrent"`
+	Timeout    string    `json:"timeout"`
+	Sensitive  []string  `json:"sensitive"`
 }
 
 // UnmarshalJSON keeps the bytes.
@@ -248,6 +250,10 @@ func (a *adjustment) hints(s *Spec) error {
 	switch {
 	case now.Idempotent && !was.Idempotent:
 		return errors.New("/hints/idempotent: only the tool's author can say that a second call has no second effect")
+	case now.Risk.Max(was.Risk) != now.Risk:
+		return errors.New("/hints/risk: only the tool's author can say that it is lower")
+	case was.Approval && !now.Approval:
+		return errors.New("/hints/approval: the tool's author advises it")
 	case now.Concurrent && !was.Concurrent:
 		return errors.New("/hints/concurrent: only the tool's author can say that calls do not need one another")
 	case err != nil || timeout < 0:
@@ -260,6 +266,6 @@ func (a *adjustment) hints(s *Spec) error {
 			return fmt.Errorf("/hints/sensitive: %q would be shown", name)
 		}
 	}
-	s.Hints = Hints{Idempotent: now.Idempotent, Concurrent: now.Concurrent, Timeout: timeout, Sensitive: now.Sensitive}
+	s.Hints = Hints{Idempotent: now.Idempotent, Risk: now.Risk, Approval: now.Approval, Concurrent: now.Concurrent, Timeout: timeout, Sensitive: now.Sensitive}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -35,16 +36,20 @@ type admitted struct {
 
 	progress func(Progress) // of this call alone; nil: nobody listens
 	begun    begun
-	script   *perm.ScriptFacts         // what the call's script would run; nil: it has none
-	program  []perm.ChangeFacts        // what a program that has run wants to change; nil: it is about the call itself
-	git      map[string]*perm.GitFacts // of program, by resource
-	preview  string                    // the same for whoever is asked
+	told     func(ctx context.Context, ask ctxperm.Ask) // of what it waits with while it runs; nil: nobody listens
+	before   []record.Approved                          // what a person has approved of it: it asks again
+	during   bool                                       // it is about what the call asks for while it runs
+	script   *perm.ScriptFacts                          // what the call's script would run; nil: it has none
+	program  []perm.ChangeFacts                         // what a program that has run wants to change; nil: it is about the call itself
+	git      map[string]*perm.GitFacts                  // of program, by resource
+	preview  string                                     // the same for whoever is asked
 
 	released *record.Held // the call was held, and its transaction commits now
 	doubt    bool         // it was released before, and nobody knows what became of that
 
 	sums    map[string]json.Number // what the call adds to sums of its session
 	counted perm.SessionFacts      // the session before this call
+	charged []perm.Limit           // shared ones that the call was held against when it began
 }
 
 // admit is step 1: find the tool, decode and validate the input once, compute
@@ -61,7 +66,7 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	if why := t.NotConfigured(); why != "" {
 		return admitted{}, l.invalid(ctx, req, t, unconfigured(t, why))
 	}
-	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress, begun: req.Begun}
+	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress, begun: req.Begun, told: req.Asked}
 	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
@@ -82,7 +87,7 @@ func (l *Line) accept(a admitted, input any) (admitted, error) {
 		return a, err
 	}
 	a.input = value.Canonical()
-	a.veil = &veil{input: a.input, known: l.known}
+	a.veil = &veil{input: a.input, known: l.known, unsaid: t.t.spec.Hints.Sensitive}
 	a.veil.hold()
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
@@ -241,6 +246,13 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		}
 		exact, limits = merged(exact, own), append(limits, own...)
 	}
+	if t.spec.Bound != nil {
+		own, err := computed(in, t.spec.Bound)
+		if err != nil {
+			return nil, bound, err
+		}
+		limits = append(slices.DeleteFunc(own, func(a perm.ResourceAccess) bool { return !t.bound.Allows(a) }), exact...)
+	}
 	if t.spec.parts != nil { // the arguments are not those of the parts
 		return exact, t.bound, nil
 	}
@@ -248,13 +260,24 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 	return exact, bound, err
 }
 
-func (t *tool) ownAccesses(in canon.Value) (own []perm.ResourceAccess, err error) {
+func (t *tool) ownAccesses(in canon.Value) ([]perm.ResourceAccess, error) {
+	own, err := computed(in, t.spec.Access)
+	for i, a := range own {
+		if !t.bound.Allows(a) {
+			return nil, fmt.Errorf("access %d, %s, lies outside what the tool declares to need", i+1, a.Action)
+		}
+	}
+	return own, err
+}
+
+// computed is what a function of a tool says of one call, in canonical form.
+func computed(in canon.Value, f func(json.RawMessage) ([]perm.ResourceAccess, error)) (own []perm.ResourceAccess, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("computing the accesses panicked (%T)", p)
+			own, err = nil, fmt.Errorf("computing the accesses panicked (%T)", p)
 		}
 	}()
-	if own, err = t.spec.Access(in.Canonical()); err != nil {
+	if own, err = f(in.Canonical()); err != nil {
 		return nil, err
 	}
 	own = slices.Clone(own) // the tool may go on using its slice
@@ -264,9 +287,6 @@ func (t *tool) ownAccesses(in canon.Value) (own []perm.ResourceAccess, err error
 			return nil, fmt.Errorf("access %d: %w", i+1, err)
 		}
 		own[i].Resource = r.String()
-		if !t.bound.Allows(own[i]) {
-			return nil, fmt.Errorf("access %d, %s, lies outside what the tool declares to need", i+1, a.Action)
-		}
 	}
 	return own, nil
 }

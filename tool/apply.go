@@ -34,10 +34,10 @@ func termsOf(d perm.Decision) line.Terms {
 // has ended, or a handle has not begun, and nothing is real yet, so an approver can
 // see the difference first.
 func (l *Line) changeGate(p permitted) line.ChangeGate {
-	return func(ctx context.Context, w line.Wanted) (_ *record.Approval, err error) {
+	return func(ctx context.Context, live *line.Call, w line.Wanted) (_ []*record.Approved, err error) {
 		defer func() { naming(err) }()
 		p := p
-		p.program, p.git = w.Facts, map[string]*perm.GitFacts{}
+		p.during, p.program, p.git = true, w.Facts, map[string]*perm.GitFacts{}
 		for _, f := range w.Facts {
 			if f.Git != nil {
 				p.git[f.Resource.Text] = f.Git
@@ -55,11 +55,16 @@ func (l *Line) changeGate(p permitted) line.ChangeGate {
 		}
 		d := strictest(answers)
 		p.decision, w.Accesses = d, leading(w.Accesses, answers, d.Effect())
-		approval, err := l.previewed(ctx, p, w)
+		approval, err := l.previewed(ctx, live, p, w)
 		if err != nil {
 			return nil, err
 		}
-		return approval, l.label(ctx, p.admitted, w.Accesses[0], d)
+		if err := l.label(ctx, p.admitted, w.Accesses[0], d); err != nil || approval == nil {
+			return nil, err
+		}
+		approved := approvedOf(approval, w.Accesses)
+		approved.Purpose = string(perm.PurposeApply)
+		return []*record.Approved{approved}, nil
 	}
 }
 
@@ -88,54 +93,31 @@ func leading(all []perm.ResourceAccess, answers []perm.Decision, e perm.Effect) 
 	return append(first, rest...)
 }
 
-// previewed has somebody approve what a program wants to change, where the policy
+// previewed has a person approve what the call wants to change, if the policy
 // asks for it. What must be seen is not approved by what was said of other calls.
-func (l *Line) previewed(ctx context.Context, p permitted, w line.Wanted) (*record.Approval, error) {
+func (l *Line) previewed(ctx context.Context, live *line.Call, p permitted, w line.Wanted) (*record.Approval, error) {
 	asks, shown := p.decision.Effect() == perm.Ask, w.Terms.And(termsOf(p.decision)).Demands("preview")
-	waited := p.waitedWithChanges()
+	waited := p.resume != nil && p.resume.Asked.Purpose == string(perm.PurposeApply)
 	if !asks && !shown && !waited {
 		return nil, nil
 	}
 	p.preview = w.Preview()
-	if waited {
-		return l.answered(p, w.Accesses)
+	if waited { // nothing of what it wanted was kept, so it must want the same again
+		approval := l.earlier(p, l.question(p.admitted, w.Accesses, p.decision))
+		if approval == nil {
+			return nil, &line.DeniedError{Access: w.Accesses[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
+		}
+		return approval, nil
 	}
 	if !shown {
 		if approval := l.recalled(ctx, p.admitted, w.Accesses, p.decision); approval != nil {
 			return approval, nil
 		}
 	}
-	if l.p.Approver != nil || !l.p.Wait {
-		return l.approve(ctx, p.admitted, w.Accesses, p.decision)
-	}
-	if err := l.unkept(p.admitted, w.Accesses[0], p.decision, true, false); err != nil {
-		return nil, err
-	}
-	return nil, &waitingError{permitted: p, asked: w.Accesses}
+	return l.inside(ctx, live, p, w.Accesses)
 }
 
-// waitedWithChanges reports whether the call has run before, and waited with what its
-// program wanted to change. Nothing of that was kept: it runs again, and must want
-// the same.
-func (a admitted) waitedWithChanges() bool {
-	return a.resume != nil && a.resume.Asked.Purpose == string(perm.PurposeApply)
-}
-
-// answered looks whether what a program wants to change now is what somebody
-// approved.
-func (l *Line) answered(p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
-	approval, waiting, why := l.answer(p, l.question(p.admitted, asked, p.decision))
-	if waiting {
-		why = "nobody has approved it"
-	}
-	if why != "" {
-		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why}
-	}
-	return approval, nil
-}
-
-// waitingError ends a call whose program wants to change what somebody must see, who
-// is not there.
+// waitingError ends a call that ran and waits for an approval.
 type waitingError struct {
 	permitted
 	asked []perm.ResourceAccess
@@ -143,34 +125,39 @@ type waitingError struct {
 
 func (e *waitingError) Unwrap() error { return line.ErrWaits }
 
-func (e *waitingError) Error() string { return "somebody must approve it: " + reasonText(e.decision) }
+func (e *waitingError) Error() string { return "a person must approve it: " + reasonText(e.decision) }
 
-// suspend lets a call wait whose program has run and wants to change something. What
-// the program wrote is gone. A call that did more than its program did has left
-// something behind, and cannot wait.
+// suspend lets a call wait that has had no effect. What its program wrote is gone.
 func (l *Line) suspend(ctx context.Context, i intended, w *waitingError) *Outcome {
-	if i.live.Pending() != nil {
-		return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
-	}
-	why := "somebody must approve it, nobody is there to ask, and a call that has changed something before cannot wait: " + reasonText(w.decision)
-	return l.failed(ctx, i, mishap{err: &line.DeniedError{Access: w.asked[0], Stage: "approver", Decision: w.decision, Why: why}})
+	return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
 }
 
-// goesOn lets a call run again that waited with what its program wanted to change,
-// once somebody has approved that. What was approved before the program ran counts
-// still, where it is still what is asked.
-func (l *Line) goesOn(p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
-	before := p.resume.Asked.Approval
+// waitedInside reports whether the call has run before, and waited with what it asked
+// for then. Nothing of it was kept: it runs again.
+func (a admitted) waitedInside() bool { return a.resume != nil && a.resume.Asked.During }
+
+// goesOn lets a call run again that waited with what it asked for while it ran, once
+// that was approved. What was approved before it ran counts still, if the policy is
+// the same and still asks that.
+func (l *Line) goesOn(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
 	_, waiting, why := l.answer(p, ctxperm.Ask{Digest: p.resume.Asked.Digest})
-	if why == "" && p.decision.Effect() == perm.Ask && (before == nil || before.Digest != l.question(p.admitted, asked, p.decision).Digest) {
+	if d := decisionRecord(p.resume.Asked.Decision); why == "" && (d == nil || d.Revision != p.decision.Revision()) {
 		why = p.changedSince()
 	}
 	switch {
 	case why != "":
-		return p, nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why}
+		return p, nil, p.unapproved(why)
 	case waiting:
 		return p, l.stillWaiting(p), nil
+	case p.decision.Effect() != perm.Ask:
+		return p, nil, nil
 	}
-	p.approval = before
+	p.approval = l.earlier(p, l.question(p.admitted, asked, p.decision))
+	if p.approval == nil {
+		p.approval = l.recalled(ctx, p.admitted, asked, p.decision)
+	}
+	if p.approval == nil {
+		return p, nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
+	}
 	return p, nil, nil
 }

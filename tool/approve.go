@@ -1,10 +1,14 @@
 package tool
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -34,21 +38,28 @@ func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAcc
 	refuse := func(why string) (*record.Approval, error) {
 		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
 	}
+	unanswered := func(why string) (*record.Approval, error) {
+		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why, Unanswered: true}
+	}
+	what := "it"
+	if a.during {
+		what = "that the call may " + firstOf(asked)
+	}
 	if l.p.Approver == nil {
-		return refuse("somebody must approve it, and nobody is there to ask: " + reasonText(d))
+		return unanswered("a person must approve " + what + ", and nobody is there to ask: " + reasonText(d))
 	}
 	ask := l.question(a, asked, d)
 	if err := l.p.Host.Point(ctx, "tool.approve"); err != nil {
-		return refuse("asking was interrupted: " + err.Error())
+		return unanswered("asking was interrupted: " + err.Error())
 	}
 	answer, err := askSafely(ctx, l.p.Approver, ask)
 	switch {
-	case err != nil:
-		return refuse("the approver did not answer: " + err.Error())
 	case ctx.Err() != nil:
-		return refuse("the approver did not answer in time")
+		return unanswered("a person must approve " + what + ", and the approver did not answer in time: " + reasonText(d))
+	case err != nil:
+		return unanswered("the approver did not answer: " + err.Error())
 	case !answer.Approved():
-		return refuse("refused by " + nobody(answer.By()) + ": " + answer.Why())
+		return refuse(refusedWhy(answer.By(), answer.Why()))
 	case l.asks(answer.By()):
 		return refuse("the one who asks cannot be the one who approves")
 	}
@@ -59,6 +70,15 @@ func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAcc
 	return &record.Approval{By: answer.By(), Digest: ask.Digest}, nil
 }
 
+// firstOf names the first of the accesses that a call asks about, and the number of the others. A walk asks about
+// folders before what is in them, so the caller could see this name in any case.
+func firstOf(asked []perm.ResourceAccess) string {
+	if n := len(asked) - 1; n > 0 {
+		return fmt.Sprintf("%s and %d more", asked[0], n)
+	}
+	return asked[0].String()
+}
+
 // recalled finds an approval that somebody gave for calls to come. One that
 // cannot be looked for is none: somebody is asked again.
 func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *record.Approval {
@@ -66,7 +86,7 @@ func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAc
 		return nil
 	}
 	ask := l.question(a, asked, d)
-	if r := a.resume; r != nil && (r.Answered != nil || r.Asked.Digest != ask.Digest) {
+	if r := a.resume; r != nil && !a.during && !r.Asked.During && (r.Answered != nil || r.Asked.Digest != ask.Digest) {
 		return nil // what was said of this very call counts, and nothing else
 	}
 	approval, err := l.p.Memory.Recall(ctx, ask, a.digest)
@@ -83,20 +103,41 @@ func (l *Line) asks(by string) bool {
 	return by == l.p.Principal.ID || slices.Contains(l.p.Principal.Chain, by)
 }
 
-func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (answer ctxperm.Answer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = ctxperm.Answer{}, fmt.Errorf("the approver panicked (%T)", p)
-		}
+// askSafely asks on a goroutine of its own, so that an approver which does not look at
+// its context keeps nobody.
+func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (ctxperm.Answer, error) {
+	type said struct {
+		answer ctxperm.Answer
+		err    error
+	}
+	back := make(chan said, 1)
+	go func() {
+		s := said{err: errors.New("the approver ended its goroutine")} // until it has answered
+		defer func() {
+			if p := recover(); p != nil {
+				s = said{err: fmt.Errorf("the approver panicked (%T)", p)}
+			}
+			back <- s
+		}()
+		s.answer, s.err = a.Approve(ctx, ask)
 	}()
-	return a.Approve(ctx, ask)
+	select {
+	case s := <-back:
+		return s.answer, s.err
+	case <-ctx.Done():
+		return ctxperm.Answer{}, context.Cause(ctx)
+	}
 }
 
-func nobody(by string) string {
+// refusedWhy says who refused a call, and why where they said so.
+func refusedWhy(by, why string) string {
 	if by == "" {
-		return "the approver"
+		by = "the approver"
 	}
-	return by
+	if why == "" {
+		return "refused by " + by
+	}
+	return "refused by " + by + ": " + why
 }
 
 // question is what somebody is asked. Its digest covers everything that is
@@ -105,7 +146,8 @@ func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision
 	ask := ctxperm.Ask{
 		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(), Settings: a.tool.SettingsDigest(),
 		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.veil.shownInput()), Accesses: slices.Clone(asked),
-		Reasons: d.Reasons(), Revision: d.Revision(),
+		Reasons: d.Reasons(), Revision: d.Revision(), Running: a.during,
+		Earlier: a.veil.text((&record.Asked{Approvals: a.before}).Earlier()),
 	}
 	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
 	for _, access := range asked {
@@ -113,6 +155,9 @@ func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision
 	}
 	if ask.Settings != "" {
 		parts = append(parts, []byte("settings"), []byte(ask.Settings))
+	}
+	if a.during {
+		parts = append(parts, []byte("running"))
 	}
 	if a.program != nil {
 		ask.Preview = a.veil.text(a.preview)
@@ -137,7 +182,7 @@ func (l *Line) suspended(ctx context.Context, p permitted, asked []perm.Resource
 		return p, l.stillWaiting(p)
 	}
 	if why != "" {
-		return p, l.denied(ctx, p, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why})
+		return p, l.denied(ctx, p, p.unapproved(why))
 	}
 	p.approval = approval
 	return p, nil
@@ -165,18 +210,50 @@ func (l *Line) stands(p permitted, asked []perm.ResourceAccess) error {
 	if waiting || why == "" {
 		return nil
 	}
-	return &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why}
+	return p.unapproved(why)
 }
 
-// answer looks whether a resumed call was approved: in time, by somebody else,
-// for exactly what would run now.
+// unapproved refuses a call that waited. It names the accesses that the question was about: what is decided about the
+// call itself can be that it may begin.
+func (p permitted) unapproved(why string) *line.DeniedError {
+	q := p.resume.Asked
+	d := &line.DeniedError{Stage: "approver", Why: why, Question: q, Purpose: perm.Purpose(q.Purpose)}
+	var asked []perm.ResourceAccess
+	for _, a := range q.Access {
+		asked = append(asked, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	if len(asked) == 0 { // of a record that says less
+		asked = p.asked()
+	}
+	if d.Access = asked[0]; q.During {
+		d.Why = firstOf(asked) + ": " + why
+	}
+	return d
+}
+
+// decided is what the refused access was decided to be, as it is written down.
+func decided(d *line.DeniedError) perm.DecisionRecord {
+	if d.Question != nil {
+		if r := decisionRecord(d.Question.Decision); r != nil {
+			return *r
+		}
+	}
+	return d.Decision.Record()
+}
+
+// answer looks whether a resumed call was approved for exactly what would run now.
 func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *record.Approval, waiting bool, why string) {
-	asked, answered := p.resume.Asked, p.resume.Answered
+	return l.judge(p.resume.Asked, p.resume.Answered, ask.Digest, p.changedSince())
+}
+
+// judge looks whether a question was answered with an approval: in time, by somebody
+// else, and as it is asked now. It says changed if it is not.
+func (l *Line) judge(asked *record.Asked, answered *record.Answered, now, changed string) (approval *record.Approval, waiting bool, why string) {
 	switch {
 	case answered != nil && !answered.Approved:
-		return nil, false, "refused by " + nobody(answered.By) + ": " + answered.Why
-	case asked.Digest != ask.Digest:
-		return nil, false, p.changedSince()
+		return nil, false, refusedWhy(answered.By, answered.Why)
+	case asked.Digest != now:
+		return nil, false, changed
 	case l.p.Host.Now().After(asked.Expires):
 		return nil, false, "nobody approved it in time"
 	case answered == nil:
@@ -189,46 +266,89 @@ func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *record.Approval, 
 	return &record.Approval{By: answered.By, Digest: asked.Digest}, false, ""
 }
 
-// asked writes the question down. It has a barrier: whoever answers it later
-// must find it, whatever becomes of this process.
+// asked writes down what a call waits with that does not run. It has a barrier:
+// whoever answers it later must find it, whatever becomes of this process.
 func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome {
 	out := l.outcome(p, StatusPending)
 	out.Error = pendingProblem(p)
-	decision, err := canon.Marshal(p.veil.decision(p.decision))
+	body, err := l.askedRecord(p, ask, l.p.Limits.Asked)
 	if err == nil {
-		body := &record.Asked{
-			Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision,
-			Class: p.class, Declared: p.tool.t.spec.EffectClass != "",
-			Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(l.p.Limits.Asked), Replaced: p.pass.replacements(),
-		}
-		if p.program != nil {
-			body.Purpose, body.Approval = string(perm.PurposeApply), p.approval
-			body.Preview = strings.ToValidUTF8(ask.Preview, "\uFFFD")
-		}
-		for _, a := range ask.Accesses {
-			body.Access = append(body.Access, accessText(a))
-		}
 		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
 	}
 	if err != nil {
-		return l.denied(ctx, p, fmt.Errorf("somebody must approve it, and the question could not be written down: %w", err))
+		return l.denied(ctx, p, fmt.Errorf("a person must approve it, and the question could not be written down: %w", err))
 	}
+	l.tellWaiting(ask, body)
 	return out.withText()
 }
 
+// tellWaiting tells of a question that is on the journal.
+func (l *Line) tellWaiting(ask ctxperm.Ask, as *record.Asked) {
+	if l.p.Waiting != nil {
+		ask.Expires = as.Expires
+		l.p.Waiting(ask)
+	}
+}
+
+// askedRecord is a question as it is written down.
+func (l *Line) askedRecord(p permitted, ask ctxperm.Ask, limit time.Duration) (*record.Asked, error) {
+	decision, err := canon.Marshal(p.veil.decision(p.decision))
+	if err != nil {
+		return nil, err
+	}
+	body := &record.Asked{
+		Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision, During: p.during,
+		Class: p.class, Declared: p.tool.t.spec.EffectClass != "",
+		Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(limit), Askers: l.askers(p), Replaced: p.pass.replacements(),
+		Approvals: p.before,
+	}
+	if p.program != nil {
+		body.Purpose, body.Preview = string(perm.PurposeApply), strings.ToValidUTF8(ask.Preview, "\uFFFD")
+	}
+	for _, a := range ask.Accesses {
+		body.Access = append(body.Access, accessText(a))
+	}
+	return body, nil
+}
+
+// maxAskers bounds the processes on record of one question.
+const maxAskers = 16
+
+// askers are the processes that asked what the call waits for, and what it waited for
+// before, this process last.
+func (l *Line) askers(p permitted) (all []json.RawMessage) {
+	if p.resume != nil && p.resume.Asked != nil {
+		all = slices.Clone(p.resume.Asked.Askers)
+	}
+	own, err := canon.Canonicalize(l.p.Asker, canon.DefaultLimits()) // as those on record are
+	same := func(known json.RawMessage) bool { return bytes.Equal(known, own) }
+	if l.p.Asker == nil || err != nil || slices.ContainsFunc(all, same) {
+		return all
+	}
+	return append(all[:min(len(all), maxAskers-1)], own)
+}
+
+// pendingProblem says why a call waits. It names no command that approves: models read it.
 func pendingProblem(p permitted) *Problem {
 	out := &Problem{
 		What: "the call waits for approval", Why: reasonText(p.decision),
-		Fix: "somebody else approves it: remit approve " + p.id + "; then it goes on: remit resume " + p.id,
+		Fix: "a person answers it; then it goes on",
 	}
-	if p.program != nil || p.waitedWithChanges() {
-		out.Why = "somebody must see what the call wants to change"
-		if p.decision.Effect() == perm.Ask {
-			out.Why += ": " + reasonText(p.decision)
+	changes, before := p.program != nil, p.before
+	if p.waitedInside() && !p.during { // it has not run again: what it waits with is on record
+		changes, before = p.resume.Asked.Purpose != "", p.resume.Asked.Approvals
+		if d := decisionRecord(p.resume.Asked.Decision); d != nil {
+			out.Why = reasonsText(d.Reasons)
 		}
-		out.Fix = "somebody else looks at it: remit show " + p.id + "; approves what it says: remit approve " + p.id + " --question DIGEST; then the call runs again: remit resume " + p.id
+	}
+	if changes {
+		out.Why = "somebody must see what the call wants to change: " + out.Why
+		out.Fix = "a person looks at what it wants to change, and answers; then it runs again"
+	}
+	if text := (&record.Asked{Approvals: before}).Earlier(); text != "" {
+		out.Why += "; " + p.veil.text(text)
 	}
 	return out
 }

@@ -130,12 +130,17 @@ func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broke
 	if len(accesses) == 0 {
 		accesses = []perm.ResourceAccess{callAccess(s.tool.Name())}
 	}
+	made := s.live.Changes()
+	changes := changeFacts(made)
+	if err := l.content(ctx, s, changes, made); err != nil {
+		return true, "the policy's postconditions could not be looked at: " + err.Error()
+	}
 	for _, access := range accesses {
 		req, err := l.request(s.admitted, access, false)
 		if err != nil {
 			return true, err.Error()
 		}
-		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, s.result.Output(), changeFacts(s.live.Changes())
+		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, s.result.Output(), changes
 		d, err := l.ask(ctx, req)
 		if err != nil {
 			return true, "the policy's postconditions could not be looked at: " + err.Error()

@@ -1,9 +1,11 @@
 package tool
 
 import (
+	"context"
 	"errors"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
 )
 
 // The outcomes that errors.Is tells apart. A call that did not end done or held
@@ -25,12 +27,21 @@ type CallError struct {
 	Call   string // id, for show
 	Tool   string
 	Why    string
+
+	cause error // why the call did not begin; nil for one that did
 }
 
 // Error names the tool, the outcome and the reason.
 func (e *CallError) Error() string {
-	return e.Tool + ": " + string(e.Status) + ": " + e.Why + " (call " + e.Call + ")"
+	text := e.Tool + ": " + string(e.Status) + ": " + e.Why
+	if e.Call == "" {
+		return text
+	}
+	return text + " (call " + e.Call + ")"
 }
+
+// Unwrap returns why a call did not begin; nil for one that did.
+func (e *CallError) Unwrap() error { return e.cause }
 
 // Is maps the status to the sentinel of the same meaning.
 func (e *CallError) Is(target error) bool { return sentinel(e.Status) == target }
@@ -58,6 +69,26 @@ func sentinel(s Status) error {
 	default:
 		return ErrUnknown
 	}
+}
+
+// NotBegun returns the outcome and the error of a request that no line ever saw. The
+// caller gave up, or its time was up; the grant does not stand any more; the request
+// is not valid (ErrInvalid); or the journal could not take it.
+func (r Request) NotBegun(ctx context.Context, txn string, why error) (Outcome, error) {
+	out := Outcome{Tool: r.Tool, Txn: txn, Status: StatusFailed, Changes: []Change{}, Output: []byte("null")}
+	switch {
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded), errors.Is(context.Cause(ctx), ErrTimeout):
+		out.Status = StatusTimeout
+	case ctx.Err() != nil:
+		out.Status = StatusCancelled
+	case errors.Is(why, ErrDenied):
+		out.Status, out.Stage = StatusDenied, "grant"
+	case errors.Is(why, ErrInvalid):
+		out.Status = StatusInvalid
+	}
+	out.Error = &Problem{What: "the call did not begin", Why: canon.Printable(why.Error(), maxWhy)}
+	out.Text = "The call did not begin, and had no effect: " + sentence(out.Error.Why)
+	return out, &CallError{Status: out.Status, Tool: r.Tool, Why: out.Error.Why, cause: why}
 }
 
 type noEffectError struct{ err error }

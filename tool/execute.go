@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"slices"
+	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/perm"
 )
 
 // executed is a call whose code returned a result and whose handles are
@@ -32,12 +35,8 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	if i.answer != nil { // a filter answered: the code is not entered
 		return executed{intended: i, result: cloneResult(i.answer), output: i.answer}, nil
 	}
-	limit := i.tool.t.spec.Hints.Timeout
-	if limit <= 0 {
-		limit = l.p.Limits.Timeout
-	}
-	whole := ctx // somebody who is asked about a program's changes may take longer than the program
-	ctx, cancel := l.p.Host.WithTimeout(ctx, limit, ErrTimeout)
+	whole := ctx // what the code wanted to change may take longer than the code
+	ctx, cancel := i.clock.Start(ctx)
 	defer cancel()
 	i.begins()
 	result, over, err := l.enter(ctx, i)
@@ -53,6 +52,10 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	if err == nil {
 		err = result.failure()
+	}
+	if content := i.tool.t.spec.OutputContent; err == nil && content != nil && result.MediaType == "" && result.Text != "" {
+		result.MediaType = content.MediaType
+		e.result = result
 	}
 	if err == nil {
 		e.output, err = l.encode(result)
@@ -79,14 +82,27 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	return e, nil
 }
 
-// stopped is the error of a call that was refused something. What a composed tool knows
-// of its parts it still knows.
+// executeTime is how long the code of a tool may run, without the time in which it
+// waits for a person.
+func (l *Line) executeTime(t Tool) time.Duration {
+	if limit := t.t.spec.Hints.Timeout; limit > 0 {
+		return limit
+	}
+	return l.p.Limits.Timeout
+}
+
+// stopped is the error of a call that was refused something. What the tool says of its
+// effects, and a composed tool knows of its parts, still counts.
 func stopped(err error, refused *line.DeniedError) error {
 	var composed *line.ComposedError
-	if !errors.As(err, &composed) {
-		return refused
+	var none *noEffectError
+	switch {
+	case errors.As(err, &composed):
+		return &line.ComposedError{Err: refused, Nothing: composed.Nothing, Back: composed.Back}
+	case errors.As(err, &none):
+		return NoEffect(refused)
 	}
-	return &line.ComposedError{Err: refused, Nothing: composed.Nothing, Back: composed.Back}
+	return refused
 }
 
 // close ends the call's permits. Operations in flight have a while to end.
@@ -153,6 +169,9 @@ func (l *Line) encode(r Result) ([]byte, error) {
 			return nil, fmt.Errorf("the tool's structured output: %w", err)
 		}
 	}
+	if _, _, err := mime.ParseMediaType(r.MediaType); r.MediaType != "" && err != nil {
+		return nil, errors.New("the tool's result: its MediaType is none, such as text/markdown")
+	}
 	if err := r.checkRaises(); err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)
 	}
@@ -173,9 +192,12 @@ func causeStatus(err, cause error) (status Status, stage string) {
 	switch {
 	case errors.As(err, &panicked):
 		return StatusFailed, ""
+	case errors.Is(err, perm.ErrTimeout):
+		return StatusTimeout, "policy"
 	case errors.Is(err, ErrDenied):
 		return StatusDenied, deniedStage(err)
-	case errors.Is(err, ErrTimeout), errors.Is(err, context.DeadlineExceeded) && cause != nil:
+	case errors.Is(err, ErrTimeout), errors.Is(err, context.DeadlineExceeded) && cause != nil,
+		errors.Is(err, context.Canceled) && errors.Is(cause, ErrTimeout):
 		return StatusTimeout, ""
 	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
 		return StatusCancelled, ""

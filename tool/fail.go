@@ -42,7 +42,7 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 	out.Stage, out.Changes = stage, viewChanges(i.live.Changes())
 	out.Error = &Problem{What: whatOf(status), Why: err.Error()}
 	body := &record.Failed{Status: string(status), Stage: stage}
-	if status == StatusDenied {
+	if stage != "" { // it asked for an access that it did not get
 		refusedInside(i, err, &out, body)
 	}
 	p := l.prove(ctx, i, m)
@@ -64,6 +64,9 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 		out.Status, out.Stage = StatusUnknown, ""
 		out.Error.What = "the effect of the call cannot be told"
 		out.Error.Fix = "look at what it may have touched; it is neither repeated nor undone by itself"
+		if out.TakenBack == "some" {
+			out.Error.Fix = "look at what it may have touched: remit took back the changes that it saw, and cannot see all; it repeats nothing"
+		}
 		l.end(ctx, i, &out, &record.Unknown{Status: string(StatusUnknown), Why: i.veil.text(err.Error())})
 		return out.withText().without(i.input)
 	}
@@ -81,6 +84,7 @@ func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
 	}
 	decision := i.veil.decision(d.Decision)
 	out.Decision, out.Error.Fix = &decision, howToAllow(d, i.tool)
+	out.around = d.Around
 	access := accessText(d.Access)
 	body.Access, body.Purpose = &access, string(d.Purpose)
 	body.Decision, _ = canon.Marshal(decision) // plain data
@@ -112,6 +116,10 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 		return provenByTool
 	case s.Confinement == Sandbox && i.tool.Class() != effect.Reversible && i.tool.Class() != effect.Pure:
 		return noProof // it reached further than what is taken back
+	case s.Coverage == effect.Observed && len(i.live.Changes()) > 0 && i.class == effect.Pure:
+		return noProof // others may have been at it, and nobody let the call change anything: only a person takes it back
+	case s.Coverage == effect.Observed && len(i.live.Changes()) > 0:
+		return provenBack // in the roots; what taking it back says of the rest leaves the outcome unknown
 	case s.Confinement == Handles && i.class != effect.Pure && i.connects():
 		return noProof // and so may a program that it ran
 	case s.Confinement != Trusted:
@@ -141,10 +149,7 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 func (l *Line) end(ctx context.Context, i intended, out *Outcome, b record.Body) {
 	//mutant:barrier
 	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || l.counts(i.permitted) || out.Status == StatusDenied}
-	if s := i.live.Pending(); s != nil {
-		w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: s})
-	}
-	w.Lines = append(w.Lines, revert.Line{Call: i.id, Body: b})
+	w.Lines = append(i.live.Start(), revert.Line{Call: i.id, Body: b})
 	if err := l.p.Recorder.Write(ctx, w); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
 		l.broken.Store(true)

@@ -37,6 +37,10 @@ type Filter struct {
 	// Ended is called with the outcome of each call whose Before was called, however
 	// it ended. It can change nothing any more.
 	Ended func(ctx context.Context, f *Filtered, o Outcome)
+	// Denied is called with the outcome of each call that was denied before this
+	// filter's Before: by the grant, the policy, an approver or another filter. It can
+	// change nothing.
+	Denied func(ctx context.Context, f *Filtered, o Outcome)
 
 	// Batch is called before the calls of a batch are admitted. An error denies each
 	// of them that the policy does not refuse anyway.
@@ -65,7 +69,7 @@ func (f Filter) Hooks() []string {
 	for _, h := range []struct {
 		name  string
 		there bool
-	}{{"batch", f.Batch != nil}, {"before", f.Before != nil}, {"after", f.After != nil}, {"ended", f.Ended != nil}, {"batch_ended", f.BatchEnded != nil}} {
+	}{{"batch", f.Batch != nil}, {"before", f.Before != nil}, {"after", f.After != nil}, {"ended", f.Ended != nil}, {"denied", f.Denied != nil}, {"batch_ended", f.BatchEnded != nil}} {
 		if h.there {
 			hooks = append(hooks, h.name)
 		}
@@ -127,6 +131,9 @@ func (f *Filtered) Decision() perm.DecisionRecord {
 		if d := decisionRecord(f.p.released.Decision); d != nil {
 			return *d
 		}
+	}
+	if f.pass.refused != nil {
+		return f.p.veil.record(decided(f.pass.refused))
 	}
 	return f.p.veil.decision(f.p.decision)
 }

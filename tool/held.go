@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -66,7 +67,12 @@ func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
 		}
 		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
-		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
+		var over *line.DeniedError
+		over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(context.WithoutCancel(ctx), w) })
+		if over != nil {
+			back()
+			return l.overdrawn(ctx, p, over, &record.Dropped{Cause: "budget"})
+		}
 	}
 	if err != nil {
 		// It may be on the journal all the same: nothing may be committed any more.
@@ -96,7 +102,7 @@ func (l *Line) Release(ctx context.Context, c *revert.Call, turn int) Outcome {
 	status = out.Status
 	if out.requeued() {
 		out.Text += " It is still queued: committing again sends it."
-		out.Error.Fix = "commit again once that is mended, or take the call out of the queue: remit revert " + out.Call
+		out.Error.Fix = "commit again once that is mended, or revert the call, which takes it out of the queue"
 	}
 	return out
 }
@@ -146,6 +152,7 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 		return "tool", unconfigured(t, why)
 	}
 	a.tool, a.class = t, t.classOf(a.input)
+	a.veil.unsaid = t.t.spec.Hints.Sensitive
 	value, err := decodeInput(a.input, l.p.Limits.document())
 	if err == nil {
 		err = t.t.input.Validate(value)
@@ -190,6 +197,7 @@ func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why er
 	}
 	out.Error = &Problem{What: "the held call was not released", Why: why.Error()}
 	if stage == "grant" || stage == "filter" {
+		p.pass.denied(p, &line.DeniedError{})
 		out.Status, out.Stage = StatusDenied, stage
 		out.Error.What = "the held call was denied by " + stage
 	}
@@ -225,6 +233,7 @@ func droppedWhy(d *record.Dropped) string {
 	why := map[string]string{
 		"abort": "its transaction was taken back", "savepoint": "what came after a savepoint was taken back",
 		"nest": "the transaction inside another that it was in was taken back", "undo": "it was taken back itself",
+		"budget": "another call had spent its budget before",
 	}[d.Cause]
 	if d.By != "" {
 		why += " by " + d.By

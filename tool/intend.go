@@ -18,7 +18,8 @@ import (
 // takes.
 type intended struct {
 	filtered
-	live *line.Call
+	live  *line.Call
+	clock *line.Clock
 }
 
 // intend is step 3: the write-ahead record. A call that could have an effect
@@ -28,7 +29,18 @@ type intended struct {
 func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 	p := f.permitted
 	started, err := l.startedRecord(f)
-	if err == nil && f.answer == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
+	if p.released == nil {
+		p.charged = shared(p.decision.Limits())
+	}
+	if err == nil && len(p.charged) > 0 {
+		//mutant:none the barrier of the branch below, for calls that a shared budget counts
+		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
+		var over *line.DeniedError
+		if over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(ctx, w) }); over != nil {
+			return intended{}, l.overdrawn(ctx, p, over, &record.Failed{})
+		}
+		started = nil
+	} else if err == nil && f.answer == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
 		//mutant:barrier
 		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
@@ -45,14 +57,16 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 		out.Error = &Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
 		return intended{}, out.withText()
 	}
+	clock := line.NewClock(l.p.Host, l.executeTime(p.tool), ErrTimeout)
 	live := line.New(line.Config{
-		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
-		Gate: l.gate(p.admitted), Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
+		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Observed: p.tool.Coverage() == effect.Observed, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
+		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		Patience: l.p.Limits.Claim, Waits: l.p.Waits, Files: l.p.Limits.files(),
 		Hides: func() bool { return len(p.veil.hides()) > 0 }, Ways: l.ways,
 		Held: l.p.Grant.Check, Broken: l.Broken, Progress: l.progress(p),
 	})
-	return intended{filtered: f, live: live}, nil
+	f.permitted = p
+	return intended{filtered: f, live: live, clock: clock}, nil
 }
 
 func barrierBeforeExecute(t Tool) bool {
@@ -98,7 +112,7 @@ func (l *Line) startedRecord(f filtered) (*record.Started, error) {
 	s := p.tool.t.spec
 	started := &record.Started{
 		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.veil.shownInput(), InputDigest: p.digest,
-		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement),
+		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement), Coverage: s.Coverage, Observed: s.Observed,
 		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.veil.hides(),
 		Replaced: p.pass.replacements(), Ends: p.pass.end(),
 	}
@@ -106,33 +120,6 @@ func (l *Line) startedRecord(f filtered) (*record.Started, error) {
 		started.AnsweredBy, started.Reverts, started.Right = p.pass.refuser(), false, []record.Access{}
 	}
 	return started, nil
-}
-
-// gate decides what a running call asks for beyond its exact accesses: within
-// what this call may need, within the session's grant, by the same policy. An
-// ask inside a running call is a denial: nobody can be waited for with the
-// call's work half done.
-func (l *Line) gate(a admitted) line.Gate {
-	return func(ctx context.Context, access perm.ResourceAccess) (line.Terms, error) {
-		r, err := perm.ParseResource(access.Resource)
-		if err != nil {
-			return line.Terms{}, err
-		}
-		access.Resource = r.String()
-		if !a.bound.Allows(access) {
-			why := "the tool does not declare that it needs to " + access.String()
-			return line.Terms{}, &line.DeniedError{Access: access, Stage: "grant", Why: why}
-		}
-		d, err := l.decide(ctx, a, []perm.ResourceAccess{access}, true)
-		if err != nil {
-			return line.Terms{}, err
-		}
-		if d.Effect() == perm.Ask && l.recalled(ctx, a, []perm.ResourceAccess{access}, d) == nil {
-			why := "somebody must approve it, and a call that runs cannot wait: " + reasonText(d)
-			return line.Terms{}, &line.DeniedError{Access: access, Stage: "approver", Decision: d, Why: why}
-		}
-		return termsOf(d), l.label(ctx, a, access, d)
-	}
 }
 
 // ways is what takes changes of a running call back.

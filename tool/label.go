@@ -126,6 +126,9 @@ func (l *Line) raisable(labels []string) error {
 	return nil
 }
 
+// raisedByResult stands where the place of a rule stands, of a requirement that no rule has.
+const raisedByResult = "raised by a result"
+
 // requiring is a decision with what results have raised for each call of the session.
 func (l *Line) requiring(d perm.Decision) perm.Decision {
 	_, requires := l.p.Facts.Labels()
@@ -134,7 +137,7 @@ func (l *Line) requiring(d perm.Decision) perm.Decision {
 	}
 	details := d.Details()
 	for _, need := range requires {
-		details.Requires = append(details.Requires, perm.Reason{Text: need, At: "raised by a result", Set: "require"})
+		details.Requires = append(details.Requires, perm.Reason{Text: need, At: raisedByResult, Set: "require"})
 	}
 	return perm.NewDecision(d.Effect(), details)
 }

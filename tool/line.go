@@ -57,6 +57,8 @@ type Parts struct {
 		// Keep remembers an answer that was just given.
 		Keep(ctx context.Context, ask ctxperm.Ask, ref record.ToolRef, inputDigest, by string, r ctxperm.Remember) error
 	}
+	Waiting  func(ctxperm.Ask) // told of each question that is on the journal and waits; nil: nobody
+	Asker    json.RawMessage   // this process, as calls that wait record it; nil: not known
 	Limits   Limits
 	Waits    *line.Waits    // of the runtime
 	Progress func(Progress) // nil: nobody listens
@@ -74,6 +76,11 @@ type Facts interface {
 	// it returns the facts without it.
 	Reserve(call, tool string, sums map[string]json.Number) perm.SessionFacts
 	Release(call string, s Status) // the call is in flight no more, and counts as what it came to
+	// Spent returns what the calls of a scope of budgets other than the session came to, as the journal is now.
+	Spent(ctx context.Context, per string) (perm.SessionFacts, error)
+	// Charge has write put the start of a call on the journal, and returns for each scope what its calls had come to before that
+	// record. An error says that this is not known; then the record may be there.
+	Charge(ctx context.Context, call string, per []string, write func() error) ([]perm.SessionFacts, error)
 	Txn() perm.TxnFacts
 	Next() int // the next sequence number of the transaction
 	// Label gives the session labels, and what each of its calls must have; it returns what is new of them.
@@ -90,6 +97,7 @@ type Limits struct {
 	File    int           // bytes of a file that is read or written whole; default 32 MiB
 	Entries int           // files and directories that one operation changes; default 10,000
 	Asked   time.Duration // how long an asked call waits for an answer; default 24 hours
+	Answer  time.Duration // how long a call that runs waits for one answer, beside its own time; default: as long as it may run
 	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
 	Verify  time.Duration // of a Verify, beside what each change adds; default 30 seconds
 	Undo    time.Duration // of a Revert; default 2 minutes
@@ -189,6 +197,10 @@ type Request struct {
 	// fails once the code has ended; note notes something beside what the tool does. Nil: nobody is told.
 	Begun func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
+	// Asked is told, on a goroutine of its own, of a question that the call waits with while it runs. Its context ends when nobody
+	// waits any more.
+	Asked func(ctx context.Context, ask ctxperm.Ask)
+
 	resumed *revert.Call // a pending call that goes on
 	refusal *refusal     // of the batch that it is in
 }
@@ -197,7 +209,7 @@ type Request struct {
 // answer counts if everything that was shown is still the same. Of how its turn and its
 // listeners count.
 func (l *Line) Resume(ctx context.Context, c *revert.Call, how Request) Outcome {
-	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, Begun: how.Begun, resumed: c}
+	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, Begun: how.Begun, Asked: how.Asked, resumed: c}
 	if c.Asked != nil {
 		r.Input = c.Asked.Input
 	}

@@ -65,11 +65,12 @@ type Outcome struct {
 	Txn         string               `json:"txn"`
 	Tool        string               `json:"tool"`
 	Status      Status               `json:"status"`
-	Stage       string               `json:"stage,omitempty"` // of a denial: grant, policy, approver, filter, tool
-	Output      json.RawMessage      `json:"output"`          // null unless done
-	Result      Result               `json:"-"`               // the whole result of a done call
-	Input       json.RawMessage      `json:"-"`               // as it is written down: canonical, without what the policy redacts
-	Decision    *perm.DecisionRecord `json:"decision"`        // null where nobody was asked
+	Stage       string               `json:"stage,omitempty"`      // of a denial: grant, policy, approver, filter, tool
+	Output      json.RawMessage      `json:"output"`               // null unless done
+	MediaType   string               `json:"media_type,omitempty"` // of the text of a done call, where its tool says it
+	Result      Result               `json:"-"`                    // the whole result of a done call
+	Input       json.RawMessage      `json:"-"`                    // as it is written down: canonical, without what the policy redacts
+	Decision    *perm.DecisionRecord `json:"decision"`             // null where nobody was asked
 	EffectClass effect.Class         `json:"effect_class,omitempty"`
 	Changes     []Change             `json:"changes"`
 	Verdict     *Verdict             `json:"verdict"`              // null where nobody looked
@@ -80,6 +81,8 @@ type Outcome struct {
 	Filter      string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
 	Ends        string               `json:"ends,omitempty"`       // set: why whoever runs calls for a model is to end its loop
 	Veiled      bool                 `json:"-"`                    // something of the call is hidden: what else is known of it is not to be shown
+
+	around string // what the caller can do without what was refused
 }
 
 // Change is one change of a call as people and programs see it.

@@ -37,7 +37,8 @@ type pass struct {
 	by       string
 	ends     []string
 	replaced []record.Replacement
-	values   context.Context //nolint:containedctx // of the last Within
+	refused  *line.DeniedError // before a filter saw the call
+	values   context.Context   //nolint:containedctx // of the last Within
 }
 
 // maxEnds bounds why a loop is to end.
@@ -303,7 +304,7 @@ func runAfter(ctx context.Context, f Filter, seen *Filtered, r Result) (out Resu
 }
 
 // over ends the way through the filters: the outcome gets what they said of it, and
-// those that were asked see it, the last one first.
+// those that were asked see it, the last one first. A denial the others see, too.
 func (ps *pass) over(ctx context.Context, o Outcome, v *veil) Outcome {
 	if ps == nil {
 		return v.outcome(o)
@@ -319,12 +320,23 @@ func (ps *pass) over(ctx context.Context, o Outcome, v *veil) Outcome {
 	l := ps.line
 	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.Verify, ErrTimeout)
 	defer cancel()
-	for i := ps.reached - 1; i >= 0; i-- {
-		if f := l.p.Filters[i]; f.Ended != nil {
-			l.told(f.Name, "ended", func() { f.Ended(ctx, &Filtered{p: &ps.now, pass: ps, hook: hookEnded}, o.clone()) })
+	for i, f := range slices.Backward(l.p.Filters) {
+		name, hook := "ended", f.Ended
+		if i >= ps.reached {
+			name, hook = "denied", f.Denied
+		}
+		if hook != nil && (i < ps.reached || o.Status == StatusDenied) {
+			l.told(f.Name, name, func() { hook(ctx, &Filtered{p: &ps.now, pass: ps, hook: hookEnded}, o.clone()) })
 		}
 	}
 	return o
+}
+
+// denied notes what a call was that no filter has seen yet.
+func (ps *pass) denied(p permitted, d *line.DeniedError) {
+	if ps != nil && ps.reached == 0 {
+		ps.now, ps.refused = p, d
+	}
 }
 
 // told runs a hook that nothing depends on any more.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -56,8 +58,8 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	var end *Outcome
 	switch {
 	case err != nil:
-	case p.waitedWithChanges():
-		p, end, err = l.goesOn(p, asked)
+	case p.waitedInside():
+		p, end, err = l.goesOn(ctx, p, asked)
 	case decision.Effect() == perm.Ask:
 		p, end, err = l.approved(ctx, p, asked)
 	case a.resume != nil:
@@ -137,21 +139,25 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	a.veil.add(d.Details().Redact)
 	switch {
 	case err != nil:
-		return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true}
+		return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true, Timeout: errors.Is(err, perm.ErrTimeout)}
 	case holds(d) && a.cannotWait(dynamic) != "":
 		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
 	case d.Effect() == perm.Deny:
 		return deny("policy", d, reasonText(d)+unmatched(a, access, d))
 	}
 	for _, limit := range d.Limits() {
-		if over := limit.Over(a.counted, a.tool.Name(), a.sums); over != "" {
-			reason := perm.Reason{Text: over, At: limit.At, Set: "limit"}
-			d = perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{reason}, Hints: d.Details().Hints, Revision: d.Revision()})
-			return deny("policy", d, reasonText(d))
+		over, err := l.over(ctx, a, limit, dynamic)
+		if err != nil {
+			return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), Broken: true}
+		}
+		if over != "" {
+			refused := refusedBy(access, d, perm.Reason{Text: over, At: limit.At, Set: "limit"})
+			return refused.Decision, refused
 		}
 	}
-	if unmet := unmetRequirement(a.tool, a.class, d); unmet != "" {
-		return deny("policy", d, unmet)
+	if unmet, is := unmetRequirement(a.tool, a.class, d); is {
+		refused := refusedBy(access, d, unmet)
+		return refused.Decision, refused
 	}
 	return d, nil
 }
@@ -213,8 +219,8 @@ func (t Tool) Facts() perm.ToolFacts {
 	return perm.ToolFacts{
 		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
 		Provenance: string(s.Provenance.Kind), CanVerify: t.CanVerify(), CanRevert: t.CanRevert(),
-		Confinement: string(s.Confinement), Destination: string(s.Destination), Grade: string(t.Grade()),
-		Confidence: s.Confidence,
+		Confinement: string(s.Confinement), Coverage: string(t.Coverage()), Destination: string(s.Destination), Grade: string(t.Grade()),
+		Confidence: s.Confidence, Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval,
 	}
 }
 
@@ -258,9 +264,8 @@ func merged[E comparable](all, more []E) []E {
 	return all
 }
 
-// unmetRequirement returns the first thing that a policy requires and the tool
-// does not have.
-func unmetRequirement(t Tool, class effect.Class, d perm.Decision) string {
+// unmetRequirement returns the first rule of the set require that the tool does not meet, and what the tool does not have.
+func unmetRequirement(t Tool, class effect.Class, d perm.Decision) (unmet perm.Reason, is bool) {
 	s := t.t.spec
 	for _, r := range d.Details().Requires {
 		met, fix := false, ""
@@ -280,10 +285,13 @@ func unmetRequirement(t Tool, class effect.Class, d perm.Decision) string {
 			fix = "nothing here can meet that"
 		}
 		if !met {
-			return fmt.Sprintf("the policy requires %q (%s), and %s", r.Text, r.At, fix)
+			if r.At == raisedByResult {
+				return perm.Reason{Text: fmt.Sprintf("a result of this session requires %q, and %s", r.Text, fix), Set: "require"}, true
+			}
+			return perm.Reason{Text: fmt.Sprintf("the policy requires %q, and %s", r.Text, fix), At: r.At, Set: "require"}, true
 		}
 	}
-	return ""
+	return perm.Reason{}, false
 }
 
 // unmatched says what was asked for, where no rule had a word about it.
@@ -324,16 +332,20 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 	if !errors.As(why, &d) {
 		d = &line.DeniedError{Stage: "policy", Why: why.Error()}
 	}
-	decision, reason := p.veil.decision(d.Decision), p.veil.text(d.Why)
-	out := l.outcome(p, StatusDenied)
+	p.pass.denied(p, d)
+	decision, reason := p.veil.record(decided(d)), p.veil.text(d.Why)
+	out := l.outcome(p, deniedStatus(d.Timeout))
 	out.Stage, out.Decision = d.Stage, &decision
-	out.Error = &Problem{What: "the call was denied by " + d.Stage, Why: reason, Fix: howToAllow(d, p.tool)}
+	out.Error = &Problem{What: deniedWhat(d.Stage, d.Timeout), Why: reason, Fix: howToAllow(d, p.tool)}
 	raw, err := canon.Marshal(decision)
 	if err == nil {
 		body := &record.Denied{
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
 			Class: p.class, Declared: p.tool.t.spec.EffectClass != "",
-			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), Ends: p.pass.end(),
+			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), Ends: p.pass.end(), Timeout: d.Timeout,
+		}
+		if q := d.Question; q != nil {
+			body.During, body.Purpose, body.Others = q.During, q.Purpose, q.Access[min(1, len(q.Access)):]
 		}
 		if d.Stage == "filter" {
 			body.Filter = p.pass.refuser()
@@ -345,12 +357,34 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
 		l.broken.Store(true)
 	}
-	return out.withText()
+	told := out.withText()
+	if out.Stage == "grant" { // it names what the arguments do
+		return told.without(p.input)
+	}
+	return told
+}
+
+// deniedStatus tells a refusal from a policy that did not answer in time. Neither
+// lets the call run.
+func deniedStatus(timeout bool) Status {
+	if timeout {
+		return StatusTimeout
+	}
+	return StatusDenied
+}
+
+func deniedWhat(stage string, timeout bool) string {
+	if timeout {
+		return "the policy did not decide in time; it refused nothing"
+	}
+	return "the call was denied by " + stage
 }
 
 // howToAllow is the fix that an error names.
 func howToAllow(d *line.DeniedError, t Tool) string {
 	switch {
+	case d.Timeout:
+		return "repeat the call; if that does not help, the machine is overloaded, or one built-in of the policy has too much to do"
 	case t.t.spec.EffectClass == "" && d.Stage == "policy" && t.t.spec.Provenance.Kind == provenance.MCP:
 		return "give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing"
 	case t.t.spec.EffectClass == "" && d.Stage == "policy":
@@ -359,20 +393,69 @@ func howToAllow(d *line.DeniedError, t Tool) string {
 		return "grant it to the session, or call within what it holds"
 	case d.Stage == "filter":
 		return "a filter of the program refused it: change what the filter is given, or leave it out; a policy cannot overrule it"
+	case d.Around != "":
+		return d.Around + "; or a person allows it: --on-ask prompt or wait of remit run, agent.Approve or agent.Wait" + orTheRule(d, "; ")
+	case d.Stage == "approver" && d.Unanswered:
+		return "call it where a person can answer (agent.Approve or agent.Wait; remit run --on-ask prompt or wait)" + orTheRule(d, ", ")
 	case d.Stage == "approver":
-		return "let somebody else approve it, or change the rule that asks"
+		return "let somebody else approve it" + orTheRule(d, ", ")
 	case d.Broken:
 		return "mend the policy: until it can decide, it refuses this call, whatever a rule allows"
 	case d.Access.Resource == "":
 		return ""
 	}
-	for _, r := range d.Decision.Reasons() {
-		if r.At != "" {
-			return "change the rule at " + r.At + ": a refusal wins over every rule that allows"
-		}
+	if fix := changeRules(d.Decision.Reasons()); fix != "" {
+		return fix
+	}
+	if slices.ContainsFunc(d.Decision.Reasons(), func(r perm.Reason) bool { return r.Set == "require" }) {
+		return "call a tool that has it, or call in another session: what a result requires holds for its session, whatever a rule allows"
 	}
 	return fmt.Sprintf("a rule that would allow it: allow contains \"…\" if { input.access.action == %q; input.access.resource.text == %q }",
 		d.Access.Action, d.Access.Resource)
+}
+
+// orTheRule is the last of the ways out of a question; "" if not a rule alone asked.
+func orTheRule(d *line.DeniedError, sep string) string {
+	asks := decided(d)
+	if asks.Effect != perm.Ask.String() || slices.ContainsFunc(asks.Reasons, func(r perm.Reason) bool { return r.At == "" }) {
+		return ""
+	}
+	return sep + "or change the rule that asks"
+}
+
+// changeRules says what to do about every rule that refused; "" if no place of one is known.
+// As long as one of them refuses, the call is denied.
+func changeRules(reasons []perm.Reason) string {
+	var own, packs []string
+	inside := map[string][]string{}
+	for _, r := range reasons {
+		pack, place, builtin := policies.Of(r.At)
+		switch {
+		case builtin:
+			packs, inside[pack] = merged(packs, []string{pack}), merged(inside[pack], []string{place})
+		case r.At != "":
+			own = merged(own, []string{r.At})
+		}
+	}
+	var fixes []string
+	if len(own) > 0 {
+		fixes = append(fixes, "change "+rulesAt(own))
+	}
+	for _, pack := range packs {
+		fixes = append(fixes, fmt.Sprintf("copy the pack (remit policy new --from %s), change %s of the copy, and use that (--policy)", pack, rulesAt(inside[pack])))
+	}
+	if len(fixes) == 0 {
+		return ""
+	}
+	return strings.Join(fixes, "; and ") + ": a refusal wins over every rule that allows"
+}
+
+// rulesAt names rules by their places.
+func rulesAt(places []string) string {
+	if len(places) == 1 {
+		return "the rule at " + places[0]
+	}
+	return "each of the rules at " + strings.Join(places, ", ")
 }
 
 func accessText(a perm.ResourceAccess) record.Access {

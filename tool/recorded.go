@@ -64,7 +64,7 @@ func (o Outcome) quotes(c *revert.Call) bool {
 	case StatusDone, StatusHeld, StatusPending, StatusInvalid:
 		return false
 	case StatusDenied:
-		return c.Denied == nil || c.Denied.Filter != ""
+		return c.Denied == nil || c.Denied.Stage == "grant" || c.Denied.Stage == "filter"
 	case StatusFailed, StatusVerifyFailed, StatusCancelled, StatusTimeout, StatusUnknown:
 	}
 	return true
@@ -184,8 +184,8 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 	case revert.PhaseInvalid:
 		o.Status, o.Error = StatusInvalid, &Problem{What: "the call is not valid", Why: c.Invalid.Why}
 	case revert.PhaseDenied:
-		o.Status, o.Stage, o.Decision = StatusDenied, c.Denied.Stage, decisionRecord(c.Denied.Decision)
-		o.Error = &Problem{What: "the call was denied by " + c.Denied.Stage, Why: c.Denied.Why}
+		o.Status, o.Stage, o.Decision = deniedStatus(c.Denied.Timeout), c.Denied.Stage, decisionRecord(c.Denied.Decision)
+		o.Error = &Problem{What: deniedWhat(c.Denied.Stage, c.Denied.Timeout), Why: c.Denied.Why}
 	case revert.PhasePending:
 		o.Status, o.Decision = StatusPending, decisionRecord(c.Asked.Decision)
 		o.Error = &Problem{What: "the call waits for approval", Why: recordedReasons(o.Decision)}
@@ -207,7 +207,7 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 		o.Error = &Problem{What: "the call has no end on the journal", Why: "it is running in another process, or its process died"}
 	}
 	if c.Undo != nil && c.Undo.Reverted != nil {
-		o.Undo, o.TakenBack = c.Undo.Reverted.Results, revert.TakenBack(c.Undo.Reverted.Results)
+		o.Undo, o.TakenBack = c.Undo.Reverted.Results, c.TakenBack()
 	}
 }
 

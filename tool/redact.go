@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/line"
@@ -28,6 +30,7 @@ type veil struct {
 	mu       sync.Mutex // never held across a wait
 	all      bool       // nobody could say what to hide, so all of the input is
 	pointers []string
+	unsaid   []string                   // names of arguments that the tool calls sensitive: they are on record, and nothing that is said repeats them
 	said     []func(text string) string // of filters: what is said of the call goes through each
 }
 
@@ -67,7 +70,7 @@ func (v *veil) saying() []func(text string) string {
 }
 
 // idle reports whether no text would lose anything.
-func (v *veil) idle() bool { return len(v.secrets(2)) == 0 && v.known.None() && len(v.saying()) == 0 }
+func (v *veil) idle() bool { return len(v.spoken()) == 0 && v.known.None() && len(v.saying()) == 0 }
 
 func (v *veil) of(place string) (paths [][]string) {
 	v.mu.Lock()
@@ -116,8 +119,19 @@ func (v *veil) hidesInput() bool {
 // secrets are the texts that must be nowhere, of at least so many bytes: a
 // shorter one is in any text by chance. Longer ones come first, as one may be a
 // part of another.
-func (v *veil) secrets(least int) []string {
-	_, gone := redacted(v.input, v.of("args"))
+func (v *veil) secrets(least int) []string { return v.textsAt(v.of("args"), least) }
+
+// spoken are the texts that nothing that is said of the call may repeat.
+func (v *veil) spoken() []string {
+	paths := v.of("args")
+	for _, name := range v.unsaid {
+		paths = append(paths, []string{name})
+	}
+	return v.textsAt(paths, 2)
+}
+
+func (v *veil) textsAt(paths [][]string, least int) []string {
+	_, gone := redacted(v.input, paths)
 	var texts []string
 	for _, value := range gone {
 		texts = append(texts, leaves(value)...)
@@ -180,6 +194,9 @@ func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
 		}
 	}
 	r.Text = v.scrub(r.Text, secrets)
+	if v.scrub(r.MediaType, secrets) != r.MediaType {
+		r.MediaType = ""
+	}
 	if meta := make(map[string]string, len(r.Meta)); r.Meta != nil {
 		for name, text := range r.Meta {
 			meta[v.scrub(name, secrets)] = v.scrub(text, secrets)
@@ -204,7 +221,7 @@ func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
 // text takes hidden arguments out of a text, as they are and as quoted ones, and what
 // filters hide.
 func (v *veil) text(s string) string {
-	s = v.scrub(s, v.secrets(2))
+	s = v.scrub(s, v.spoken())
 	for _, hide := range v.saying() {
 		s = saidBy(hide, s)
 	}
@@ -229,8 +246,9 @@ func (v *veil) texts(list []string) []string {
 }
 
 // decision is a decision as it is written down: a reason may repeat an argument.
-func (v *veil) decision(d perm.Decision) perm.DecisionRecord {
-	r := d.Record()
+func (v *veil) decision(d perm.Decision) perm.DecisionRecord { return v.record(d.Record()) }
+
+func (v *veil) record(r perm.DecisionRecord) perm.DecisionRecord {
 	if v.idle() {
 		return r
 	}
@@ -451,14 +469,49 @@ func (v *veil) holding(doc any, at string) (found []string) {
 	return found
 }
 
+// alone replaces a short text in another one, but for where it is a part of a word or of
+// a number.
+func alone(text, short, with string) string {
+	var out strings.Builder
+	for rest, before := text, ' '; ; {
+		i := strings.Index(rest, short)
+		if i < 0 {
+			out.WriteString(rest)
+			return out.String()
+		}
+		if r, n := utf8.DecodeLastRuneInString(rest[:i]); n > 0 {
+			before = r
+		}
+		first, _ := utf8.DecodeRuneInString(short)
+		last, _ := utf8.DecodeLastRuneInString(short)
+		after, _ := utf8.DecodeRuneInString(rest[i+len(short):])
+		out.WriteString(rest[:i])
+		if alike(before, first) || alike(last, after) {
+			out.WriteString(short)
+		} else {
+			out.WriteString(with)
+		}
+		before, rest = last, rest[i+len(short):]
+	}
+}
+
+func alike(a, b rune) bool {
+	return unicode.IsLetter(a) && unicode.IsLetter(b) || unicode.IsDigit(a) && unicode.IsDigit(b)
+}
+
 // scrub takes texts, and the values of opened secrets, out of a text.
 func (v *veil) scrub(text string, secrets []string) string {
 	return v.known.Scrub(scrub(text, secrets))
 }
 
-// scrub takes secrets out of a text, also where it quotes them.
+// scrub takes secrets out of a text, also where it quotes them. A short one stands in
+// other words by chance: there it says nothing, and the text would be beyond reading.
 func scrub(text string, secrets []string) string {
 	for _, s := range secrets {
+		if len(s) < 4 {
+			text = alone(text, s, hiddenText)
+			continue
+		}
 		text = strings.ReplaceAll(text, s, hiddenText)
 		if quoted := strconv.Quote(s); quoted[1:len(quoted)-1] != s {
 			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], hiddenText)

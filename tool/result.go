@@ -15,7 +15,10 @@ import (
 // Result is what a tool returns. At least one of Text, JSON and Parts is what
 // the model sees.
 type Result struct {
-	Text    string                 `json:"text,omitempty"`
+	Text string `json:"text,omitempty"`
+	// MediaType says what Text is, such as "text/markdown"; empty: nothing is said.
+	MediaType string `json:"media_type,omitempty"`
+
 	JSON    json.RawMessage        `json:"json,omitempty"` // structured output
 	Parts   []Part                 `json:"parts,omitempty"`
 	Meta    map[string]string      `json:"meta,omitempty"` // for programs, not for the model

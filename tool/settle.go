@@ -24,10 +24,7 @@ func (l *Line) settle(ctx context.Context, e delivered) (settled, *Outcome) {
 	held, err := e.live.States()
 	//mutant:barrier
 	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || l.counts(e.permitted), Blobs: held.Blobs, Claims: held.Claims}
-	if s := e.live.Pending(); s != nil {
-		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: s})
-	}
-	w.Lines = append(w.Lines, held.Lines...)
+	w.Lines = append(e.live.Start(), held.Lines...)
 	s := settled{delivered: e}
 	done, hidden := s.record()
 	if err == nil {

@@ -27,6 +27,7 @@ type Execute func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessag
 type Spec struct {
 	Name        string   // lower-case letters, digits and single or double underscores between them, such as write_pair; at most 64
 	Description string   // for the model; one or two sentences
+	Usage       string   // for the system prompt: how and when to use the tool, beside its description; see Registry.Usage
 	Version     string   // the author's own
 	Tags        []string // categories, for policies and lists
 	Deprecated  string   // what to do instead; models and their people are told with each call. Empty: it is not
@@ -48,6 +49,11 @@ type Spec struct {
 	// suffice. Each must lie within Needs. It only computes: no effects.
 	Access func(in json.RawMessage) ([]perm.ResourceAccess, error)
 
+	// Bound returns what one call may ask for while it runs beside its exact accesses,
+	// where some inputs need less than others. What lies outside Needs is left out; nil is
+	// Needs. It only computes: no effects.
+	Bound func(in json.RawMessage) ([]perm.ResourceAccess, error)
+
 	// Script tells a policy what the script of one call would run. It only reads; nil
 	// where calls have none.
 	Script func(in json.RawMessage) *perm.ScriptFacts
@@ -64,6 +70,12 @@ type Spec struct {
 	ClassOf     func(in json.RawMessage) effect.Class
 	Confinement Confinement // empty: trusted
 	Destination Destination // empty: model-chosen
+
+	// Coverage is how much of what a call does is known. Empty: confined for a tool with handles or in the sandbox, and declared for a
+	// trusted one. An author can only lower it.
+	Coverage effect.Coverage
+	// Observed are the names of the roots whose files Execute compares before and after each call, of a tool with coverage observed.
+	Observed []string
 
 	Execute     Execute
 	Verify      verify.Verifier // nil: the verdict is cannot_tell
@@ -112,9 +124,11 @@ type Display struct {
 	Surfaces     []string // the kinds of session that see it, such as "chat"; nil: all
 }
 
-// Hints help the runtime and change no right.
+// Hints help the runtime and policies, and change no right.
 type Hints struct {
 	Idempotent bool          // the same call twice has one effect
+	Risk       perm.Risk     // how much harm a call can do; empty: nothing is said
+	Approval   bool          // the author advises that a person approves each call; only a policy asks
 	Concurrent bool          // calls of one turn, of this and of other tools that say so, do not need one another: agent.Loop runs them at once
 	Timeout    time.Duration // 0: the runtime's default
 	Sensitive  []string      // names of arguments that are never shown

@@ -99,3 +99,30 @@ func TestUnknownEffectClass(t *testing.T) {
 	_, err := tool.FromSpec(tool.Spec{Name: "pay", Execute: does, EffectClass: "harmless"})
 	require.ErrorContains(t, err, `unknown effect class "harmless"; valid are [pure reversible compensable deferrable pivot]`)
 }
+
+// TestPureNeedsChangeNothing: what a tool declares to need belongs to what it declares
+// of its effects.
+func TestPureNeedsChangeNothing(t *testing.T) {
+	for action, ok := range map[perm.Action]bool{
+		perm.Read: true, perm.List: true, perm.Execute: true, perm.Connect: true, perm.Use: true, perm.Call: true, perm.Inquire: true,
+		perm.Write: false, perm.Delete: false,
+	} {
+		spec := tool.Spec{Name: "look", Execute: does, EffectClass: effect.Pure, Confinement: tool.Handles, Needs: []perm.ResourceAccess{
+			perm.Access(perm.Read, "file://workspace/**"), perm.Access(action, map[bool]string{true: "https://api.example.com/**", false: "file://workspace/**"}[action == perm.Connect]),
+		}}
+		_, err := tool.FromSpec(spec)
+		if ok {
+			require.NoError(t, err, action)
+			continue
+		}
+		require.ErrorContains(t, err, `need "`+string(action)+` file://workspace/**" changes a resource`)
+		spec.EffectClass = effect.Reversible
+		made, err := tool.FromSpec(spec)
+		require.NoError(t, err)
+		_, err = made.With(func(s *tool.Spec) { s.EffectClass = effect.Pure })
+		require.ErrorContains(t, err, "changes a resource", "a copy is held to it too")
+		spec.ClassOf = func(json.RawMessage) effect.Class { return effect.Pure }
+		_, err = tool.FromSpec(spec)
+		require.NoError(t, err, "single calls may be pure; their handles refuse changes")
+	}
+}

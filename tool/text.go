@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
 )
 
 // outcome begins an outcome with what is known of a permitted call.
@@ -33,7 +34,7 @@ func (o Outcome) withText() *Outcome {
 	}
 	switch o.Status {
 	case StatusDone:
-		o.Text = o.Result.Text
+		o.Text, o.MediaType = o.Result.Text, o.Result.MediaType
 		if o.Text == "" {
 			o.Text = string(o.Output)
 		}
@@ -44,7 +45,7 @@ func (o Outcome) withText() *Outcome {
 	case StatusInvalid:
 		o.Text = "Not a valid call: " + o.why() + " Correct the call; repeating it unchanged cannot help."
 	case StatusDenied:
-		o.Text = "Denied: " + o.reasons() + o.hints() + " Repeating the call cannot help."
+		o.Text = "Denied: " + o.reasons() + o.hints() + o.wayAround() + " Repeating the call cannot help."
 	case StatusFailed:
 		o.Text = "Failed without effect. " + o.why() + " A retry may help."
 	case StatusVerifyFailed:
@@ -53,6 +54,9 @@ func (o Outcome) withText() *Outcome {
 		o.Text = "Cancelled without effect."
 	case StatusTimeout:
 		o.Text = "Timed out without effect. A retry may help."
+		if o.Stage == "policy" {
+			o.Text = "The policy did not decide in time. It refused nothing, and the call had no effect. A retry may help."
+		}
 	case StatusUnknown:
 		o.Text = "It is not known whether this call had an effect. Do not repeat it; look at the state first."
 	}
@@ -67,9 +71,13 @@ func (o Outcome) why() string {
 }
 
 // reasons are the texts that the policy's author wrote, without their places:
-// a model has no use for file names.
+// a model has no use for file names. A grant and a tool give theirs as the reason. What
+// let an access through is no reason for a denial.
 func (o Outcome) reasons() string {
-	if o.Decision == nil || len(o.Decision.Reasons) == 0 || (o.Stage != "policy" && o.Stage != "approver" && o.Stage != "filter") {
+	if o.givesWhy() && o.why() != "" {
+		return o.why()
+	}
+	if o.Decision == nil || len(o.Decision.Reasons) == 0 || o.Decision.Effect == perm.Allow.String() || o.givesWhy() {
 		return "the " + o.Stage + " refused it."
 	}
 	var texts []string
@@ -78,6 +86,9 @@ func (o Outcome) reasons() string {
 	}
 	return sentence(strings.Join(texts, "; "))
 }
+
+// givesWhy reports whether a denial's own reason is what the model is told.
+func (o Outcome) givesWhy() bool { return o.Stage == "grant" || o.Stage == "tool" }
 
 func (o Outcome) hints() string {
 	if o.Decision == nil || len(o.Decision.Hints) == 0 {
@@ -88,6 +99,14 @@ func (o Outcome) hints() string {
 		text += " " + sentence(h)
 	}
 	return text
+}
+
+// wayAround is what the caller can do without an access that was refused.
+func (o Outcome) wayAround() string {
+	if o.around == "" {
+		return ""
+	}
+	return " " + sentence(o.around)
 }
 
 // without takes the values of arguments out of the text for the model: each is
@@ -109,8 +128,11 @@ func (o *Outcome) without(input []byte) *Outcome {
 }
 
 func unsaid(text, name, value string) string {
-	if len(value) < 2 || value == hiddenText { // any text holds it by chance
+	switch {
+	case len(value) < 4 || value == hiddenText: // any text holds it by chance
 		return text
+	case len(value) < 8: // and this one as a part of its words
+		return alone(text, value, "‹"+name+"›")
 	}
 	return strings.ReplaceAll(text, value, "‹"+name+"›")
 }

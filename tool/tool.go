@@ -77,6 +77,9 @@ func FromSpec(s Spec) (Tool, error) {
 	if err := t.parseNeeds(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
+	if err := t.checkPure(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
 	if err := t.checkCounters(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
@@ -100,6 +103,14 @@ func checkSpec(s Spec) error {
 		return fmt.Errorf("unknown confinement %q; valid are trusted, handles, sandbox", s.Confinement)
 	case !slices.Contains([]Destination{"", NoDestination, Configured, ThirdParty, ModelChosen}, s.Destination):
 		return fmt.Errorf("unknown destination %q; valid are none, configured, third_party, model_chosen", s.Destination)
+	case s.Coverage != "" && !s.Coverage.Valid():
+		return fmt.Errorf("unknown coverage %q; valid are confined, observed, declared", s.Coverage)
+	case s.Coverage == effect.Confined && s.Confinement != Handles && s.Confinement != Sandbox:
+		return errors.New("coverage confined: nothing confines the tool; leave the coverage out")
+	case s.Coverage != effect.Observed && len(s.Observed) > 0:
+		return errors.New("observed roots: the coverage is not observed; set it, or leave the roots out")
+	case s.Coverage == effect.Observed && s.EffectClass == effect.Reversible:
+		return errors.New("coverage observed: what a call does elsewhere is unknown, so it is not reversible; declare it pivot or pure")
 	case s.Confinement == Sandbox && !s.sandboxed:
 		return errors.New("no Go function runs in the sandbox; only remit's own tools that start programs do")
 	case s.EffectClass == effect.Reversible && s.Revert == nil && s.Confinement != Handles && s.Confinement != Sandbox:
@@ -114,8 +125,23 @@ func checkSpec(s Spec) error {
 		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
 	case s.Confidence < 0 || s.Confidence > 1000:
 		return fmt.Errorf("a confidence of %d; valid are 0 to 1000, in thousandths", s.Confidence)
+	case len(s.Usage) > maxUsage:
+		return fmt.Errorf("its Usage has %d bytes; at most %d go into a system prompt", len(s.Usage), maxUsage)
+	case s.Hints.Risk != "" && !s.Hints.Risk.Valid():
+		return fmt.Errorf("unknown risk %q; valid are low, medium, high", s.Hints.Risk)
 	case s.Hints.Timeout < 0:
 		return errors.New("a negative timeout")
+	}
+	return nil
+}
+
+// checkPure refuses a tool that declares no effect and needs that have one.
+func (t *tool) checkPure() error {
+	for _, n := range t.needs {
+		if t.spec.EffectClass == effect.Pure && n.access.Action.Changes() {
+			return fmt.Errorf("effect class %q: need %q changes a resource; leave the need out, or declare what undo can do, such as tool.Effect(effect.Reversible) with tool.Confined(tool.Handles)",
+				effect.Pure, n.access.String())
+		}
 	}
 	return nil
 }
@@ -123,7 +149,7 @@ func checkSpec(s Spec) error {
 func cloneSpec(s Spec) Spec {
 	s.Tags = append([]string{}, s.Tags...)
 	s.Input, s.Output = slices.Clone(s.Input), slices.Clone(s.Output)
-	s.Needs = slices.Clone(s.Needs)
+	s.Needs, s.Observed = slices.Clone(s.Needs), slices.Clone(s.Observed)
 	s.Capabilities = slices.Clone(s.Capabilities)
 	s.Counters = maps.Clone(s.Counters)
 	if s.OutputContent != nil {
@@ -188,6 +214,19 @@ func (t Tool) InputSchema() []byte {
 // Class is the effect class that counts: pivot where none is declared.
 func (t Tool) Class() effect.Class { return t.look().EffectClass.OrPivot() }
 
+// Coverage returns how much of what a call of the tool does is known.
+func (t Tool) Coverage() effect.Coverage {
+	s := t.look()
+	switch {
+	case s.Coverage != "":
+		return s.Coverage
+	case s.Confinement == Handles, s.Confinement == Sandbox:
+		return effect.Confined
+	default:
+		return effect.Declared
+	}
+}
+
 // Verifier returns the tool's Verify where it declares one.
 func (t Tool) Verifier() mo.Option[verify.Verifier] {
 	v := t.look().Verify
@@ -244,6 +283,7 @@ func callAccess(name string) perm.ResourceAccess {
 type declaration struct {
 	Name        string                `json:"name"`
 	Description string                `json:"description"`
+	Usage       string                `json:"usage,omitempty"`
 	Version     string                `json:"version"`
 	Tags        []string              `json:"tags"`
 	Input       rawJSON               `json:"input"`
@@ -251,15 +291,20 @@ type declaration struct {
 	Needs       []perm.ResourceAccess `json:"needs"`
 	Computed    bool                  `json:"computed_access"`
 	Classes     bool                  `json:"computed_class,omitempty"`
+	Bounds      bool                  `json:"computed_bound,omitempty"`
 	Holds       string                `json:"holds,omitempty"`
 	EffectClass string                `json:"effect_class"`
 	Confinement Confinement           `json:"confinement"`
 	Destination Destination           `json:"destination"`
+	Coverage    effect.Coverage       `json:"coverage,omitempty"`
+	Observed    []string              `json:"observed,omitempty"`
 	Verify      bool                  `json:"verify"`
 	Revert      bool                  `json:"revert"`
 	UndoVersion string                `json:"undo_version"`
 	Provenance  any                   `json:"provenance"`
 	Idempotent  bool                  `json:"idempotent"`
+	Risk        perm.Risk             `json:"risk,omitempty"`
+	Approval    bool                  `json:"approval,omitempty"`
 	Timeout     string                `json:"timeout"`
 	Sensitive   []string              `json:"sensitive"`
 	Counters    map[string]string     `json:"counters,omitempty"`
@@ -276,11 +321,11 @@ type declaration struct {
 func (t *tool) declarationDigest() (string, error) {
 	s := t.spec
 	d := declaration{
-		Name: s.Name, Description: s.Description, Version: s.Version, Tags: s.Tags,
-		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil, Classes: s.ClassOf != nil, Holds: s.holds,
-		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination,
+		Name: s.Name, Description: s.Description, Usage: s.Usage, Version: s.Version, Tags: s.Tags,
+		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil, Classes: s.ClassOf != nil, Bounds: s.Bound != nil, Holds: s.holds,
+		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination, Coverage: s.Coverage, Observed: s.Observed,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion,
-		Idempotent: s.Hints.Idempotent, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
+		Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
 		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence, Content: s.OutputContent, Withheld: s.Withheld,
 	}
 	from := s.Provenance

@@ -51,11 +51,11 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 	}
 	live := line.New(line.Config{
 		ID: undoCall, Key: key, Tool: c.Tool.Name, Settings: t.t.configured.values, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers, Files: l.p.Limits.files(),
-		Gate: func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
+		Gate: func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
 			if right.Allows(a) {
-				return line.Terms{}, nil
+				return line.Ruling{Access: a, Decision: perm.NewDecision(perm.Allow, perm.Details{})}, nil
 			}
-			return line.Terms{}, &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
+			return line.Ruling{}, &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
 		},
 	})
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Undo, ErrTimeout)
@@ -64,7 +64,8 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		Input: slices.Clone(c.Started.Input), Output: outputOf(c), ExecutedAt: c.Began, Notes: maps.Clone(c.Notes),
 		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key, tc: ctxperm.New(live),
 	}
-	defer func() { err = l.without(err) }()
+	said := &veil{input: c.Started.Input, known: l.known, unsaid: t.t.spec.Hints.Sensitive}
+	defer func() { err = said.without(err) }()
 	err = runRevert(ctx, t.t.spec.Revert, rc)
 	if closed := l.close(ctx, live); closed != nil {
 		live.Abort(context.WithoutCancel(ctx))
@@ -86,12 +87,12 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 	return err
 }
 
-// without takes the values of opened secrets out of the text of an error.
-func (l *Line) without(err error) error {
-	if err == nil || l.known.Scrub(err.Error()) == err.Error() {
+// without takes what must not be said out of the text of an error.
+func (v *veil) without(err error) error {
+	if err == nil || v.text(err.Error()) == err.Error() {
 		return err
 	}
-	return &scrubbedError{text: l.known.Scrub(err.Error()), err: err}
+	return &scrubbedError{text: v.text(err.Error()), err: err}
 }
 
 // scrubbedError is an error of which only the kind is the one that it wraps.

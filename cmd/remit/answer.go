@@ -81,12 +81,21 @@ type summary struct {
 	Denied    int             `json:"denied"`
 	Failed    int             `json:"failed"`
 	Unknown   int             `json:"unknown"`
-	Held      int             `json:"held,omitempty"` // calls that still wait for the commit
+	Held      int             `json:"held,omitempty"`    // calls that still wait for the commit
+	Waiting   int             `json:"waiting,omitempty"` // for approval
 	NotUndone []revert.Item   `json:"not_undone"`
 
 	ProgramsFailed int `json:"programs_failed,omitempty"` // counts done calls whose program returned a code other than 0, or died of a signal
 
+	NotRun *notRun `json:"not_run,omitempty"` // lines of the script that a call stopped before them
+
 	Committing bool `json:"committing,omitempty"` // only of an open one: its commit has begun, and stopped
+}
+
+// notRun is what a script holds after the line that stopped it.
+type notRun struct {
+	From  int `json:"from"`            // line
+	Lines int `json:"lines,omitempty"` // 0: the script comes from standard input, and their number is not known
 }
 
 func newSummary() summary { return summary{NotUndone: []revert.Item{}} }
@@ -95,6 +104,8 @@ func newSummary() summary { return summary{NotUndone: []revert.Item{}} }
 func (s *summary) count(o tool.Outcome) {
 	s.Calls++
 	switch o.Status {
+	case tool.StatusPending:
+		s.Waiting++
 	case tool.StatusDone:
 		s.Done++
 		if e, is := endedOf(o.Output); is && e.failed() {
@@ -106,7 +117,6 @@ func (s *summary) count(o tool.Outcome) {
 		s.Denied++
 	case tool.StatusInvalid, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout:
 		s.Failed++
-	case tool.StatusPending:
 	case tool.StatusUnknown:
 		s.Unknown++
 	default:

@@ -6,17 +6,28 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/tool"
 )
 
 // approver returns who answers when the policy asks; nil denies every ask.
-func (a *app) approver(mode string) (ctxperm.Approver, error) {
+func (a *app) approver(f *runFlags) (ctxperm.Approver, error) {
+	mode := f.onAsk
+	if mode == "deny" || mode == "wait" {
+		return nil, nil // an answer from elsewhere looks at what holds
+	}
+	s, err := readApproval(f.state)
+	if err != nil {
+		return nil, err
+	}
 	switch mode {
-	case "deny", "wait":
-		return nil, nil
 	case "approve-unsafe":
+		if s.Passphrase != nil {
+			return nil, usage("--on-ask approve-unsafe: approvals need a passphrase here; use prompt or wait")
+		}
 		who, err := a.person()
 		if err != nil {
 			return nil, err
@@ -25,7 +36,7 @@ func (a *app) approver(mode string) (ctxperm.Approver, error) {
 			return ctxperm.Approve(who), nil
 		}), nil
 	case "prompt":
-		return a.prompter()
+		return a.prompter(f, s)
 	default:
 		return nil, &problem{
 			code: exitUsage, what: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),
@@ -33,6 +44,10 @@ func (a *app) approver(mode string) (ctxperm.Approver, error) {
 		}
 	}
 }
+
+// promptTime is how long a running call waits for the person at the terminal: as long
+// as one that does not run waits for anybody.
+const promptTime = 24 * time.Hour
 
 // person is who the operating system says runs the command: the journal names
 // them as the one who approved.
@@ -45,21 +60,33 @@ func (a *app) person() (string, error) {
 }
 
 // prompter asks the person at the terminal.
-func (a *app) prompter() (ctxperm.Approver, error) {
+func (a *app) prompter(f *runFlags, s approvalSettings) (ctxperm.Approver, error) {
 	who, err := a.person()
 	if err != nil {
 		return nil, err
 	}
 	tty, err := a.tty()
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: "--on-ask prompt needs a terminal", why: err.Error(), fix: "use --on-ask deny"}
+		return nil, &problem{code: exitUsage, what: "--on-ask prompt needs a terminal", why: err.Error(), fix: "use --on-ask wait, and answer at a terminal: " + f.hint("pending") + "; or --on-ask deny"}
 	}
-	p := &prompt{who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.host, "remit.prompt"), hold: a.progress.hold}
+	folders := map[string]string{}
+	for _, r := range f.rootWords() {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		folders[name] = dir
+	}
+	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.host, "remit.prompt"), hold: a.progress.hold}
 	return p, nil
 }
 
 // prompt asks one question at a time.
 type prompt struct {
+	app      *app
+	settings approvalSettings
+	folders  map[string]string // of the roots
+
 	who  string
 	tty  io.Writer
 	in   *bufio.Reader
@@ -74,29 +101,93 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.Ask) (ctxperm.Answer, 
 	}
 	defer p.turn.Unlock()
 	defer p.hold()()
-	if _, err := fmt.Fprint(p.tty, question(ask)); err != nil {
+	if _, err := fmt.Fprint(p.tty, question(ask), askedAgain); err != nil {
 		return ctxperm.Answer{}, err
 	}
+	for {
+		text, err := p.read(ctx)
+		if err != nil {
+			return ctxperm.Answer{}, err
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			return p.approved()
+		case "?":
+			_, err = fmt.Fprint(p.tty, explanation, askedAgain)
+		case "d":
+			p.difference(ctx, ask)
+			_, err = fmt.Fprint(p.tty, askedAgain)
+		default:
+			return ctxperm.Refuse(p.who, "they said no"), nil
+		}
+		if err != nil {
+			return ctxperm.Answer{}, err
+		}
+	}
+}
+
+// approved asks for the passphrase where there is one.
+func (p *prompt) approved() (ctxperm.Answer, error) {
+	v := p.settings.Passphrase
+	if v == nil {
+		return ctxperm.Approve(p.who), nil
+	}
+	if err := p.app.askPassphrase(v); err != nil {
+		return ctxperm.Refuse(p.who, err.Error()), nil
+	}
+	return ctxperm.Approve(p.who), nil
+}
+
+// read waits for one line; one that cannot be read is no yes.
+func (p *prompt) read(ctx context.Context) (string, error) {
 	said := make(chan string, 1)
 	go func() {
-		text, _ := p.in.ReadString('\n') // an unread answer is no yes
+		text, _ := p.in.ReadString('\n')
 		said <- text
 	}()
 	select {
 	case text := <-said:
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
-			return ctxperm.Approve(p.who), nil
-		}
-		return ctxperm.Refuse(p.who, "they said no"), nil
+		return text, nil
 	case <-ctx.Done():
-		return ctxperm.Answer{}, context.Cause(ctx)
+		return "", context.Cause(ctx)
+	}
+}
+
+// What stands at the end of a question, and what a question mark is answered with.
+const (
+	askedAgain  = "allow it once? [y/N/d/?] "
+	explanation = `  y  the call runs, this once
+  n  the call is denied, and the agent is told so; so it is with anything else that is typed
+  d  shows what the call would change in files, as they are now
+  ?  shows this
+`
+)
+
+// difference shows what the call would change.
+func (p *prompt) difference(ctx context.Context, ask ctxperm.Ask) {
+	what := wants{patch: ask.Preview}
+	if ask.Preview == "" {
+		tools, err := tool.NewRegistry(p.app.builtin()...)
+		if err == nil {
+			what = p.app.wantsOf(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+		}
+	}
+	what = what.cut(shownLines)
+	paint(false).patch(p.tty, what.patch)
+	switch {
+	case what.note != "":
+		_, _ = fmt.Fprintf(p.tty, "  %s\n", printable(what.note))
+	case what.patch == "":
+		_, _ = fmt.Fprintln(p.tty, "  what this call would change cannot be shown before it runs")
 	}
 }
 
 func question(ask ctxperm.Ask) string {
 	var b strings.Builder
 	_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", printable(ask.Principal.ID), printable(ask.Tool))
+	if ask.Earlier != "" {
+		_, _ = fmt.Fprintf(&b, "  again    %s\n", printable(ask.Earlier))
+	}
 	for _, r := range ask.Reasons {
 		_, _ = fmt.Fprintf(&b, "  because  %s\n", printable(withPlace(r.Text, r.At)))
 	}
@@ -107,6 +198,6 @@ func question(ask ctxperm.Ask) string {
 		_, _ = fmt.Fprintf(&b, "  wants    to change:\n")
 		paint(false).patch(&b, ask.Preview)
 	}
-	_, _ = fmt.Fprintf(&b, "  with     %s\nallow it once? [y/N] ", printable(string(ask.Input)))
+	_, _ = fmt.Fprintf(&b, "  with     %s\n", printable(string(ask.Input)))
 	return b.String()
 }

@@ -18,7 +18,7 @@ import (
 type asker struct {
 	principal string
 	client    *perm.ClientFacts // who its tools and results are shown to; nil: nobody said
-	folders   []string          // of its roots, as they were
+	roots     []string          // NAME=DIR, as they were
 }
 
 func askerOf(ctx context.Context, j journal.Journal, session string) (who asker, err error) {
@@ -46,7 +46,7 @@ func askerOf(ctx context.Context, j journal.Journal, session string) (who asker,
 			}
 		}
 		for _, r := range body.Roots {
-			who.folders = append(who.folders, r.Path)
+			who.roots = append(who.roots, r.Name+"="+r.Path)
 		}
 	}
 	return who, nil
@@ -74,10 +74,10 @@ func clientWords(c *perm.ClientFacts) string {
 	return strings.Join(words, ", ")
 }
 
-// foldersLeft are those that calls of what was left may have changed: the roots of the
+// rootsLeft are those that calls of what was left may have changed, as NAME=DIR: the roots of the
 // session that a call or a transaction belongs to, and where the command line says that they
 // are by now. There are none of an id that nothing has.
-func (p *place) foldersLeft(ctx context.Context, j journal.Journal, id string) (folders []string, err error) {
+func (p *place) rootsLeft(ctx context.Context, j journal.Journal, id string) (roots []string, err error) {
 	t, _, err := revert.LoadCall(ctx, j, id)
 	if errors.Is(err, journal.ErrNotFound) {
 		t, err = revert.Load(ctx, j, id)
@@ -91,14 +91,23 @@ func (p *place) foldersLeft(ctx context.Context, j journal.Journal, id string) (
 		if err != nil {
 			return nil, err
 		}
-		folders = who.folders
+		roots = who.roots
 	}
 	for _, r := range p.named() {
-		_, dir, err := rootOf(r)
+		name, dir, err := rootOf(r)
 		if err != nil {
 			return nil, err
 		}
+		roots = append(roots, name+"="+dir)
+	}
+	return roots, nil
+}
+
+// foldersOf are the folders of NAME=DIR.
+func foldersOf(roots []string) (folders []string) {
+	for _, r := range roots {
+		_, dir, _ := strings.Cut(r, "=")
 		folders = append(folders, dir)
 	}
-	return folders, nil
+	return folders
 }

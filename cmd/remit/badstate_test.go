@@ -27,7 +27,7 @@ type spoiled struct {
 var times = regexp.MustCompile(`[0-9-]{10} [0-9:.]{12} UTC`)
 
 func spoiledStates() []spoiled {
-	const copyFirst = "; copy the folder before anything else opens it; remit fsck lists what is wrong"
+	const copyFirst = "; copy the folder before anything else opens it; remit fsck --state STATE lists what is wrong"
 	older := func(state string) error { // as a copy made earlier, or without its log
 		d, err := sql.Open("sqlite", filepath.Join(state, "journal.db"))
 		if err == nil {
@@ -67,16 +67,16 @@ func spoiledStates() []spoiled {
 	malformed := "journal is damaged: journal.db was cut or changed: database disk image is malformed (11)" + copyFirst
 	all := []spoiled{
 		{"no SQLite file", instead("journal.db", file), "journal is damaged: journal.db is not an SQLite file" + copyFirst, ""},
-		{"a newer format", header(60, 99), "journal.db has format 99; this remit knows formats up to 3: use a newer one", ""},
-		{"a format that was never released", header(60, 1), "journal.db has format 1, from before the first release, and no tree: move the folder away and begin a new one", ""},
+		{"a newer format", header(60, 99), "journal.db has format 99; this remit knows formats up to 4: use a newer one", ""},
+		{"a format that was never released", header(60, 1), "journal.db has format 1, from before the first release: move the folder away and begin a new one", ""},
 		{"another application", header(68, 7), "journal.db belongs to another application (id 0x7)", ""},
 		{"cut to its header", cut(100), malformed, ""},
 		{"cut to its first page", cut(4096), malformed, ""},
-		{"emptied", cut(0), "journal is incomplete: journal.db is empty or missing, and journal.head says that 7 entries were promised by TIME" + "; " + putBack, ""},
-		{"without its database", func(state string) error { return os.Remove(db(state)) }, "journal is incomplete: journal.db is empty or missing, and journal.head says that 7 entries were promised by TIME" + "; " + putBack, ""},
-		{"an older database", older, "journal is incomplete: entries 5 to 7 are missing, 3 of 7, written after TIME and by TIME: journal.db-wal was cut, deleted or left out of a copy, or journal.db is older than journal.head" + "; " + putBack, "problem"},
-		{"without its head file", func(state string) error { return os.Remove(filepath.Join(state, "journal.head")) }, "journal is incomplete: journal.head is missing, as in a copy that left it out: nothing shows whether journal.db has all that was promised" + "; " + putBack, "problem"},
-		{"a cut head file", func(state string) error { return os.Truncate(filepath.Join(state, "journal.head"), 600) }, "journal is incomplete: journal.head is damaged: nothing shows whether journal.db has all that was promised" + "; " + putBack, "problem"},
+		{"emptied", cut(0), "journal is incomplete: journal.db is empty or missing, and journal.head says that 7 entries were promised by TIME" + "; " + backThere(), ""},
+		{"without its database", func(state string) error { return os.Remove(db(state)) }, "journal is incomplete: journal.db is empty or missing, and journal.head says that 7 entries were promised by TIME" + "; " + backThere(), ""},
+		{"an older database", older, "journal is incomplete: entries 5 to 7 are missing, 3 of 7, written after TIME and by TIME: journal.db-wal was cut, deleted or left out of a copy, or journal.db is older than journal.head" + "; " + backThere(), "problem"},
+		{"without its head file", func(state string) error { return os.Remove(filepath.Join(state, "journal.head")) }, "journal is incomplete: journal.head is missing, as in a copy that left it out: nothing shows whether journal.db has all that was promised" + "; " + backThere(), "problem"},
+		{"a cut head file", func(state string) error { return os.Truncate(filepath.Join(state, "journal.head"), 600) }, "journal is incomplete: journal.head is damaged: nothing shows whether journal.db has all that was promised" + "; " + backThere(), "problem"},
 		{"a folder", instead("journal.db", folder), "journal.db is a folder, not a file", ""},
 		{"a file for the folder of blobs", instead("blobs", file), "STATE/blobs is not a folder", "open STATE/blobs: not a directory"},
 		{"a file for the folder of owners", instead("owners", file), "STATE/owners is not a folder", "open STATE/owners: not a directory"},
@@ -140,7 +140,7 @@ func TestSpoiledState(t *testing.T) {
 				}
 				said = times.ReplaceAllString(said, "TIME")
 				if args[0] == "fsck" && s.fsck == "problem" { // it lists it, and goes on
-					require.Contains(t, times.ReplaceAllString(out.String(), "TIME"), strings.TrimSuffix(s.says, "; "+putBack))
+					require.Contains(t, times.ReplaceAllString(out.String(), "TIME"), strings.TrimSuffix(s.says, "; "+backThere()))
 					require.Contains(t, said, "remit: the journal in STATE has ")
 					continue
 				}
@@ -169,3 +169,6 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 	}))
 	return all
 }
+
+// backThere is the advice for a journal in STATE that lacks something.
+func backThere() string { return putBack(&place{given: []string{"--state", "STATE"}}) }

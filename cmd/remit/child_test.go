@@ -1,11 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 
 	"github.com/remit-dev/remit/internal/sample"
 )
+
+var here, _ = os.Getwd()
 
 // self is the program that is killed, hundreds of times: these tests.
 var self = sync.OnceValue(func() string {
@@ -13,10 +18,26 @@ var self = sync.OnceValue(func() string {
 	if err != nil {
 		panic(err)
 	}
-	leftBehind = append(leftBehind, dir)
+	leave(dir)
 	program, err := sample.Program(dir)
 	if err != nil {
 		panic(err)
 	}
 	return program
+})
+
+// builtOnce is the program itself, without the race detector: linking it takes seconds.
+var builtOnce = sync.OnceValues(func() (bin string, err error) {
+	dir, err := os.MkdirTemp("", "remit-command-")
+	if err != nil {
+		return "", err
+	}
+	leave(dir)
+	bin = filepath.Join(dir, "remit")
+	cmd := exec.Command("go", "build", "-o", bin, ".")
+	cmd.Dir = here // also below t.Chdir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return bin, nil
 })

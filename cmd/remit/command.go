@@ -34,6 +34,8 @@ type world struct {
 	tty  func() (io.ReadWriteCloser, error) // where a person can be asked
 	// browse opens a page in a browser; nil: there is none.
 	browse func(page string) error
+	// caller tells who runs the command; nil: nothing is known, and nothing is approved.
+	caller func() caller
 	host   host.Host
 	tools  []tool.Tool // beside the built-in ones; only tests have some
 
@@ -48,7 +50,8 @@ func (w world) builtin() []tool.Tool {
 // app is one run of the command.
 type app struct {
 	world
-	configured []tool.Tool // the tools, as flags have declared them; nil: nobody has
+	configured []tool.Tool          // the tools, as flags have declared them; nil: no flag has
+	leftOut    func(tool.Tool) bool // which of them a gateway does not serve; nil: it serves all
 	progress   *progress
 	code       exitCode
 	gateway    *mirrored      // nil: there is none
@@ -113,7 +116,7 @@ func (a *app) command() *cobra.Command {
 	root.SetFlagErrorFunc(flagProblem)
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
-		a.answerCommand("approve", "Approve a call that waits", true), a.answerCommand("deny", "Refuse a call that waits", false), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
+		a.pendingCommand(), a.approveCommand(), a.denyCommand(), a.approvalCommand(), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
 		a.serveCommand(), a.gatewayCommand(), a.initCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),

@@ -29,7 +29,7 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 	err = r.tx.Commit(ctx)
 	for _, o := range r.tx.Released() {
 		h := r.held[o.Call]
-		o = mended(o, &r.how)
+		o = r.mended(ctx, o)
 		if o.Error != nil && !o.Status.OK() {
 			o.Error.Fix = r.unstuck(o)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/revert"
 )
 
 // connecting is what the flags of connect and disconnect say.
 type connecting struct {
 	project, config, workspace string
-	preview, json              bool
+	preview, json, init        bool
+	sandbox                    bool // drafted too
 }
 
 func (f connecting) mode() connect.Mode {
@@ -30,6 +33,7 @@ func (f connecting) mode() connect.Mode {
 
 func (a *app) connectCommand() *cobra.Command {
 	var f connecting
+	keep := revert.Retention{Keep: revert.DefaultKeep, Last: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "connect [CLIENT]", Short: "Lead a client's MCP servers through the gateway",
 		Long: "Takes the MCP servers out of a client's configuration, writes them into one of the gateway, and leaves one server in their\n" +
@@ -40,12 +44,21 @@ func (a *app) connectCommand() *cobra.Command {
 			"since. Quit the client first, if it writes its configuration itself.\n\n" +
 			"Exit codes: 2 usage, or a file that cannot be read or edited; nothing is changed then.",
 		Args: wantArgs(0, 1, "the name of one client, or none"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := f.place(a)
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
+			if cmd.Flags().Changed("keep") {
+				p.Keep = cmd.Flag("keep").Value.String()
+			}
+			if cmd.Flags().Changed("keep-last") {
+				p.KeepLast = cmd.Flag("keep-last").Value.String()
+			}
+			switch {
+			case f.sandbox && !f.init:
+				return usage("--sandbox drafts a sandbox, which is done with --init: give both")
+			case len(args) == 0:
 				return a.listClients(f, p)
 			}
 			if args[0] == "claude-desktop" && f.workspace == "" {
@@ -54,13 +67,29 @@ func (a *app) connectCommand() *cobra.Command {
 					fix: "name the one that calls may change: remit connect claude-desktop --workspace DIR",
 				}
 			}
-			return a.connected(f, args[0], func(c connect.Client) (connect.Report, error) { return c.Connect(p, f.mode()) }, paint.connected)
+			var configs []string
+			err = a.connected(f, args[0], func(c connect.Client) (connect.Report, error) {
+				r, err := c.Connect(p, f.mode())
+				if f.init && !r.Preview {
+					configs = r.Configs()
+				}
+				return r, err
+			}, func(pt paint, w io.Writer, r connect.Report) { pt.connected(w, r, f.init) })
+			for _, config := range configs {
+				if err == nil {
+					err = a.initialize(cmd.Context(), f, p, config)
+				}
+			}
+			return err
 		},
 		ValidArgs: clientNames(),
 	}
+	cmd.Flags().BoolVar(&f.init, "init", false, "draft what is known of the tools too, as remit init --write does: reads run, and everything else asks")
+	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "with --init: draft a sandbox for each server by command that starts in one, as remit init --sandbox does")
 	cmd.Flags().Var(folderFlag{&f.project}, "project", "project `DIR` whose files are edited beside the user's (default: the current folder)")
 	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` that the gateway is configured by (default: one for the user, and one for each project)")
 	cmd.Flags().Var(folderFlag{&f.workspace}, "workspace", "workspace `DIR` of the gateway of the user's servers (default: where the client starts it)")
+	keepFlags(cmd, &keep, "retention of the gateway: ")
 	connectFlags(cmd, &f)
 	return cmd
 }
@@ -151,6 +180,20 @@ func (a *app) connected(f connecting, name string, do func(connect.Client) (conn
 		tell(a.paint(), a.out, r)
 	}
 	return nil
+}
+
+// initialize drafts what is known of the tools of one configuration, and writes that into it.
+func (a *app) initialize(ctx context.Context, f connecting, at connect.Place, config string) error {
+	p := place{sandbox: "strict", workspace: at.Workspace}
+	if p.workspace == "" {
+		p.workspace = at.Project
+	}
+	p.upstreams.config, p.upstreams.confined = config, f.sandbox
+	g, err := a.knownServers(ctx, &p)
+	if err != nil {
+		return err
+	}
+	return a.draft(append(p.upstreams.drafts, g.Drafts(keptRoots(&p, nil)...)...), config, true, f.json)
 }
 
 // connectProblem finds the words for what kept a client from being connected.
@@ -244,7 +287,7 @@ func (p paint) servers(w io.Writer, f connect.File) {
 }
 
 // connected tells what connecting did.
-func (p paint) connected(w io.Writer, r connect.Report) {
+func (p paint) connected(w io.Writer, r connect.Report, drafts bool) {
 	p.clientFiles(w, r)
 	if !r.Changed() {
 		_, _ = fmt.Fprintf(w, "nothing to change in the configuration of %s\n", r.Title)
@@ -255,8 +298,8 @@ func (p paint) connected(w io.Writer, r connect.Report) {
 		return
 	}
 	for _, g := range r.Gateways {
-		if len(g.Added) > 0 {
-			_, _ = fmt.Fprintf(w, "  %s   remit init --config %s --write: until somebody says what their tools do, calls of them are denied\n", p.faint("next"), quoted(g.Path))
+		if len(g.Added) > 0 && !drafts {
+			_, _ = fmt.Fprintf(w, "  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n", p.faint("next"), quoted(g.Path))
 		}
 	}
 	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s takes it back\n", p.good("✓"), r.Title, r.Client)

@@ -98,7 +98,7 @@ func newCrowd(t *testing.T, through string) *crowd {
 	require.NoError(t, os.WriteFile(c.at("own.rego"), []byte(ownFolders), 0o600))
 	peer, err := exec.LookPath("peer")
 	require.NoError(t, err)
-	config := fmt.Sprintf(`{"mcpServers": {"peer": {"command": %q}}, "remit": {"servers": {"peer": {"tools": {"echo": {"effectClass": "pure"}}}}}}`, peer)
+	config := fmt.Sprintf(`{"mcpServers": {"peer": {"command": %q}}, "remit": {"servers": {"peer": {"tools": {"echo": {"effectClass": "pure", "destination": "none"}}}}}}`, peer)
 	require.NoError(t, os.WriteFile(c.at("gateway.json"), []byte(config), 0o600))
 	return c
 }
@@ -307,7 +307,11 @@ func (c *crowd) start() *served {
 	program, err := exec.LookPath("counted")
 	require.NoError(c.t, err)
 	s := &served{c: c, count: c.at("count")}
-	s.cmd = exec.Command(program, append([]string{c.through, "--http", "127.0.0.1:0", "--json"}, c.flags()...)...)
+	args := []string{c.through, "--http", "127.0.0.1:0", "--json"}
+	if c.through == "gateway" {
+		args = append(args, "--own-tools")
+	}
+	s.cmd = exec.Command(program, append(args, c.flags()...)...)
 	s.cmd.Env = append(os.Environ(), "COUNTED="+s.count)
 	s.cmd.Stderr = &s.errs
 	out, err := s.cmd.StdoutPipe()

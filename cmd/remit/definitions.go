@@ -21,6 +21,7 @@ import (
 type declared struct {
 	definitions    []string
 	locked, user   string
+	preset         string
 	settingsStatus []settings.Status
 }
 
@@ -33,6 +34,7 @@ func declaredFlags(cmd *cobra.Command, d *declared) {
 	flags := cmd.Flags()
 	definitionsFlag(cmd, &d.definitions)
 	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
+	flags.StringVar(&d.preset, "preset-settings", "", "`FILE` of the organisation's settings, for what the user does not set")
 	flags.StringVar(&d.locked, "locked-settings", "", "`FILE` of the settings that an administrator locked")
 }
 
@@ -49,6 +51,9 @@ func (a *app) declare(ctx context.Context, d *declared, folders, secrets []strin
 		return err
 	}
 	if from.User, err = readSettings(settings.User, d.user, folders); err != nil {
+		return err
+	}
+	if from.Preset, err = readSettings(settings.Preset, d.preset, folders); err != nil {
 		return err
 	}
 	tools, status, err := settings.Resolve(ctx, from, all.All()...)
@@ -134,10 +139,22 @@ func (d *declared) again() (flags []string) {
 	if d.user != "" {
 		flags = append(flags, "--settings", d.user)
 	}
+	if d.preset != "" {
+		flags = append(flags, "--preset-settings", d.preset)
+	}
 	if d.locked != "" {
 		flags = append(flags, "--locked-settings", d.locked)
 	}
 	return flags
+}
+
+// served lists the tools of the command that a runtime offers.
+func (a *app) served() []tool.Tool {
+	tools := a.builtin()
+	if a.leftOut != nil {
+		tools = slices.DeleteFunc(tools, a.leftOut)
+	}
+	return tools
 }
 
 // builtin lists the tools of the command, as flags have declared them.

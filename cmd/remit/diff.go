@@ -54,8 +54,8 @@ func (a *app) diffCommand() *cobra.Command {
 				if err := a.diffPlain(cmd.Context(), d); err != nil {
 					return err
 				}
-				a.paint().passed(a.out, over)
-				return nil
+				a.paint().passed(a.out, over, &p)
+				return a.cutShort(cmd.Context(), rt, &p, d.Txn)
 			})
 		},
 	}

@@ -116,7 +116,7 @@ func (a *app) checkSystem(tell func(finding)) {
 func checkPolicy(paths []string, tell func(finding)) {
 	engine, err := loadPolicy(paths, false)
 	if err != nil {
-		p := problemOf(err)
+		p := problemOf(err, &place{})
 		fix := p.fix
 		if fix == "" {
 			fix = "see remit policy check"
@@ -132,7 +132,7 @@ func checkPolicy(paths []string, tell func(finding)) {
 	if n := len(engine.Unchecked()); n > 0 && len(paths) > 0 { // remit's own is held by its tests, and nobody here can change it
 		tell(finding{
 			Where: "policy", Check: "unchecked", Is: weaker, What: count(n, "place") + " of it could not be checked for misspelt fields",
-			Fix: "remit policy check lists them; name fields by constant paths there",
+			Fix: "remit policy check --notes lists them; name fields by constant paths there",
 		})
 	}
 }

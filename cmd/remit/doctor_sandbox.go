@@ -28,11 +28,9 @@ func missing() [][2]string {
 // gets; nil where none runs.
 func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tell func(finding)) []*sandbox.Way {
 	ways := make([]*sandbox.Way, len(roots))
-	state := "" // none yet: what is written is kept in memory, which shows the rest
+	state := "" // not to be had: what is written is kept in memory, which shows the rest
 	if f.find(a) == nil && f.keepOut(roots) == nil {
-		if info, err := os.Stat(f.state); err == nil && info.IsDir() {
-			state = f.state
-		}
+		state = nearestFolder(f.state)
 	}
 	for i, root := range roots {
 		w, err := wayOf(ctx, root, state)
@@ -44,6 +42,21 @@ func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tel
 		}
 	}
 	return ways
+}
+
+// nearestFolder is the folder, or the nearest one above it that exists. What the
+// disk of a state folder gives is known before the first run makes the folder.
+func nearestFolder(path string) string {
+	for {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return path
+		}
+		above := filepath.Dir(path)
+		if above == path {
+			return ""
+		}
+		path = above
+	}
 }
 
 // wayOf tries a root, with files that are written where the state is.
@@ -118,7 +131,7 @@ func wayFinding(where string, w sandbox.Way) finding {
 		return finding{Where: where, Check: "programs", Is: healthy, What: what}
 	}
 	return finding{
-		Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in the root itself, which is looked at before and after (a snapshot): " + w.Why,
+		Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in a copy of the root, which is kept between runs and compared after each; sockets and devices are not in it: " + w.Why,
 		Fix: "give the files to yourself and your own group, and keep the state on a disk, not in an overlay of a container",
 	}
 }

@@ -16,12 +16,12 @@ import (
 // checkState looks at where the journal is kept, and at the journal.
 func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tell func(finding)) {
 	if err := f.find(a); err != nil {
-		p := problemOf(err)
+		p := problemOf(err, &f.place)
 		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.fix})
 		return
 	}
 	if err := errors.Join(f.keepOut(folders), f.keepIn(folders)); err != nil {
-		p := problemOf(err)
+		p := problemOf(err, &f.place)
 		tell(finding{Where: "state", Check: "outside", Is: failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
 	} else {
 		tell(finding{Where: "state", Check: "outside", Is: healthy, What: f.state + " lies outside every root"})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -47,15 +48,43 @@ func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSO
 	case d.Effect() == perm.Ask:
 		a.code = exitPending
 	}
+	notes := notHeld(d)
 	if asJSON {
-		newJSON(a.out).write(d)
+		all := d.Details()
+		newJSON(a.out).write(evaluated{
+			DecisionRecord: d.Record(), Require: all.Requires, Ensure: all.Ensures, Hide: all.Hides, Label: all.Labels, Mask: all.Masks, Redact: all.Redact, Notes: notes,
+		})
 		return nil
 	}
 	a.paint().decided(a.out, d)
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(a.out, "  %-8s %s\n", "note", printable(note))
+	}
 	if err != nil {
 		_, _ = fmt.Fprintln(a.err, printable(err.Error()))
 	}
 	return nil
+}
+
+// evaluated is a decision with what the other sets of the policy say, each by the name of the set.
+type evaluated struct {
+	perm.DecisionRecord
+
+	Require []perm.Reason `json:"require,omitempty"`
+	Ensure  []perm.Reason `json:"ensure,omitempty"`
+	Hide    []perm.Reason `json:"hide,omitempty"`
+	Label   []string      `json:"label,omitempty"`
+	Mask    []string      `json:"mask,omitempty"`
+	Redact  []string      `json:"redact,omitempty"`
+	Notes   []string      `json:"notes,omitempty"`
+}
+
+// notHeld says of each budget of a decision that nothing here holds it.
+func notHeld(d perm.Decision) (notes []string) {
+	for _, l := range d.Limits() {
+		notes = append(notes, fmt.Sprintf("the budget %q is not held here: the runtime holds it against what it counted when the call comes (%s)", l.Budget, l.At))
+	}
+	return notes
 }
 
 func (a *app) request(input string) (r perm.Request, err error) {
@@ -92,14 +121,19 @@ func (p paint) decided(w io.Writer, d perm.Decision) {
 	}
 	_, _ = fmt.Fprintln(w, effect)
 	details := d.Details()
-	for _, r := range append(details.Reasons, append(details.Requires, details.Ensures...)...) {
+	for _, r := range slices.Concat(details.Reasons, details.Requires, details.Ensures, details.Hides) {
 		set := r.Set
 		if set == "" {
 			set = d.Effect().String()
 		}
 		_, _ = fmt.Fprintf(w, "  %-8s %s\n", set, printable(withPlace(r.Text, r.At)))
 	}
-	for _, h := range details.Hints {
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", "hint", printable(h))
+	for _, set := range []struct {
+		name string
+		all  []string
+	}{{"hint", details.Hints}, {"label", details.Labels}, {"mask", details.Masks}, {"redact", details.Redact}} {
+		for _, text := range set.all {
+			_, _ = fmt.Fprintf(w, "  %-8s %s\n", set.name, printable(text))
+		}
 	}
 }

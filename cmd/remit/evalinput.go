@@ -23,7 +23,8 @@ const sampleInput = `remit policy eval --input - <<'END'
   "txn": {"id": "t_1", "calls": 0, "depth": 0},
   "tool": {
     "name": "file_write", "version": "1", "tags": [], "digest": "", "provenance": "builtin", "can_verify": true,
-    "can_revert": true, "confinement": "handles", "destination": "none", "grade": "ungraded"
+    "can_revert": true, "confinement": "handles", "coverage": "confined", "destination": "none", "grade": "ungraded",
+    "idempotent": false, "risk": "undeclared", "approval": false
   },
   "call": {
     "id": "c_1", "args": {"path": "notes/a.txt", "content": "hi"}, "effect_class": "reversible", "declared": true,

@@ -68,7 +68,7 @@ func usage(what string) *problem { return &problem{code: exitUsage, what: what} 
 
 // complain tells what ended the command and returns the code for it.
 func (a *app) complain(cmd *cobra.Command, err error) exitCode {
-	p := problemOf(err)
+	p := problemOf(err, placeOf(cmd))
 	if p.code == exitUsage && p.fix == "" && cmd != nil {
 		p.fix = "see " + cmd.CommandPath() + " --help"
 	}
@@ -76,8 +76,22 @@ func (a *app) complain(cmd *cobra.Command, err error) exitCode {
 	return p.code
 }
 
-// problemOf finds the code and the words for an error.
-func problemOf(err error) *problem {
+// placeOf is the place that the flags of a command name, for hints. A command that ends early has not looked for it.
+func placeOf(cmd *cobra.Command) *place {
+	p := &place{}
+	if cmd == nil {
+		return p
+	}
+	for _, name := range []string{"state", "workspace"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && len(p.given) == 0 {
+			p.given = []string{"--" + name, f.Value.String()}
+		}
+	}
+	return p
+}
+
+// problemOf finds the code and the words for an error. At is the place that its hints lead to.
+func problemOf(err error, at *place) *problem {
 	var known *problem
 	var policy *rego.LoadError
 	switch {
@@ -88,24 +102,26 @@ func problemOf(err error) *problem {
 	case errors.Is(err, revert.ErrBusy):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, revert.ErrNotOver):
-		return &problem{code: exitUsage, what: "nothing was erased", why: err.Error(), fix: "remit log shows how it stands; remit settle says what became of a call"}
+		return &problem{code: exitUsage, what: "nothing was erased", why: err.Error(), fix: at.hint("log") + " shows how it stands; " + at.hint("settle", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
 	case errors.Is(err, revert.ErrUndo):
 		return &problem{code: exitUsage, what: "nothing was done", why: err.Error()}
 	case errors.Is(err, record.ErrErased):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
 	case errors.Is(err, journal.ErrNotFound):
-		return &problem{code: exitUsage, what: err.Error(), fix: "remit log lists what is recorded for this workspace; --workspace and --state name others"}
+		return &problem{code: exitUsage, what: err.Error(), fix: at.hint("log") + " lists what is recorded there; --workspace and --state name other places"}
 	case errors.Is(err, sqlite.ErrIncomplete):
-		return &problem{code: exitInternal, what: err.Error(), fix: putBack}
+		return &problem{code: exitInternal, what: err.Error(), fix: putBack(at)}
 	case errors.Is(err, record.ErrDamaged):
-		return &problem{code: exitInternal, what: err.Error(), fix: "copy the folder before anything else opens it; remit fsck lists what is wrong"}
+		return &problem{code: exitInternal, what: err.Error(), fix: "copy the folder before anything else opens it; " + at.hint("fsck") + " lists what is wrong"}
 	default:
 		return &problem{code: exitInternal, what: err.Error()}
 	}
 }
 
 // putBack is what helps where a journal lacks something.
-const putBack = "put journal.db, journal.db-wal and journal.head back as they were together; remit fsck --accept-head goes on without what is missing"
+func putBack(at *place) string {
+	return "put journal.db, journal.db-wal and journal.head back as they were together; " + at.hint("fsck", "--accept-head") + " goes on without what is missing"
+}
 
 // policyProblem shows the first thing that is wrong with a policy, and how many
 // more there are.

@@ -54,7 +54,7 @@ func (a *app) fsck(ctx context.Context, p *place, kept string, asJSON bool) erro
 	if kept != "" {
 		var err error
 		if o.Kept, err = journal.ParseHead(kept); err != nil {
-			return &problem{code: exitUsage, what: "--head: " + err.Error(), fix: "give the head as an earlier remit fsck wrote it"}
+			return &problem{code: exitUsage, what: "--head: " + err.Error(), fix: "give the head as an earlier check wrote it"}
 		}
 	}
 	report, err := sqlite.Fsck(ctx, p.state, o)
@@ -67,9 +67,9 @@ func (a *app) fsck(ctx context.Context, p *place, kept string, asJSON bool) erro
 		a.paint().fsckReport(a.out, report)
 	}
 	if report.Problems > 0 {
-		fix := "copy the folder before anything else opens it; what can still be read, remit log and remit show tell"
+		fix := "copy the folder before anything else opens it; what can still be read, " + p.hint("log") + " and " + p.hint("show", "ID") + " tell"
 		if report.Incomplete {
-			fix = putBack
+			fix = putBack(p)
 		}
 		return &problem{
 			code: exitInternal, what: fmt.Sprintf("the journal in %s has %s", p.state, count(int(report.Problems), "problem")), fix: fix,

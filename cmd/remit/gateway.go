@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +28,13 @@ import (
 
 // upstreams are the servers of others whose tools are served too.
 type upstreams struct {
-	config string // file
-	strict bool   // what is there at the first start is not accepted by itself
-	lazy   bool   // no server is started before it is needed
+	config string          // file
+	strict bool            // what is there at the first start is not accepted by itself
+	lazy   bool            // no server is started before it is needed
+	drafts []gateway.Draft // taken as if the file had them
+
+	confined bool              // servers about which no person has written anything are tried in a sandbox
+	outside  map[string]string // why a server is not in it
 }
 
 func gatewayFlag(cmd *cobra.Command, u *upstreams) {
@@ -39,8 +45,8 @@ func gatewayFlag(cmd *cobra.Command, u *upstreams) {
 type mirrored struct {
 	*gateway.Gateway
 
-	rt  *agent.Runtime
-	srv *mcp.Server // nil: nobody is served
+	rt  *agent.Runtime             // set before the servers start
+	srv atomic.Pointer[mcp.Server] // nil: there is no server yet
 }
 
 // readServers reads the configuration that a command line names, whose one path is path.
@@ -51,6 +57,11 @@ func (a *app) readServers(u *upstreams) (c gateway.Config, path string, err erro
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return c, "", &problem{code: exitUsage, what: fmt.Sprintf("--config %q cannot be read", u.config), why: plainError(err)}
+	}
+	if len(u.drafts) > 0 {
+		if text, err = gateway.Write(text, u.drafts); err != nil {
+			return c, "", &problem{code: exitUsage, what: "the configuration of the gateway is not valid", why: plainError(err)}
+		}
 	}
 	c, err = gateway.Read(u.config, text, func(name string) (string, bool) {
 		value := a.env(name)
@@ -78,7 +89,7 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 	m := &mirrored{}
 	o := gateway.Options{
 		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), Strict: p.upstreams.strict, Lazy: p.upstreams.lazy, Loose: true, Log: log,
-		Roots: map[string]string{}, Programs: programs, Beside: a.builtin(), Changed: m.changed, Offered: m.offered, Updated: m.updated,
+		Roots: map[string]string{}, Programs: programs, Beside: a.served(), Changed: m.changed, Offered: m.offered, Updated: m.updated,
 		Authorize: p.logins(config).Handler,
 	}
 	for _, r := range roots {
@@ -92,9 +103,6 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 		return &problem{code: exitUsage, what: "the gateway cannot be opened", why: strings.TrimPrefix(err.Error(), "gateway: ")}
 	}
 	a.gateway, a.closers = m, append(a.closers, m.Close)
-	for _, q := range m.Quarantined() {
-		log.Warn("a tool is in quarantine", "tool", q.Server+"/"+q.Tool, "why", q.Why)
-	}
 	if p.upstreams.lazy {
 		return nil
 	}
@@ -135,39 +143,53 @@ func (m *mirrored) changed([]tool.Tool) {
 		return
 	}
 	others := slices.DeleteFunc(m.rt.Tools().All(), func(t tool.Tool) bool { return t.Spec().Provenance.Kind == provenance.MCP })
-	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.srv != nil {
-		m.srv.ToolsChanged()
+	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.srv.Load() != nil {
+		m.srv.Load().ToolsChanged()
 	}
 }
 
 // offered tells clients that there is something else to be read.
 func (m *mirrored) offered() {
-	if m.srv != nil {
-		m.srv.OffersChanged()
+	if srv := m.srv.Load(); srv != nil {
+		srv.OffersChanged()
 	}
 }
 
 // updated tells those who subscribed to a resource.
 func (m *mirrored) updated(uri string) {
-	if m.srv != nil {
-		_ = m.srv.ResourceChanged(context.Background(), uri) // a client that is gone is not told
+	if srv := m.srv.Load(); srv != nil {
+		_ = srv.ResourceChanged(context.Background(), uri) // a client that is gone is not told
 	}
 }
 
 func (a *app) gatewayCommand() *cobra.Command {
 	cmd := a.serveCommand()
 	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"
-	cmd.Long = "Serves the tools of other MCP servers beside remit's own, as remit serve does. The file lists the servers as clients have\n" +
-		"them, and says what is known of their tools; remit init drafts that. Each tool is pinned when it is first seen; one\n" +
-		"that is new or has changed is in quarantine until remit gateway accept has shown and accepted it."
+	cmd.Long = "Serves the tools of other MCP servers, and those of transactions. The file lists the servers as clients have them, and says\n" +
+		"what is known of their tools; remit init drafts that. Each tool is pinned when it is first seen; one that is new or has\n" +
+		"changed is in quarantine until remit gateway accept has shown and accepted it. With --own-tools remit's own tools for\n" +
+		"files, programs and the web are served too, as remit serve does."
+	own := false
+	cmd.Flags().BoolVar(&own, "own-tools", false, "serve remit's own tools too; --database and --definitions serve the tools that they name without it")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("config") {
 			return usage("--config names the file that lists the servers")
+		}
+		if !own {
+			databases := cmd.Flags().Changed("database")
+			a.leftOut = func(t tool.Tool) bool { return ownTool(t, databases) }
 		}
 		return nil
 	}
 	cmd.AddCommand(a.acceptCommand(), a.loginCommand(), a.logoutCommand())
 	return cmd
+}
+
+// ownTool reports whether a tool is one that remit brings, and that no flag asks for.
+func ownTool(t tool.Tool, databases bool) bool {
+	from := t.Spec().Provenance
+	asked := from.Implementation != "" || databases && from.Name == "tool/builtin/database"
+	return from.Kind == provenance.Builtin && !asked
 }
 
 // unavailable is what is wrong with a server that cannot be had, and what to do about it.
@@ -199,15 +221,29 @@ func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openGateway(ctx, p, append([]string{"workspace=" + p.folder()}, p.moved...), programs); err != nil {
-		return nil, err
-	}
-	for _, s := range a.gateway.States() {
-		if !s.Up {
-			a.paintErr().problem(a.err, "remit: ", p.unavailable(s))
-			a.code = worst(a.code, exitInternal)
+	roots := append([]string{workspaceRoot + "=" + p.folder()}, p.moved...)
+	if p.upstreams.confined {
+		if err := a.confine(p, roots); err != nil {
+			return nil, err
 		}
 	}
+	begin := func() error {
+		if err := a.openGateway(ctx, p, roots, programs); err != nil {
+			return err
+		}
+		a.gateway.Start()
+		a.gateway.Await(ctx)
+		return nil
+	}
+	if err := begin(); err != nil {
+		return nil, err
+	}
+	if a.unconfine(p) {
+		if err := errors.Join(a.gateway.Close(), begin()); err != nil {
+			return nil, err
+		}
+	}
+	a.tellServers(p)
 	return a.gateway, nil
 }
 
@@ -218,7 +254,8 @@ func (a *app) acceptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
 		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
-			"server, or of one tool of it, that is accepted; a gateway that runs takes it over.",
+			"server, or of one tool of it, that is accepted; a gateway that runs takes it over. A person accepts, at a terminal that the\n" +
+			"agent did not start, as for an approval.",
 		Args: wantArgs(0, 1, "one server or tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := a.knownServers(cmd.Context(), &p)
@@ -227,6 +264,13 @@ func (a *app) acceptCommand() *cobra.Command {
 			}
 			if len(args) == 0 {
 				return a.showQuarantine(g.Quarantined(), false, asJSON)
+			}
+			asked, err := a.askedIn(cmd.Context(), &p)
+			if err != nil {
+				return err
+			}
+			if err := a.mayApprove(&p, asked...); err != nil { // it lets new code be called, as an approval does
+				return err
 			}
 			server, name, _ := strings.Cut(args[0], "/")
 			accepted, err := g.Accept(cmd.Context(), server, name)
@@ -303,12 +347,13 @@ func (a *app) initCommand() *cobra.Command {
 	var keep []string
 	cmd := &cobra.Command{
 		Use: "init --config FILE", Short: "Draft what is known of the tools of MCP servers",
-		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none, from what the server says of\n" +
-			"it: what says that it only reads may run, what says that it writes is asked about, and what says nothing is denied. A draft\n" +
-			"is the server's own word; look at it, say how calls are taken back, and take \"draft\" away. With --write the entries come\n" +
-			"into the file, whose comments stay; what was there is kept beside it, in FILE.backup.\n\n" +
-			"With --keep workspace what says that it writes has the workspace kept before each call, so that what it changes there can be taken\n" +
-			"back. What else it does nobody knows: it is asked about all the same.",
+		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none: what says that it only reads\n" +
+			"may run, and everything else is asked about. A draft is the server's own word; look at it and take \"draft\" away. With\n" +
+			"--write remit puts the entries into the file and keeps its comments. The old file stays as FILE.backup.\n\n" +
+			"A server by command can act anywhere. Its roots are kept before each call, also of what says that it only reads, so a revert\n" +
+			"restores their files; what a call does elsewhere is unknown. --keep names some roots, and --keep none keeps nothing.\n\n" +
+			"--sandbox starts each server by command in the sandbox, where it sees its roots and its own code, and no network, and drafts\n" +
+			"that for those that start: remit then knows all that their calls change. It says why the others did not start.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := knownRoots(&p, keep); err != nil {
@@ -318,26 +363,53 @@ func (a *app) initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.draft(g.Drafts(keep...), p.upstreams.config, write, asJSON)
+			return a.draft(append(p.upstreams.drafts, g.Drafts(keptRoots(&p, keep)...)...), p.upstreams.config, write, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
 	gatewayFlag(cmd, &p.upstreams)
 	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
-	cmd.Flags().StringArrayVar(&keep, "keep", nil, "draft that the root `NAME` is kept before each call that writes, of servers by command")
+	cmd.Flags().StringArrayVar(&keep, "keep", nil, "draft that the root `NAME` is kept before each call of a server by command; none keeps nothing (default: every root, on Linux)")
+	cmd.Flags().BoolVar(&p.upstreams.confined, "sandbox", false, "draft a sandbox for each server by command that starts in one")
 	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
+// rootNames are the names of the roots that servers work in.
+func (p *place) rootNames() []string {
+	known := []string{workspaceRoot}
+	for _, root := range p.moved {
+		if name, _, _ := strings.Cut(root, "="); !slices.Contains(known, name) {
+			known = append(known, name)
+		}
+	}
+	return known
+}
+
+// keepNone is the value of --keep with which nothing is kept.
+const keepNone = "none"
+
+// keptRoots are the roots that drafts keep: those that are named, or all.
+func keptRoots(p *place, names []string) []string {
+	switch {
+	case slices.Contains(names, keepNone):
+		return nil
+	case len(names) > 0:
+		return names
+	case runtime.GOOS != "linux": // folders can be kept there alone
+		return nil
+	}
+	return p.rootNames()
+}
+
 // knownRoots refuses a root that there is none of.
 func knownRoots(p *place, names []string) error {
-	known := []string{"workspace"}
-	for _, root := range p.moved {
-		name, _, _ := strings.Cut(root, "=")
-		known = append(known, name)
-	}
+	known := p.rootNames()
 	for _, name := range names {
+		if name == keepNone && len(names) == 1 {
+			continue
+		}
 		if !slices.Contains(known, name) {
 			return usage(fmt.Sprintf("there is no root %q to keep; there are: %s. --root NAME=DIR names another folder", name, strings.Join(known, ", ")))
 		}
@@ -347,9 +419,10 @@ func knownRoots(p *place, names []string) error {
 
 // drafted is an entry for a tool, for programs.
 type drafted struct {
-	Server string          `json:"server"`
-	Tool   string          `json:"tool"`
-	Entry  json.RawMessage `json:"entry"`
+	Server  string          `json:"server"`
+	Tool    string          `json:"tool,omitempty"`
+	Entry   json.RawMessage `json:"entry,omitempty"`
+	Sandbox json.RawMessage `json:"sandbox,omitempty"` // of the server, in the place of tool and entry
 }
 
 // draft shows drafted entries, or writes them into the file of the configuration.
@@ -364,7 +437,11 @@ func (a *app) draft(drafts []gateway.Draft, config string, write, asJSON bool) e
 	if asJSON {
 		list := make([]drafted, 0, len(drafts))
 		for _, d := range drafts {
-			list = append(list, drafted{d.Server, d.Tool, d.Entry})
+			if d.Tool == "" {
+				list = append(list, drafted{Server: d.Server, Sandbox: d.Entry})
+				continue
+			}
+			list = append(list, drafted{Server: d.Server, Tool: d.Tool, Entry: d.Entry})
 		}
 		return json.NewEncoder(a.out).Encode(struct {
 			Drafted []drafted `json:"drafted"`
@@ -372,13 +449,17 @@ func (a *app) draft(drafts []gateway.Draft, config string, write, asJSON bool) e
 		}{list, write})
 	}
 	if write {
-		_, err := fmt.Fprintf(a.out, "drafted %d entries in %s\n", len(drafts), quoted(config))
+		_, err := fmt.Fprintf(a.out, "drafted %s in %s\n", draftedWords(drafts), quoted(config))
 		if err == nil && backup != "" {
 			_, err = fmt.Fprintf(a.out, "what was there is in %s\n", quoted(backup))
 		}
 		return err
 	}
 	for _, d := range drafts {
+		if d.Tool == "" {
+			_, _ = fmt.Fprintf(a.out, "%s sandbox %s\n", printable(d.Server), d.Entry)
+			continue
+		}
 		_, _ = fmt.Fprintf(a.out, "%s/%s %s\n", printable(d.Server), printable(d.Tool), d.Entry)
 	}
 	return nil

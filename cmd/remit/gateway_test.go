@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,13 +49,33 @@ func TestGateway(t *testing.T) {
 	cmd := exec.Command(remit, "gateway", "--config", config, "--policy", allow, "--workspace", workspace, "--state", state)
 	cmd.Stderr = os.Stderr
 	cs := joinAs(t, "2025-11-25", &sdk.CommandTransport{Command: cmd})
-	r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "in__file_write", Arguments: map[string]any{"path": "a.txt", "content": "x"}})
+	for _, name := range allToolNames(t, cs) {
+		require.True(t, strings.HasPrefix(name, "in__") || strings.HasPrefix(name, "txn_"), "%s is no tool of a server", name)
+	}
+	r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "shell_run", Arguments: map[string]any{"command": "touch ran"}})
+	require.True(t, err != nil || r.IsError, "it is not served")
+	require.NoFileExists(t, filepath.Join(workspace, "ran"))
+	own := joinAs(t, "2025-11-25", &sdk.CommandTransport{Command: exec.Command(remit, "gateway", "--own-tools", "--config", config, "--policy", allow, "--workspace", workspace, "--state", t.TempDir())})
+	_, err = own.CallTool(t.Context(), &sdk.CallToolParams{Name: "in__file_read", Arguments: map[string]any{"path": "none"}}) // which waits for the server
+	require.NoError(t, err)
+	require.Subset(t, allToolNames(t, own), []string{"shell_run", "file_write", "txn_begin", "in__file_write"})
+	require.NoError(t, own.Close())
+	r, err = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "in__file_write", Arguments: map[string]any{"path": "a.txt", "content": "x"}})
 	require.NoError(t, err)
 	require.False(t, r.IsError, "%+v", r.Content)
 	require.FileExists(t, filepath.Join(inner, "a.txt"))
 	txn, ok := r.Meta["remit.dev/txn"].(string)
 	require.True(t, ok)
 	require.NoError(t, cs.Close())
+
+	// Who approves a call of a server sees what it is given.
+	ask := filepath.Join(t.TempDir(), "ask.rego")
+	require.NoError(t, os.WriteFile(ask, []byte("package remit\n\nask contains \"look\" if true\n"), 0o600))
+	waits := joinAs(t, "2025-11-25", &sdk.CommandTransport{Command: exec.Command(remit, "gateway", "--config", config, "--policy", ask, "--on-ask", "wait", "--workspace", workspace, "--state", state)})
+	_, err = waits.CallTool(t.Context(), &sdk.CallToolParams{Name: "in__file_write", Arguments: map[string]any{"path": strings.Repeat("deep/", 100) + "b.txt", "content": "its content"}})
+	require.NoError(t, err)
+	require.NoError(t, waits.Close())
+	require.Contains(t, run("pending", "--workspace", workspace, "--state", state), `input     {"content":"its content","path":"`+strings.Repeat("deep/", 100)+`b.txt"}`)
 
 	run("revert", "--state", state, txn)
 	require.NoFileExists(t, filepath.Join(inner, "a.txt"))
@@ -77,10 +98,24 @@ func TestGateway(t *testing.T) {
 	raw, err = json.Marshal(accepted)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(pins, raw, 0o600))
+	refused, err := exec.Command(remit, "gateway", "accept", "in/file_read", "--config", config, "--workspace", workspace, "--state", state).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(refused), "a person must approve, and an agent can be behind this command", "no terminal is here")
+	require.NoError(t, os.WriteFile(filepath.Join(state, "approval.json"), []byte(`{"unattended": true}`), 0o600)) // as a person says it
 	out := run("gateway", "accept", "in/file_read", "--config", config, "--workspace", workspace, "--state", state)
 	require.Contains(t, out, "accepted in/file_read: it is new")
 	require.Contains(t, out, `"name": "file_read"`)
 	for _, bad := range [][]string{{"gateway"}, {"init"}, {"gateway", "accept", "nobody", "--config", config, "--state", state}, {"gateway", "--config", "/nowhere"}} {
 		require.Error(t, exec.Command(remit, bad...).Run(), "%v", bad)
 	}
+}
+
+// allToolNames are the names of all tools that a server lists.
+func allToolNames(t *testing.T, cs *sdk.ClientSession) (names []string) {
+	t.Helper()
+	for one, err := range cs.Tools(t.Context(), nil) {
+		require.NoError(t, err)
+		names = append(names, one.Name)
+	}
+	return names
 }

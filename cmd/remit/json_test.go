@@ -76,6 +76,9 @@ func newJSONPlace(t *testing.T) jsonPlace {
 func jsonWorld(out io.Writer) world {
 	w := testWorld(strings.NewReader("value of a secret"), out, io.Discard)
 	w.user = func() (string, error) { return "somebody", nil }
+	w.tty = func() (io.ReadWriteCloser, error) {
+		return typed{strings.NewReader("a long phrase\n"), io.Discard}, nil
+	}
 	w.tools = toolsForTests()
 	return w
 }
@@ -87,6 +90,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 	switch cmd.CommandPath() {
 	case "remit run":
 		return [][]string{{p.script}, {"--at-end", "revert", p.script}, {"--at-end", "keep", p.script}, {"--atomic", p.script}}
+	case "remit pending":
+		return [][]string{{}, {p.waits}}
 	case "remit approve", "remit deny":
 		return [][]string{{p.waits, "--why", "fine"}}
 	case "remit grants revoke":
@@ -112,6 +117,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{p.undone}, {p.txn}}
 	case "remit erase":
 		return [][]string{{p.done, "--why", "a test", "--yes"}}
+	case "remit policy new":
+		return [][]string{{"--from", "flow", p.script + ".policy"}}
 	case "remit policy check":
 		return [][]string{{policy}, {filepath.Join("testdata", "nosuch")}}
 	case "remit policy eval":

@@ -24,12 +24,12 @@ import (
 // longCalls is how many calls the script has that is killed.
 const longCalls = 200
 
-// longKills is at how many instants: 50, or 500 with REMIT_LONG set.
+// longKills is at how many instants: 16, or 500 with REMIT_LONG set.
 func longKills() int {
 	if sample.Whole() {
-		return 500
+		return 160
 	}
-	return 50
+	return 16
 }
 
 // killSeed is REMIT_SEED, or one that is always the same.

@@ -75,7 +75,7 @@ func TestKilledChild(t *testing.T) {
 	}
 	code := run(context.Background(), argv, world{
 		in: strings.NewReader(""), out: os.Stdout, err: os.Stderr, env: func(string) string { return "" }, tools: mailTools(os.Getenv(killMailEnv)),
-		host: h, user: func() (string, error) { return "tester", nil },
+		host: h, user: func() (string, error) { return "tester", nil }, caller: personHere,
 	})
 	if path := os.Getenv(killStatusEnv); path != "" {
 		status, err := os.ReadFile("/proc/self/status")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
@@ -23,10 +24,15 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 		if err != nil {
 			return err
 		}
-		erased := func(c *revert.Call) bool { return c.Phase == revert.PhaseErased } // no way back is left
-		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), erased))+len(t.Queue()) > 0
+		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), beyond))+len(t.Queue()) > 0
 		if !is {
 			is, err = abandoned(ctx, j, t)
+		}
+		if is && t.Undoes+t.Redoes != "" { // what it worked on is meant, if it did so here
+			of, failed := rt.Load(ctx, t.Undoes+t.Redoes)
+			if err = failed; err == nil && slices.Contains(of.UndoneBy, id) {
+				id = of.ID
+			}
 		}
 		if err != nil {
 			return err
@@ -47,21 +53,41 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 	return found, over, err
 }
 
-// lastUndo returns the newest undo that no redo followed, and "" if there is none.
+// beyond reports whether a revert of the call can do nothing: its records are erased, or
+// all that is left of it is what it did outside the roots that were observed.
+func beyond(c *revert.Call) bool {
+	switch {
+	case c.Phase == revert.PhaseErased:
+		return true
+	case !c.Observed() || c.Phase == revert.PhaseStarted:
+		return false
+	case c.Undo == nil || c.Undo.Reverted == nil:
+		return len(c.Changes) == 0 && c.Class() == effect.Pure
+	}
+	return !slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
+		return !r.Outcome.Clean() && !strings.HasPrefix(r.Resource, "tool://")
+	})
+}
+
+// lastUndo returns the newest undo of the folders at hand of which a redo can bring
+// something back, and "" if there is none.
 func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
-	stop, again := errors.New("found"), map[string]bool{} // transactions, and undos, that a redo brought back since
+	stop := errors.New("found")
 	err = eachTxn(ctx, rt.Journal(), func(id string) error {
 		t, err := rt.Load(ctx, id)
-		switch {
-		case err != nil:
+		if err != nil || t.Undoes == "" {
 			return err
-		case t.Redoes != "" && t.Only != "":
-			again[t.Only] = true
-		case t.Redoes != "":
-			again[t.Redoes] = true
-		case t.Undoes != "" && !again[id] && !again[t.Undoes]:
-			found = id
-			return stop
+		}
+		for _, of := range append([]string{t.Undoes}, t.Also...) {
+			subject, err := rt.Load(ctx, of)
+			if err != nil {
+				return err
+			}
+			here := slices.Contains(subject.UndoneBy, id)
+			if here && (t.End == "" || subject.Redoable(id)) {
+				found = id
+				return stop
+			}
 		}
 		return nil
 	})
@@ -115,6 +141,10 @@ func nothingOf(c *revert.Call) string {
 		return "it was taken back already"
 	case c.Phase == revert.PhasePending:
 		return "it waits for approval"
+	case c.Observed() && c.Undo != nil:
+		return "what was observed of it was taken back already; the rest is unknown"
+	case c.Observed() && c.Phase == revert.PhaseDone:
+		return "nothing was observed; its tool says that it only reads"
 	case c.Phase == revert.PhaseDone:
 		return "it changed nothing"
 	case c.Phase == revert.PhaseFailed:
@@ -128,11 +158,11 @@ func nothingOf(c *revert.Call) string {
 const mostPassed = 5
 
 // passed names the newer calls that --last passed over.
-func (p paint) passed(w io.Writer, over []passedOver) {
+func (p paint) passed(w io.Writer, over []passedOver, at *place) {
 	for _, c := range over[:min(len(over), mostPassed)] {
 		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.doubt("·"), c.Call, c.Txn, printable(c.Tool), c.Why)
 	}
 	if n := len(over) - mostPassed; n > 0 {
-		_, _ = fmt.Fprintf(w, "%s passed over: %s more; remit log lists them\n", p.doubt("·"), count(n, "newer call"))
+		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.doubt("·"), count(n, "newer call"), at.hint("log"))
 	}
 }

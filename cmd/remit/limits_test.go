@@ -80,7 +80,7 @@ func documented(t *testing.T, text string) int64 {
 	n, err := strconv.ParseInt(strings.ReplaceAll(number, ",", ""), 10, 64)
 	require.NoError(t, err, text)
 	units := map[string]int64{
-		"": 1, "bytes": 1, "characters": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1e9, "min": 60e9, "h": 3600e9,
+		"": 1, "bytes": 1, "characters": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9,
 	}
 	require.Contains(t, units, unit, text)
 	return n * units[unit]
@@ -99,7 +99,7 @@ func coded(t *testing.T, code string) int64 {
 		return n
 	}
 	expr := strings.Trim(code[at+1:], " )}")
-	for unit, n := range map[string]string{"time.Second": "1000000000", "time.Minute": "60000000000", "time.Hour": "3600000000000"} {
+	for unit, n := range map[string]string{"time.Millisecond": "1000000", "time.Second": "1000000000", "time.Minute": "60000000000", "time.Hour": "3600000000000"} {
 		expr = strings.ReplaceAll(expr, unit, n)
 	}
 	value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expr)

@@ -21,7 +21,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], world{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, browse: browse,
+		env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, browse: browse, caller: thisProcess,
 		terminal: isTerminal(os.Stdout), terminalErr: isTerminal(os.Stderr),
 	})
 	stop()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 func scriptCommands() map[string]func() {
 	return map[string]func(){
 		"remit": remitForTests, "sqlite": sqliteForTests, "depot": depotForTests, "expand": expandForTests,
-		"counted": countedForTests, "peer": peerForTests,
+		"counted": countedForTests, "peer": peerForTests, "troubled": troubledForTests, "really": main, "onpty": onTerminal,
 	}
 }
 
@@ -60,15 +61,18 @@ type withServer struct{ *testing.M }
 // Run runs the tests.
 func (w withServer) Run() int {
 	defer func() {
-		for _, dir := range leftBehind {
-			_ = os.RemoveAll(dir)
-		}
+		leftBehind.Range(func(dir, _ any) bool {
+			_ = os.RemoveAll(dir.(string))
+			return true
+		})
 	}()
 	return pgtest.Run(w.M)
 }
 
 // leftBehind are folders that outlive the test that made them.
-var leftBehind []string
+var leftBehind sync.Map
+
+func leave(dir string) { leftBehind.Store(dir, true) }
 
 func TestScripts(t *testing.T) {
 	update, quick := flag.Lookup("update"), quickly(t)
@@ -128,8 +132,8 @@ func remitForTests() {
 	out, errs := names.writer(os.Stdout), names.writer(os.Stderr)
 	code := run(context.Background(), args, world{
 		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(), tailored: []agent.Option{agent.Tailor("greet", greetsSomebody)},
-		user: func() (string, error) { return "somebody", nil },
-		tty:  func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
+		user: func() (string, error) { return "somebody", nil }, caller: personHere,
+		tty: func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
 	})
 	if err := errors.Join(out.flush(), errs.flush()); err != nil {
 		panic(err)
@@ -212,7 +216,7 @@ func toolsForTests() []tool.Tool {
 		{Name: "lose", Description: "Loses its connection.", EffectClass: effect.Pivot, Execute: text("", lost)},
 		{Name: "fail", Description: "Fails.", EffectClass: effect.Pure, Execute: text("", errors.New("no such thing"))},
 		{
-			Name: "forecast", Version: "1.0.0", Description: "Says how the weather will be.", EffectClass: effect.Pure, Execute: text("rain", nil),
+			Name: "forecast", Version: "1.0.0", Tags: []string{"weather"}, Description: "Says how the weather will be.", EffectClass: effect.Pure, Execute: text("rain", nil),
 			Settings: tool.Params{{Name: "region", Type: "string", Default: "eu"}, {Name: "token", Type: "string", Secret: true, Required: true}},
 			CheckSettings: func(_ context.Context, s json.RawMessage) ([]string, error) {
 				if strings.Contains(string(s), "mars") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"regexp"
 	"strings"
 
@@ -17,15 +18,25 @@ func mended(o tool.Outcome, how *runFlags) tool.Outcome {
 	p := *o.Error
 	p.Why = once(p.Why)
 	switch {
-	case o.Status == tool.StatusPending:
-		p.Fix = "somebody else approves it: " + how.hint("approve", o.Call) + "; then it goes on: " + how.again(o.Call)
-		if strings.Contains(o.Error.Fix, "--question") {
-			p.Fix = "somebody else looks at it: " + how.hint("show", o.Call) + ", and approves what it says: " + how.hint("approve", o.Call, "--question", "DIGEST") + "; then it goes on: " + how.again(o.Call)
-		}
+	case o.Status == tool.StatusPending: // how a person approves it stands on standard error
+		p.Fix += ": " + how.again(o.Call)
 	case p.Fix == "":
 		p.Fix = fixFor(o.Tool, p.Why, &how.place)
 	}
 	o.Error = &p
+	return o
+}
+
+// mended also says of a file that is held whether its holder is still there.
+func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
+	if o.Error == nil {
+		return o
+	}
+	held := o.Error.Fix == "" && o.Status != tool.StatusPending
+	o = mended(o, &r.how)
+	if m := holder.FindStringSubmatch(o.Error.Why); held && m != nil && ownerGone(ctx, r.journal, m[1]) {
+		o.Error.Fix = "its process is gone: " + r.how.hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.how.hint("revert", m[1])
+	}
 	return o
 }
 
@@ -77,7 +88,7 @@ func fixFor(name, why string, where *place) string {
 		return "wait until that transaction ends, or take it back: " + where.hint("revert", m[1])
 	}
 	if strings.Contains(why, "its folder does not exist") {
-		return "make the folder first: dir_create makes it and those above it"
+		return "make the folder: dir_create makes it and those above it, and so does file_write with \"parents\": true"
 	}
 	if strings.HasPrefix(name, "file_") && strings.Contains(why, "no such file or directory") {
 		return "check the path: file_list shows what is there"

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // names replaces what is random by numbers, and keeps them over the runs of one
-// script.
+// script. The calls of a wave tell of themselves at once, so its writers take turns.
 type names struct {
 	file, work string
+	mu         sync.Mutex        // of one writer, from what it is given to what it has saved
 	short      map[string]string // id -> name
 	counts     map[string]int
 }
@@ -87,6 +89,8 @@ type lineWriter struct {
 
 // Write takes p and passes on the lines that are whole.
 func (l *lineWriter) Write(p []byte) (int, error) {
+	l.names.mu.Lock()
+	defer l.names.mu.Unlock()
 	l.buf.Write(p)
 	at := bytes.LastIndexByte(l.buf.Bytes(), '\n')
 	if at < 0 {
@@ -100,4 +104,8 @@ func (l *lineWriter) pass(n int) error {
 	return errors.Join(err, l.names.save())
 }
 
-func (l *lineWriter) flush() error { return l.pass(l.buf.Len()) }
+func (l *lineWriter) flush() error {
+	l.names.mu.Lock()
+	defer l.names.mu.Unlock()
+	return l.pass(l.buf.Len())
+}

@@ -46,7 +46,7 @@ func enough(cmd *cobra.Command, err error) bool {
 func lost(cmd *cobra.Command, err error) *problem {
 	p := &problem{code: exitInternal, what: "not everything could be written to standard output", why: plainError(err)}
 	if cmd != nil && slices.Contains([]string{"run", "revert", "redo", "recover"}, cmd.Name()) {
-		p.fix = "nothing was stopped by it: remit log, with the same --workspace and --state, lists what was done"
+		p.fix = "nothing was stopped by it: " + placeOf(cmd).hint("log") + " lists what was done"
 	}
 	return p
 }

@@ -155,6 +155,10 @@ func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
 		Settled:   []revert.Settled{{Txn: "t_1", Call: "c_1", Tool: "send", As: revert.PhaseUnknown, Why: "nobody can tell"}},
 		OwnerGone: []string{"t_1"},
 		Failed:    []revert.Unsettled{{Txn: "t_2", Why: "its tool is not at hand"}},
+		Finished: []revert.Finished{
+			{Txn: "t_3", Of: "t_1", State: revert.RevertedState},
+			{Txn: "t_4", Of: "t_5", Redoes: true, State: revert.RevertedPartial},
+		},
 	}, where)
 	require.Equal(t, `? c_1 send         unknown: nobody can tell
      show  remit show c_1 --workspace ws
@@ -162,8 +166,11 @@ func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
      why   its tool is not at hand
      show  remit show t_2 --workspace ws
 1 call settled
-t_1 open, owner gone
-take it back: remit revert t_1 --workspace ws
+t_3 closed: the revert of t_1 was interrupted, and recover finished it; t_1 is reverted
+redo these changes: remit redo t_3 --workspace ws
+t_4 closed: the redo of t_5 was interrupted, and recover finished it; t_5 is reverted_partial
+try what it left alone again: remit redo t_5 --workspace ws
+take it back again: remit revert t_5 --workspace ws
 `, out.String())
 }
 

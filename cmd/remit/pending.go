@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,52 +14,162 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// answerCommand makes approve and deny, which differ in one word.
-func (a *app) answerCommand(verb, short string, approved bool) *cobra.Command {
-	var p place
-	var why, question string
-	var asJSON bool
-	var r remembering
+// answering is what approve and deny are told.
+type answering struct {
+	runFlags
+	remembering
+
+	approves, resume bool
+	why, question    string
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	f := answering{approves: true}
 	cmd := &cobra.Command{
-		Use: verb + " CALL", Short: short,
-		Long: short + ", in the name of the user that the operating system says you are.\n" +
-			"It must be somebody else than the one who asked. The call goes on by remit resume. Whoever approves what a call's program\n" +
-			"wants to change names, with --question, what they looked at.",
-		Args: wantIDs(1, 1, "the id of one call"),
+		Use: "approve [CALL]", Short: "Approve a call that waits",
+		Long: "Approves a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
+			"characters of it; without one the calls that wait are listed. Whoever approves what a call's program wants to change\n" +
+			"names, with --question, what they looked at: remit pending CALL says it.\n\n" +
+			"The call goes on by itself where its server runs, and else by remit resume, or with --resume at once; a transaction of one\n" +
+			"call is committed then. It must be somebody else than the one who asked, at a terminal that the agent did not start;\n" +
+			"remit approval shows what holds here, and changes it.\n\n" +
+			"Exit codes: 0 approved (with --resume that of remit resume); 2 usage, such as a call that does not wait or whose time is\n" +
+			"up; 3 approvals are not taken from here.",
+		Args: wantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.check(); err != nil {
+			if err := errors.Join(f.remembering.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
 			}
-			who, err := a.person()
-			if err != nil {
-				return err
-			}
-			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				grant, err := r.answer(cmd.Context(), rt, agent.Reply{Call: args[0], Approved: approved, By: who, Why: why, Question: question})
-				if err != nil {
-					return notTaken(err, &p, args[0])
-				}
-				said := map[bool]string{true: "approved", false: "denied"}[approved]
-				if asJSON {
-					newJSON(a.out).write(answered{args[0], said, who, why, grant})
-					return nil
-				}
-				_, _ = fmt.Fprintf(a.out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, printable(who), p.hint("resume", args[0]))
-				if grant != "" {
-					_, _ = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, p.hint("grants", "revoke", grant))
-				}
-				return nil
-			})
+			return a.answers(cmd.Context(), &f, strings.Join(args, ""))
 		},
 	}
-	placeFlags(cmd, &p)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	cmd.Flags().StringVar(&question, "question", "", "`DIGEST` of what you looked at, as remit show says it; refused if the call asks something else by now")
-	if approved {
-		r.flags(cmd)
-	}
+	f.flags(cmd)
+	f.remembering.flags(cmd)
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "let the call go on at once; the other flags are those of remit resume")
+	resumeFlags(cmd, &f.runFlags)
+	cmd.Flags().StringVar(&f.atEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or keep (default: commit for one call, else keep)")
 	return cmd
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	var f answering
+	cmd := &cobra.Command{
+		Use: "deny [CALL]", Short: "Refuse a call that waits",
+		Long: "Refuses a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
+			"characters of it; without one the calls that wait are listed. The reason is told to the agent. A call that was refused\n" +
+			"stays refused.",
+		Args: wantIDs(0, 1, "the id of one call"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.answers(cmd.Context(), &f, strings.Join(args, ""))
+		},
+	}
+	f.flags(cmd)
+	return cmd
+}
+
+func (f *answering) flags(cmd *cobra.Command) {
+	placeFlags(cmd, &f.place)
+	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object, with --resume one for each thing that was done")
+	cmd.Flags().StringVar(&f.question, "question", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
+}
+
+// checkResume refuses flags that mean nothing without --resume.
+func (f *answering) checkResume(changed func(string) bool) error {
+	if f.resume {
+		end := f.atEnd
+		if end == "" {
+			f.atEnd = "keep"
+		}
+		err := f.runFlags.check()
+		f.atEnd = end
+		return err
+	}
+	for _, name := range []string{"at-end", "policy", "root", "database", "sandbox"} {
+		if changed(name) {
+			return usage("--" + name + " is of --resume")
+		}
+	}
+	return nil
+}
+
+// answers takes an answer, or lists the calls that wait for one.
+func (a *app) answers(ctx context.Context, f *answering, id string) error {
+	if id == "" {
+		return a.pending(ctx, &f.place, "", false, f.json)
+	}
+	who, err := a.person()
+	if err != nil {
+		return err
+	}
+	at := f.place // the folders of its roots are of no use to an answer
+	at.moved = nil
+	var w waitingCall
+	err = a.withRuntime(ctx, &at, func(rt *agent.Runtime) (err error) {
+		f.place.given = at.given
+		w, err = a.answer(ctx, rt, f, &at, id, who)
+		return err
+	})
+	if err != nil || !f.resume {
+		return err
+	}
+	if w.alive {
+		if !f.json {
+			_, _ = fmt.Fprintln(a.out, "its process runs, and goes on with the call itself")
+		}
+		return nil
+	}
+	if f.atEnd == "" {
+		f.atEnd = map[bool]string{true: "commit", false: "keep"}[len(w.txn.Calls) == 1]
+	}
+	return a.resume(ctx, f.runFlags, w.call.Ref.Call)
+}
+
+// answer writes an answer down.
+func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *place, id, who string) (w waitingCall, err error) {
+	if id, err = waitingID(ctx, rt.Journal(), id); err != nil {
+		return w, err
+	}
+	if w.txn, w.call, err = revert.LoadCall(ctx, rt.Journal(), id); err != nil {
+		return w, err
+	}
+	if w.alive, err = rt.Journal().Alive(ctx, w.txn.Owner); err != nil {
+		return w, err
+	}
+	if f.approves {
+		if err := a.mayApprove(at, w.call); err != nil {
+			return w, err
+		}
+	}
+	if f.approves && f.question == "" && w.call.Waits() && w.call.Asked.Purpose != "" {
+		return w, &problem{
+			code: exitUsage, what: "the answer was not taken", why: "the call waits with what it wants to change: whoever approves it names what they looked at",
+			fix: at.hint("pending", id) + " shows it, with the command that approves it",
+		}
+	}
+	reply := agent.Reply{Call: id, Approved: f.approves, By: who, Why: f.why, Question: f.question}
+	grant, err := f.remembering.answer(ctx, rt, reply)
+	if err != nil {
+		return w, notTaken(err, at, id)
+	}
+	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
+	if f.json {
+		newJSON(a.out).write(answered{id, said, who, f.why, grant})
+		return w, nil
+	}
+	switch {
+	case f.resume:
+		_, _ = fmt.Fprintf(a.out, "%s by %s\n", said, printable(who))
+	case w.alive:
+		_, _ = fmt.Fprintf(a.out, "%s by %s; the process that asked goes on with it\n", said, printable(who))
+	default:
+		_, _ = fmt.Fprintf(a.out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, printable(who), at.hint("resume", id))
+		_, _ = fmt.Fprintf(a.out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.txn.ID)
+	}
+	if grant != "" {
+		_, _ = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, at.hint("grants", "revoke", grant))
+	}
+	return w, nil
 }
 
 // notTaken is the problem of an answer that does not count.
@@ -91,7 +202,7 @@ func (a *app) settleCommand() *cobra.Command {
 		Use: "settle CALL applied|absent --why TEXT", Short: "Say what became of a call whose outcome is unknown",
 		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
 			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
-			"asked for the call.",
+			"asked for the call, at a terminal that the agent did not start, as for an approval.",
 		Args: wantIDs(2, 2, "the id of one call, and applied or absent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "applied" && args[1] != "absent" {
@@ -105,7 +216,18 @@ func (a *app) settleCommand() *cobra.Command {
 				return err
 			}
 			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				err := rt.Decide(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
+				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), args[0])
+				if err != nil {
+					return err
+				}
+				asked, err := a.askedIn(cmd.Context(), &p)
+				if err != nil {
+					return err
+				}
+				if err := a.mayApprove(&p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
+					return err
+				}
+				err = rt.Decide(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
 				if err != nil {
 					return notTaken(err, &p, args[0])
 				}

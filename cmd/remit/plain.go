@@ -23,6 +23,7 @@ type plainTeller struct {
 	tools tool.Registry
 
 	commit func(txn string) string // the command that commits what was left open
+	later  func(n int) string      // the command that runs a script from a line on; nil: there is none
 	left   *bool                   // something was done that can be taken back
 }
 
@@ -97,7 +98,7 @@ func (t plainTeller) end(s summary) {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{s.Done, "done"}, {s.Denied, "denied"}, {s.Failed, "failed"}, {s.Unknown, "unknown"}, {s.Held, "held"}} {
+	}{{s.Done, "done"}, {s.Denied, "denied"}, {s.Failed, "failed"}, {s.Unknown, "unknown"}, {s.Held, "held"}, {s.Waiting, "waiting"}} {
 		if part.n > 0 {
 			_, _ = fmt.Fprintf(t.w, ", %d %s", part.n, part.what)
 		}
@@ -110,18 +111,49 @@ func (t plainTeller) end(s summary) {
 		_, _ = fmt.Fprintln(t.w, t.paint.bad("not taken back: ")+count(len(s.NotUndone), "change"))
 		t.leftovers(results(s.NotUndone))
 	}
-	commit := "commit it: "
-	if s.Committing {
-		commit = "its commit has begun; go on with it: "
-	}
-	open := s.State == revert.Open && s.Done > 0 // what a server did is no change that was seen here
-	if (*t.left || s.Held > 0 || s.Committing || open) && (s.State == revert.CommittedState || s.State == revert.Open) {
-		_, _ = fmt.Fprintln(t.w, t.paint.faint("take it back: "+t.where.hint("revert", s.Txn)))
-		if s.State == revert.Open {
-			_, _ = fmt.Fprintln(t.w, t.paint.faint(commit+t.commit(s.Txn)))
-		}
-	}
+	t.notRun(s)
+	t.goesOn(s)
 	*t.left = false
+}
+
+// goesOn says what can be done with a transaction that has changed something, or is open:
+// one in which nothing was done holds its session too.
+func (t plainTeller) goesOn(s summary) {
+	say := func(text string) { _, _ = fmt.Fprintln(t.w, t.paint.faint(text)) }
+	open := s.State == revert.Open
+	if !open && (s.State != revert.CommittedState || !*t.left && s.Held == 0 && !s.Committing) {
+		return
+	}
+	over := open && s.Waiting == 0 // a call that waits keeps it open
+	if over && !s.Committing {
+		say("it stays open until one of these commands ends it")
+	}
+	say("take it back: " + t.where.hint("revert", s.Txn))
+	switch {
+	case over && s.Committing:
+		say("its commit has begun; go on with it: " + t.commit(s.Txn))
+	case over:
+		say("commit it: " + t.commit(s.Txn))
+	}
+}
+
+// notRun tells of lines that a call stopped before them. Where the transaction was taken back,
+// they are of no use without the others.
+func (t plainTeller) notRun(s summary) {
+	if s.NotRun == nil {
+		return
+	}
+	which, again := "what standard input holds", ""
+	if s.NotRun.Lines > 0 {
+		which = count(s.NotRun.Lines, "line") + " of the script"
+	}
+	_, _ = fmt.Fprintf(t.w, "%s %s from line %d on\n", t.paint.bad("not run:"), which, s.NotRun.From)
+	if t.later != nil && s.State == revert.Open {
+		again = t.later(s.NotRun.From)
+	}
+	if again != "" {
+		_, _ = fmt.Fprintln(t.w, t.paint.faint("run them in a transaction of their own, once this one has ended: "+printable(again)))
+	}
 }
 
 func (t plainTeller) state(s revert.TxnState) string { return t.paint.state(s, false) }

@@ -1,19 +1,24 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/tool"
 )
 
 // loadPolicy makes an engine of files and folders; none is the workspace
@@ -25,14 +30,67 @@ func loadPolicy(paths []string, tests bool) (*rego.Engine, error) {
 	}
 	var all policyFiles
 	for _, path := range paths {
+		if pack, builtin := strings.CutPrefix(path, policies.Prefix); builtin {
+			if err := all.addPack(pack, len(paths) > 1 || !tests); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := all.add(path, tests); err != nil {
 			return nil, &problem{
 				code: exitUsage, what: fmt.Sprintf("the policy %q cannot be read", path), why: plainError(err),
-				fix: "name a .rego file, or a folder of them",
+				fix: "name a .rego file, a folder of them, or a pack: " + packList(),
 			}
 		}
 	}
-	return rego.New(rego.Options{Sources: all.sources})
+	e, err := rego.New(rego.Options{Sources: all.sources})
+	return e, all.unread(err)
+}
+
+// unread says of a policy that names data which nothing defines which files of its
+// folders look like data and are none.
+func (p *policyFiles) unread(err error) error {
+	var bad *rego.LoadError
+	if !errors.As(err, &bad) || len(p.ignored) == 0 {
+		return err
+	}
+	for i := range bad.Problems {
+		if strings.Contains(bad.Problems[i].Text, "no data file defines") {
+			bad.Problems[i].Fix += "; not read: " + strings.Join(p.ignored, ", ")
+		}
+	}
+	return err
+}
+
+// addPack adds a pack that comes with remit. Its tests hold for the pack alone:
+// beside other rules they are left out.
+func (p *policyFiles) addPack(name string, noTests bool) error {
+	pack, err := packOf(name)
+	if err == nil {
+		p.sources = append(p.sources, rego.Source{FS: pack, Prefix: policies.Prefix, NoTests: noTests})
+	}
+	return err
+}
+
+// packOf finds a pack by its name.
+func packOf(name string) (fs.FS, error) {
+	pack, ok := policies.Pack(name)
+	if ok {
+		return pack, nil
+	}
+	fix := "the packs are " + packList()
+	if near := nearest.Name(name, policies.Names()); near != "" {
+		fix = "did you mean " + policies.Prefix + near + "? " + fix
+	}
+	return nil, &problem{code: exitUsage, what: fmt.Sprintf("policy pack %q: there is none of this name", name), fix: fix}
+}
+
+func packList() string {
+	names := policies.Names()
+	for i, name := range names {
+		names[i] = policies.Prefix + name
+	}
+	return strings.Join(names, ", ")
 }
 
 // policyFiles are the files that a command line names, each once, as sources: a
@@ -41,6 +99,7 @@ func loadPolicy(paths []string, tests bool) (*rego.Engine, error) {
 type policyFiles struct {
 	sources []rego.Source
 	names   map[string]bool
+	ignored []string // that look like data
 }
 
 func (p *policyFiles) add(path string, tests bool) error {
@@ -63,6 +122,9 @@ func (p *policyFiles) add(path string, tests bool) error {
 	} else if err := f.Close(); err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(dir, "data.json")); err == nil {
+		p.ignored = append(p.ignored, filepath.ToSlash(filepath.Join(dir, "data.json"))+" (name the folder, or that file too)")
+	}
 	p.put(dir, files)
 	return nil
 }
@@ -78,7 +140,11 @@ func (p *policyFiles) addFolder(dir string) error {
 		}
 		if path.Ext(name) == ".rego" {
 			rules++
-		} else if path.Base(name) != "data.json" {
+		}
+		if !isPolicyFile(name) {
+			if ext := path.Ext(name); ext == ".json" || ext == ".yaml" || ext == ".yml" {
+				p.ignored = append(p.ignored, filepath.ToSlash(filepath.Join(dir, name)))
+			}
 			return nil
 		}
 		files = append(files, name)
@@ -89,6 +155,11 @@ func (p *policyFiles) addFolder(dir string) error {
 	}
 	p.put(dir, files)
 	return err
+}
+
+// isPolicyFile reports whether a folder of policies has a name as a rule or as data.
+func isPolicyFile(name string) bool {
+	return path.Ext(name) == ".rego" || path.Base(name) == "data.json"
 }
 
 // put makes a source of the files of a folder that no other source has.
@@ -126,20 +197,24 @@ func plainError(err error) string {
 
 func (a *app) policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", Short: "Check policies, and ask them",
+		Use: "policy", Short: "Begin, check and ask policies",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.policyCheckCommand(), a.policyTestCommand(), a.policyEvalCommand(), a.policyExplainCommand(), a.policySchemaCommand())
+	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyEvalCommand(), a.policyExplainCommand(), a.policySchemaCommand())
 	return cmd
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {
-	var asJSON bool
+	var f policyCheckFlags
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Load a policy and run its own tests",
-		Long: "Loads the policy of the given files and folders, says what is wrong with it and where, what could not be checked,\n" +
-			"what makes decisions slow, and runs its *_test.rego. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good.",
+		Long: "Loads the policy of the given files, folders and packs (builtin:PACK). It says what is wrong with the policy and where, warns of\n" +
+			"rules that are not what their author means, and runs its *_test.rego. What could not be checked and what makes decisions slow is\n" +
+			"summed up in one line; --notes lists it.\n\n" +
+			"Rules are held against the tools that remit has. With --tools, there are no others than these and those of --definitions: each\n" +
+			"other name of a tool is a warning. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good, or with\n" +
+			"--strict, there is a warning.",
 		Args: func(_ *cobra.Command, paths []string) error {
 			if len(paths) > 0 {
 				return nil
@@ -148,10 +223,20 @@ func (a *app) policyCheckCommand() *cobra.Command {
 			e.fix = "name its files or folders: remit policy check policy.rego"
 			return e
 		},
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyCheck(cmd, paths, asJSON) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyCheck(cmd, paths, f) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with 5 if there is a warning")
+	cmd.Flags().BoolVar(&f.notes, "notes", false, "list what could not be checked and what makes decisions slow (default: how much of it there is)")
+	cmd.Flags().BoolVar(&f.tools, "tools", false, "warn of each tool that is not there")
+	definitionsFlag(cmd, &f.definitions)
 	return cmd
+}
+
+// policyCheckFlags is what remit policy check is told.
+type policyCheckFlags struct {
+	json, strict, tools, notes bool
+	definitions                []string
 }
 
 // checked is what checking a policy came to.
@@ -159,36 +244,42 @@ type checked struct {
 	OK        bool              `json:"ok"`
 	Revision  string            `json:"revision"`
 	Problems  []rego.Problem    `json:"problems"`
+	Warnings  []rego.Problem    `json:"warnings"` // rules that are not what their author means
 	Unchecked []rego.Note       `json:"unchecked"`
 	Slow      []rego.Note       `json:"slow"` // what makes decisions slower than they could be
 	Tests     []rego.TestResult `json:"tests"`
 	Uncovered []string          `json:"uncovered"`
 }
 
-func (a *app) policyCheck(cmd *cobra.Command, paths []string, asJSON bool) error {
-	c, err := check(cmd, paths)
+func (a *app) policyCheck(cmd *cobra.Command, paths []string, f policyCheckFlags) error {
+	tools, err := a.inForce(f.definitions, nil)
 	if err != nil {
 		return err
 	}
-	if !c.OK {
+	c, err := check(cmd, paths, tools.All(), f.tools)
+	if err != nil {
+		return err
+	}
+	if !c.OK || f.strict && len(c.Warnings) > 0 {
 		a.code = exitFailed
 	}
-	if asJSON {
+	if f.json {
 		newJSON(a.out).write(c)
 		return nil
 	}
-	a.paint().checked(a.out, c)
+	a.paint().checked(a.out, c, f.notes)
 	return nil
 }
 
 // check tells what is wrong with a policy apart from why it could not be
 // looked at.
-func check(cmd *cobra.Command, paths []string) (checked, error) {
-	c := checked{Problems: []rego.Problem{}, Unchecked: []rego.Note{}, Slow: []rego.Note{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
+func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (checked, error) {
+	c := checked{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.Note{}, Slow: []rego.Note{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
 	engine, err := loadPolicy(paths, true)
 	var report rego.TestReport
 	if err == nil {
 		c.Revision, c.Unchecked, c.Slow = engine.Revision(), listed(engine.Unchecked()), listed(engine.Slow())
+		c.Warnings = listed(engine.WarningsFor(policyTools(tools), closed))
 		report, err = engine.Test(cmd.Context())
 	}
 	var bad *rego.LoadError
@@ -201,7 +292,52 @@ func check(cmd *cobra.Command, paths []string) (checked, error) {
 	return c, err
 }
 
-func (p paint) checked(w io.Writer, c checked) {
+// mostWarnings is how many warnings of a policy a start shows.
+const mostWarnings = 3
+
+// warnOfPolicy says at the start what policy check warns of, in short.
+func (a *app) warnOfPolicy(engine *rego.Engine, paths []string) {
+	if len(paths) == 0 { // the workspace policy; tests hold it to have none
+		return
+	}
+	all := engine.WarningsFor(policyTools(a.builtin()), false)
+	for i, w := range all {
+		if i == mostWarnings {
+			_, _ = fmt.Fprintf(a.err, "remit: %s more of the policy: remit policy check lists them\n", count(len(all)-i, "warning"))
+			return
+		}
+		_, _ = fmt.Fprintf(a.err, "remit: warning: policy: %s; %s\n", printable(withPlace(w.Text, w.At)), printable(w.Fix))
+	}
+}
+
+// policyTools is what a policy is held against.
+func policyTools(tools []tool.Tool) []rego.Tool {
+	out := make([]rego.Tool, 0, len(tools))
+	for _, t := range tools {
+		one := rego.Tool{Name: t.Name(), Version: t.Spec().Version}
+		if t.Spec().ClassOf == nil {
+			one.Classes = []string{string(t.Class())}
+		}
+		var schema struct {
+			Type       string
+			Properties map[string]json.RawMessage
+			Required   []string
+		}
+		if json.Unmarshal(t.InputSchema(), &schema) == nil && schema.Type == "object" {
+			one.Args = []string{}
+			for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+				one.Args = append(one.Args, name)
+				if !slices.Contains(schema.Required, name) {
+					one.Missing = append(one.Missing, name)
+				}
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func (p paint) checked(w io.Writer, c checked, notes bool) {
 	for _, bad := range c.Problems {
 		_, _ = fmt.Fprintf(w, "%s %s\n", p.bad("✗"), printable(withPlace(bad.Text, bad.At)))
 		p.details(w, &problem{fix: bad.Fix})
@@ -214,6 +350,45 @@ func (p paint) checked(w io.Writer, c checked) {
 			p.details(w, &problem{why: t.Text})
 		}
 	}
+	for _, n := range c.Warnings {
+		_, _ = fmt.Fprintf(w, "%s warning: %s\n", p.doubt("!"), printable(withPlace(n.Text, n.At)))
+		p.details(w, &problem{fix: n.Fix})
+	}
+	if len(c.Uncovered) > 0 {
+		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.doubt("·"), strings.Join(c.Uncovered, ", "))
+	}
+	if notes {
+		p.notes(w, c)
+	} else {
+		p.noted(w, c)
+	}
+	if len(c.Problems) > 0 {
+		_, _ = fmt.Fprintln(w, p.bad("not loaded: ")+count(len(c.Problems), "problem"))
+		return
+	}
+	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", count(len(c.Tests), "test"), failed)
+}
+
+// noted sums up what is no finding: a note changes no decision, and a policy has many.
+func (p paint) noted(w io.Writer, c checked) {
+	rules := map[string]bool{}
+	for _, n := range c.Slow {
+		rules[n.At] = true
+	}
+	var sums []string
+	if n := len(c.Unchecked); n > 0 {
+		sums = append(sums, count(n, "place")+" could not be checked for misspelt fields")
+	}
+	if n := len(rules); n > 0 {
+		sums = append(sums, count(n, "rule")+" could be faster")
+	}
+	if len(sums) > 0 {
+		_, _ = fmt.Fprintf(w, "%s %s: --notes lists them\n", p.doubt("·"), strings.Join(sums, ", "))
+	}
+}
+
+// notes lists what is no finding.
+func (p paint) notes(w io.Writer, c checked) {
 	for _, n := range c.Unchecked {
 		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.doubt("·"), n.At, printable(n.Text))
 	}
@@ -228,12 +403,4 @@ func (p paint) checked(w io.Writer, c checked) {
 		}
 		said = n
 	}
-	if len(c.Uncovered) > 0 {
-		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.doubt("·"), strings.Join(c.Uncovered, ", "))
-	}
-	if len(c.Problems) > 0 {
-		_, _ = fmt.Fprintln(w, p.bad("not loaded: ")+count(len(c.Problems), "problem"))
-		return
-	}
-	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", count(len(c.Tests), "test"), failed)
 }

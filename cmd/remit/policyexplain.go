@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -50,7 +52,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	placeFlags(cmd, &f.place)
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "`FILE` with an input document, or - for standard input")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each access")
 	return cmd
 }
@@ -127,19 +129,37 @@ func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask 
 		return explained{}, err
 	}
 	x := explained{Call: ask.call, Tool: ask.request.Tool.Name, Explanation: why, Access: ask.request.Access, Recorded: ask.decision, Notes: []string{}}
+	if ask.unmet(x) {
+		x.Decision = *ask.decision
+	}
 	if why.Decision.Effect == perm.Ask.String() {
-		x.Approve = "remit run --on-ask wait, then remit approve CALL"
+		x.Approve = f.hint("run", "--on-ask", "wait") + ", then " + f.hint("approve", "CALL")
 		if ask.pending {
 			x.Approve = f.approve(ask)
 		}
 	}
 	x.Notes = append(x.Notes, ask.notes(x)...)
+	if d, err := engine.Decide(ctx, ask.request); err == nil {
+		x.Notes = append(x.Notes, notHeld(d)...)
+	}
+	if _, is := x.required(); is {
+		return x, nil
+	}
 	change, err := engine.Allowing(ctx, ask.request)
 	if errors.Is(err, rego.ErrNoChange) {
 		return x, nil
 	}
 	x.Change = &change
 	return x, err
+}
+
+// required reports whether the tool does not meet a requirement, and the place of the rule that has it; none: a result raised it.
+func (x explained) required() (at string, is bool) {
+	i := slices.IndexFunc(x.Decision.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
+	if i < 0 || x.Decision.Effect != perm.Deny.String() {
+		return "", false
+	}
+	return x.Decision.Reasons[i].At, true
 }
 
 // approve is the command that approves a call that waits. What a program wants to change
@@ -160,11 +180,19 @@ func (f *explainFlags) withhold(x *explained, ask recordedAsk, why string) {
 	}
 }
 
+// unmet tells that the rules let the access through, and the tool does not have what they require.
+func (r recordedAsk) unmet(x explained) bool {
+	d := r.decision
+	return d != nil && r.refused && d.Revision == x.Decision.Revision && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
+}
+
 // untold says why a decision cannot be made again, and is empty if it can: the same policy
 // then decided as it does now.
 func (r recordedAsk) untold(x explained, strictest perm.Effect) string {
 	d := r.decision
 	switch {
+	case d != nil && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "ask" && p.At == "" }):
+		return "no rule asks here: remit asks a person about it by itself, whatever the rules say"
 	case d == nil || d.Revision != x.Decision.Revision || r.stage != "" && r.stage != "policy":
 		return ""
 	case d.Effect != x.Decision.Effect && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "limit" }):
@@ -199,6 +227,7 @@ type recordedAsk struct {
 	question string // the digest of what a call that waits asks
 	pending  bool
 	redacted bool
+	during   bool // the call asked while it ran
 	refused  bool // this access is the one that was denied
 	gone     bool // the tool is not at hand, or is another one
 }
@@ -247,7 +276,7 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 	if err != nil {
 		return nil, err
 	}
-	base, accesses, err := recordedCall(c)
+	base, accesses, err := recordedCall(c, &f.place)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +285,7 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 	}
 	base.request.Txn = perm.TxnFacts{ID: t.ID}
 	called := a.tool(&base, c)
-	if c.Denied != nil && !base.redacted {
+	if c.Denied != nil && !base.redacted && !base.during {
 		// Only the one that was refused is on the record, and another may be next.
 		accesses = wouldTouch(called, c.Denied.Input, accesses)
 	}
@@ -271,10 +300,10 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 		one := base
 		one.request.Access = perm.AccessFacts{
 			Action: perm.Action(access.Action), Resource: r.Facts(), Method: access.Method,
-			Dynamic: one.request.Purpose == perm.PurposeApply,
+			Dynamic: one.during,
 		}
 		one.request.Access.Resource.Argv = argvOf(called, base.request.Call.Args, access)
-		one.refused = c.Denied != nil && access == c.Denied.Access
+		one.refused = c.Denied != nil && (access == c.Denied.Access || slices.Contains(c.Denied.Others, access))
 		asks = append(asks, one)
 	}
 	if c.Failed != nil && c.Failed.Access != nil {
@@ -322,7 +351,7 @@ func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
-func recordedCall(c *revert.Call) (ask recordedAsk, accesses []record.Access, err error) {
+func recordedCall(c *revert.Call, at *place) (ask recordedAsk, accesses []record.Access, err error) {
 	ask.call = c.Ref.Call
 	ask.request = perm.Request{Purpose: perm.PurposeRun, Time: c.Began, Call: perm.CallFacts{ID: c.Ref.Call, Batch: perm.BatchFacts{Count: 1}}}
 	var raw json.RawMessage
@@ -340,16 +369,15 @@ func recordedCall(c *revert.Call) (ask recordedAsk, accesses []record.Access, er
 		ask.request.Call.EffectClass, ask.request.Call.Declared = string(c.Denied.Class), c.Denied.Declared
 		ask.redacted = strings.Contains(string(c.Denied.Input), `"(hidden)"`)
 		if c.Denied.Access != (record.Access{}) {
-			accesses = []record.Access{c.Denied.Access}
+			accesses = append([]record.Access{c.Denied.Access}, c.Denied.Others...)
 		}
+		ask.during, ask.request.Purpose = c.Denied.During, perm.Purpose(cmp.Or(c.Denied.Purpose, string(perm.PurposeRun)))
 	case c.Asked != nil:
 		ask.request.Call.Args, accesses, raw, ask.pending = c.Asked.Input, c.Asked.Access, c.Asked.Decision, c.Phase == revert.PhasePending
 		ask.request.Call.EffectClass, ask.request.Call.Declared, ask.question = string(c.Asked.Class), c.Asked.Declared, c.Asked.Digest
-		if c.Asked.Purpose != "" {
-			ask.request.Purpose = perm.Purpose(c.Asked.Purpose)
-		}
+		ask.during, ask.request.Purpose = c.Asked.During, perm.Purpose(cmp.Or(c.Asked.Purpose, string(perm.PurposeRun)))
 	default:
-		return ask, nil, &problem{code: exitUsage, what: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), why: "it was refused before: remit show says why"}
+		return ask, nil, &problem{code: exitUsage, what: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), why: "it was refused before", fix: at.hint("show", c.Ref.Call) + " says why"}
 	}
 	if len(raw) > 0 {
 		ask.decision = &perm.DecisionRecord{}
@@ -469,7 +497,13 @@ func (p paint) change(w io.Writer, x explained) {
 		_, _ = fmt.Fprintf(w, "to let it through, somebody else approves it: %s\n", x.Approve)
 		return
 	}
-	switch {
+	switch at, is := x.required(); {
+	case is && at == "":
+		_, _ = fmt.Fprintln(w, "to let it through, call a tool that has what is required, or call in another session")
+		return
+	case is:
+		_, _ = fmt.Fprintf(w, "to let it through, change the rule at %s, or call a tool that has what it requires\n", printable(at))
+		return
 	case x.Change == nil:
 		_, _ = fmt.Fprintln(w, "no change of rules lets it through")
 		return
@@ -481,8 +515,8 @@ func (p paint) change(w io.Writer, x explained) {
 	for _, e := range x.Change.Edits {
 		if e.At != "" {
 			where := e.At
-			if strings.HasPrefix(where, "builtin:") {
-				where += " (in a copy of that pack)"
+			if pack, inside, builtin := policies.Of(where); builtin {
+				where = inside + " of a copy of the pack (remit policy new --from " + pack + ")"
 			}
 			_, _ = fmt.Fprintf(w, "  add to the rule at %s the condition\n", where)
 		} else {

@@ -23,7 +23,7 @@ type progress struct {
 	host  host.Host
 	began time.Time
 
-	mu    sync.Mutex // never held across a wait
+	mu    sync.Mutex // held while something is written, so that the line is never in the middle of it
 	doing string     // empty: nothing that takes time
 	shown bool
 }
@@ -127,6 +127,8 @@ type above struct {
 
 // Write takes the line away first.
 func (a above) Write(b []byte) (int, error) {
-	a.progress.clear()
+	a.progress.mu.Lock()
+	defer a.progress.mu.Unlock()
+	a.progress.wipe()
 	return a.w.Write(b)
 }

@@ -25,16 +25,21 @@ func (a *app) pruneCommand() *cobra.Command {
 			"called, how that ended and what they changed, and the journal can still be checked. It never drops anything of a\n" +
 			"transaction that is open, was taken back in part only, or has a call of unknown outcome: those are listed.\n" +
 			"Age is counted in journal time: a gap of more than a day between two records counts as a day, so a clock that jumps\n" +
-			"makes nothing old. It may run beside a live run; the database shrinks only while nobody else has it open.",
+			"makes nothing old. It may run beside a server, and gives room back in small steps; remit serve --keep TIME does it by itself.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.prune(cmd.Context(), &p, keep, asJSON) },
 	}
 	placeFlags(cmd, &p)
-	cmd.Flags().Var((*ageFlag)(&keep.Keep), "keep", "keep what ended less than this `TIME` ago, such as 30d or 12h")
-	cmd.Flags().Var((*numberFlag)(&keep.Last), "keep-last", "keep the newest `N` that ended, however old")
+	keepFlags(cmd, &keep, "")
 	cmd.Flags().BoolVar(&keep.Dry, "dry-run", false, "only say what would go")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// keepFlags are the flags of a retention; when says when they count.
+func keepFlags(cmd *cobra.Command, keep *revert.Retention, when string) {
+	cmd.Flags().Var((*ageFlag)(&keep.Keep), "keep", when+"keep what ended less than this `TIME` ago, such as 30d or 12h")
+	cmd.Flags().Var((*numberFlag)(&keep.Last), "keep-last", when+"keep the newest `N` that ended, however old")
 }
 
 // ageFlag is a time as Go writes it, or a number of days.

@@ -131,7 +131,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 		if err != nil {
 			return nil, r, err
 		}
-		if of := undoneIn(subject, func(u *revert.Undo) bool { return u.Txn == id }); len(of) == 1 && len(subject.Calls) > 1 {
+		if of := workedOn(subject, id); len(of) == 1 && len(subject.Calls) > 1 {
 			r.UndoesCall = of[0].Ref.Call
 		}
 	}
@@ -155,7 +155,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
-		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: undoneOf(c),
+		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: c.TakenBack(),
 		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c), Feedback: c.Feedback,
 		input: c.Input(),
 	}
@@ -182,20 +182,11 @@ func statusOf(c *revert.Call) string {
 		}
 	case revert.PhaseFailed:
 		return cmp.Or(c.Failed.Status, string(c.Phase))
-	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhasePending, revert.PhaseHeld, revert.PhaseDropped, revert.PhaseUnknown:
+	case revert.PhaseDenied:
+		return c.Denied.Status()
+	case revert.PhaseInvalid, revert.PhasePending, revert.PhaseHeld, revert.PhaseDropped, revert.PhaseUnknown:
 	}
 	return string(c.Phase)
-}
-
-func undoneOf(c *revert.Call) string {
-	switch {
-	case c.Undo == nil:
-		return ""
-	case c.Undo.Reverted == nil:
-		return "in_flight"
-	default:
-		return revert.TakenBack(c.Undo.Reverted.Results)
-	}
 }
 
 func changesOf(changes []effect.Change) []tool.Change {
@@ -235,14 +226,17 @@ type callRecord struct {
 	EffectClass effect.Class               `json:"effect_class"`
 	Declared    bool                       `json:"declared"`
 	Confinement string                     `json:"confinement,omitempty"`
+	Coverage    effect.Coverage            `json:"coverage,omitempty"` // how much of what the call did is known, where its confinement does not say it
+	Observed    []string                   `json:"observed,omitempty"` // with coverage observed: the roots that were compared
 	Access      []record.Access            `json:"access"`
 	Refused     *refusedRecord             `json:"refused,omitempty"` // by what the call asked while it ran
 	Approval    *record.Approval           `json:"approval"`
-	Previewed   *record.Approval           `json:"previewed,omitempty"` // who approved what its program wanted to change
-	Preview     string                     `json:"preview,omitempty"`   // of one that waits with that
-	Question    string                     `json:"question,omitempty"`  // of one that waits: the digest of what it asks
-	Expires     *time.Time                 `json:"expires,omitempty"`   // of one that waits: later answers do not count
-	Answered    *record.Answered           `json:"answered,omitempty"`  // of one that waits: the newest answer, which counts when it goes on
+	Approved    []record.Approved          `json:"approved,omitempty"` // what the call asked for while it ran, and who approved that
+	Asks        []record.Access            `json:"asks,omitempty"`     // of one that runs and waits: what for
+	Preview     string                     `json:"preview,omitempty"`  // of one that waits with that
+	Question    string                     `json:"question,omitempty"` // of one that waits: the digest of what it asks
+	Expires     *time.Time                 `json:"expires,omitempty"`  // of one that waits: later answers do not count
+	Answered    *record.Answered           `json:"answered,omitempty"` // of one that waits: the newest answer, which counts when it goes on
 	Notes       map[string]json.RawMessage `json:"notes,omitempty"`
 	Filter      string                     `json:"filter,omitempty"`       // that refused the call
 	AnsweredBy  string                     `json:"answered_by,omitempty"`  // the filter that gave the result in the tool's place
@@ -253,7 +247,8 @@ type callRecord struct {
 	DeliveredBy []string                   `json:"delivered_by,omitempty"` // which
 	Undelivered string                     `json:"undelivered,omitempty"`  // why filters let nothing of it be delivered
 	Verdicts    []record.Verified          `json:"verdicts"`
-	Undo        *undoRecord                `json:"undo"`
+	Undo        *undoRecord                `json:"undo"`                    // the newest
+	Earlier     []*undoRecord              `json:"earlier_undos,omitempty"` // undos before it of which something still counts, oldest first
 }
 
 // refusedRecord is what a call asked for while it ran, and did not get.
@@ -296,22 +291,31 @@ func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (ca
 		r.Filter, r.Replaced, r.Ends = d.Filter, d.Replaced, d.Ends
 		r.EffectClass, r.Declared = d.Class, d.Declared
 		if d.Access != (record.Access{}) {
-			r.Access = []record.Access{d.Access}
+			r.Access = append([]record.Access{d.Access}, d.Others...)
 		}
 	case c.Asked != nil:
 		r.Input, r.Access, decided = c.Asked.Input, listed(c.Asked.Access), c.Asked.Decision
-		r.Question, r.Replaced = c.Asked.Digest, c.Asked.Replaced
-		r.EffectClass, r.Declared = c.Asked.Class, c.Asked.Declared
-		r.Expires, r.Answered, r.Approval, r.Preview = &c.Asked.Expires, c.Answered, c.Asked.Approval, c.Asked.Preview
+		r.EffectClass, r.Declared, r.Replaced = c.Asked.Class, c.Asked.Declared, c.Asked.Replaced
+		for _, a := range c.Asked.Approvals { // it runs again, and then it is known which of them counts
+			r.Approved = append(r.Approved, a)
+		}
+		r.question(c)
 	case c.Invalid != nil:
 		r.Why = c.Invalid.Why
+	}
+	if r.Approved = append(r.Approved, c.Approvals...); c.Started != nil && c.Waits() {
+		r.Asks = c.Asked.Access
+		r.question(c)
 	}
 	r.ended(c)
 	if c.Erased != nil {
 		r.EffectClass = c.Erased.Class
 	}
-	if c.Undo != nil {
-		r.Undo = undoOf(c.Undo)
+	for _, u := range c.Undos() {
+		if r.Undo != nil {
+			r.Earlier = append(r.Earlier, r.Undo)
+		}
+		r.Undo = undoOf(u)
 	}
 	if t, ok := tools.Get(c.Tool.Name); ok {
 		r.Input = hide(r.Input, t.Spec().Hints.Sensitive)
@@ -320,9 +324,15 @@ func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (ca
 	return r, r.decide(decided)
 }
 
+// question fills in what a call waits with.
+func (r *callRecord) question(c *revert.Call) {
+	r.Question, r.Expires, r.Answered, r.Preview = c.Asked.Digest, &c.Asked.Expires, c.Answered, c.Asked.Preview
+}
+
 func (r *callRecord) started(s *record.Started) (decided json.RawMessage) {
 	r.Key, r.Input, r.EffectClass, r.Declared = s.Key, s.Input, s.Class, s.Declared
-	r.Confinement, r.Access, r.Approval, r.Previewed, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Previewed, s.Redacted
+	r.Coverage, r.Observed = s.Coverage, s.Observed
+	r.Confinement, r.Access, r.Approval, r.Redacted = s.Confinement, listed(s.Access), s.Approval, s.Redacted
 	r.Replaced, r.AnsweredBy, r.Ends = s.Replaced, s.AnsweredBy, s.Ends
 	return s.Decision
 }
@@ -334,7 +344,7 @@ func (r *callRecord) declared(c *revert.Call, t tool.Tool) {
 		return
 	}
 	s := t.Spec()
-	r.Confinement = string(s.Confinement)
+	r.Confinement, r.Coverage, r.Observed = string(s.Confinement), s.Coverage, s.Observed
 	if r.EffectClass == "" {
 		r.EffectClass, r.Declared = t.Class(), s.EffectClass != ""
 	}

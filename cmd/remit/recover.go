@@ -18,10 +18,12 @@ func (a *app) recoverCommand() *cobra.Command {
 	var p place
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "recover", Short: "Find out what became of calls whose process died",
-		Long: "Settles the calls that dead processes left in flight, and nothing else: it reverts no transaction. It may be run\n" +
-			"at any time, also beside a live run. Exit codes: 7 a call's outcome is unknown, or could not be\n" +
-			"found out here; 6 one could be taken back in part only.",
+		Use: "recover", Short: "Finish what a killed process had begun, and find out what became of its calls",
+		Long: "Finds out what became of the calls that killed processes left in flight. A call in handles or in the sandbox that\n" +
+			"did not come to its end is taken back. If a revert or a redo was killed, recover finishes the calls that it had\n" +
+			"begun, and closes it if nothing else is left to do. It closes transactions that have nothing to take back. It begins\n" +
+			"no revert and no redo: for what stays open it prints the commands. It may run at any time, also beside a live run.\n\n" +
+			"Exit codes: 7 a call's outcome is unknown, or could not be found out here; 6 one could be taken back in part only.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), &p, asJSON) },
 	}
@@ -35,6 +37,8 @@ func (a *app) recoverCommand() *cobra.Command {
 func (a *app) recover(ctx context.Context, p *place, asJSON bool) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rec, err := rt.Recover(ctx)
+		closed, failed := closeEmpty(ctx, rt, &rec.Recovery)
+		err = errors.Join(err, failed)
 		for _, s := range rec.Settled {
 			a.code = worst(a.code, settledCode(s))
 		}
@@ -44,12 +48,43 @@ func (a *app) recover(ctx context.Context, p *place, asJSON bool) error {
 		switch {
 		case asJSON:
 			rec.Settled, rec.OwnerGone = listed(rec.Settled), listed(rec.OwnerGone)
-			newJSON(a.out).write(rec)
+			newJSON(a.out).write(recovered{rec, closed})
 		default:
 			a.paint().recovery(a.out, rec.Recovery, p)
+			for _, id := range closed {
+				_, _ = fmt.Fprintf(a.out, "%s closed: it had nothing to take back\n", id)
+			}
+			err = errors.Join(err, a.leftOpen(ctx, rt, rec.Recovery, p))
 		}
 		return err
 	})
+}
+
+// recovered is what recover came to.
+type recovered struct {
+	agent.Recovery
+	Closed []string `json:"closed,omitempty"` // transactions that had nothing to take back
+}
+
+// closeEmpty ends the transactions without an owner that have nothing to take back, to release
+// or to wait for, and takes them off the list.
+func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.Recovery) (closed []string, err error) {
+	var open []string
+	for _, id := range rec.OwnerGone {
+		t, failed := rt.Load(ctx, id)
+		empty := failed == nil && t.Undoes+t.Redoes == "" && !t.Committing && len(t.Named) == 0 && len(t.Left())+len(t.InFlight())+len(t.Queue()) == 0 &&
+			!slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return c.Phase == revert.PhasePending })
+		if empty {
+			_, failed = rt.Revert(ctx, id)
+		}
+		if empty && failed == nil {
+			closed = append(closed, id)
+		} else {
+			open, err = append(open, id), errors.Join(err, failed)
+		}
+	}
+	rec.OwnerGone = open
+	return closed, err
 }
 
 // settleLeft is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
@@ -117,11 +152,46 @@ func (p paint) recovery(w io.Writer, rec revert.Recovery, where *place) {
 	if rec.Alive > 0 {
 		_, _ = fmt.Fprintf(w, "left alone: %s of living processes\n", count(rec.Alive, "transaction"))
 	}
+	for _, f := range rec.Finished {
+		verb, rest, back := "revert", where.hint("revert", f.Of), where.hint("redo", f.Txn)
+		if f.Redoes {
+			verb, rest, back = "redo", where.hint("redo", f.Of), where.hint("revert", f.Of)
+		}
+		_, _ = fmt.Fprintf(w, "%s closed: the %s of %s was interrupted, and recover finished it; %s is %s\n", f.Txn, verb, f.Of, f.Of, p.state(f.State, false))
+		if f.State == revert.RevertedPartial {
+			_, _ = fmt.Fprintln(w, p.faint("try what it left alone again: "+rest))
+		}
+		_, _ = fmt.Fprintln(w, p.faint(map[bool]string{true: "take it back again: ", false: "redo these changes: "}[f.Redoes]+back))
+	}
+}
+
+// leftOpen lists the transactions that stay open, with the commands that end each.
+func (a *app) leftOpen(ctx context.Context, rt *agent.Runtime, rec revert.Recovery, where *place) error {
+	p, w := a.paint(), a.out
 	for _, id := range rec.OwnerGone {
+		t, err := rt.Load(ctx, id)
+		if err != nil {
+			return err
+		}
 		_, _ = fmt.Fprintf(w, "%s %s\n", id, p.state(revert.Open, true))
-		if slices.Contains(rec.Committing, id) {
+		of := t.Undoes + t.Redoes
+		switch {
+		case t.Redoes != "":
+			_, _ = fmt.Fprintf(w, "it is a redo of %s that was interrupted\n", of)
+			_, _ = fmt.Fprintln(w, p.faint("bring all of it back: "+where.hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.faint("take all of it back: "+where.hint("revert", of)))
+			continue
+		case t.Undoes != "":
+			_, _ = fmt.Fprintf(w, "it is a revert of %s that was interrupted\n", of)
+			_, _ = fmt.Fprintln(w, p.faint("take all of it back: "+where.hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.faint("bring all of it back: "+where.hint("redo", of)))
+			continue
+		case t.Committing:
 			_, _ = fmt.Fprintln(w, p.faint("its commit had begun; go on with it: "+where.hint("resume", id, "--at-end", "commit")))
+		case !t.Aborting:
+			_, _ = fmt.Fprintln(w, p.faint("keep it: "+where.hint("resume", id, "--at-end", "commit")))
 		}
 		_, _ = fmt.Fprintln(w, p.faint("take it back: "+where.hint("revert", id)))
 	}
+	return nil
 }

@@ -37,16 +37,21 @@ func (a *app) resumeCommand() *cobra.Command {
 		},
 	}
 	placeFlags(cmd, &f.place)
+	resumeFlags(cmd, &f)
+	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
+	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
+	return cmd
+}
+
+// resumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
+func resumeFlags(cmd *cobra.Command, f *runFlags) {
 	movedFlag(cmd, &f.place)
 	databaseFlag(cmd, &f.place)
 	sandboxFlag(cmd, &f.place)
 	declaredFlags(cmd, &f.declared)
 	limitFlags(cmd, &f.limits)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
-	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
-	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
 	f.as = "agent" // of no use here: who asks is on the record
-	return cmd
 }
 
 func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
@@ -62,10 +67,11 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err := f.ofWorkspace(ctx, a, j, "resume", id); err != nil {
 		return err
 	}
-	folders, err := f.foldersLeft(ctx, j, id)
+	roots, err := f.rootsLeft(ctx, j, id)
 	if err != nil {
 		return err
 	}
+	folders := foldersOf(roots)
 	opts, err := f.rootsNow(a, folders...)
 	if err != nil {
 		return err
@@ -89,10 +95,12 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(engine), agent.Wait(), agent.Filters(f.limits.filters()...))...)
+	tell := a.notices(&f)
+	rt, err := a.newRuntime(j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, roots)), agent.Wait(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}
+	tell.tools = rt.Tools
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	r := &runner{journal: j, how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary()}
 	t, c, err := revert.LoadCall(ctx, j, id)
@@ -129,7 +137,7 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 	r.queue(t)
 	r.sum.Calls, r.sum.Held = len(r.held), len(r.held)
 	out, _ := r.tx.Resume(ctx, c.Ref.Call)
-	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, mended(out, &r.how))
+	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, r.mended(ctx, out))
 	end := r.how.atEnd
 	if out.Status == tool.StatusPending || othersWait(t, c) {
 		end = "keep"

@@ -72,7 +72,7 @@ func (a *app) redoCommand() *cobra.Command {
 		Use: "redo TXN | UNDO | --last", Short: "Bring back a transaction that was taken back",
 		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
 			"What a forced revert had overwritten is there again afterwards. The id of an undo, as remit log and revert --json give it,\n" +
-			"stands for what that one took back. --last is the newest undo that no redo followed.",
+			"stands for what that one took back. --last is the newest undo of which a redo can bring something back.",
 		Args: wantIDs(0, 1, "the id of one transaction, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
@@ -86,7 +86,7 @@ func (a *app) redoCommand() *cobra.Command {
 	placeFlags(cmd, &p)
 	movedFlag(cmd, &p)
 	databaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest undo that no redo followed")
+	cmd.Flags().BoolVar(&last, "last", false, "the newest undo of which a redo can bring something back")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -196,7 +196,7 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 		}
 		a.paint().report(a.out, rep, way, id)
 		a.where(ctx, p, rt.Journal(), rep)
-		a.paint().passed(a.out, passed)
+		a.paint().passed(a.out, passed, p)
 		a.paint().unseen(a.out, missing)
 		if way != redoing && rep.Txn != "" {
 			a.paint().ways(a.out, rep, p.hint("revert", id), func() bool { return over(rt, ctx, id) })
@@ -296,7 +296,7 @@ func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 	case previewing:
 		did, nothing = "would be taken back", "nothing of it is left"
 	case redoing:
-		did, nothing = "brought back", "nothing of it was taken back"
+		did, nothing = "brought back", "nothing to bring back"
 	}
 	if deleted > 0 {
 		did += fmt.Sprintf(", %d by deleting", deleted)
@@ -309,6 +309,9 @@ func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 		what = "call " + id + " of transaction " + rep.Txn + ", "
 	}
 	if len(rep.Items) == 0 {
+		if way == redoing && id != rep.Txn { // the transaction may have other undos
+			what = "undo " + id + " of " + what
+		}
 		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, p.state(rep.State, false), nothing)
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -31,9 +32,12 @@ type runFlags struct {
 	claimWait              time.Duration
 	session                string // file of its token
 	asGiven                bool
+	notify                 string // program that is told of calls that wait
 	limits                 callLimits
-	given                  []string // texts of the person
-	settles                bool     // what dead processes left, at its start
+	given                  []string           // texts of the person
+	settles                bool               // what dead processes left, at its start
+	retain                 *revert.Retention  // what is dropped beside the calls; nil: nothing is
+	fromLine               func(n int) string // the command that runs the script from a line on; nil: there is none
 	shown
 }
 
@@ -61,6 +65,7 @@ func (a *app) runCommand() *cobra.Command {
 			if err := f.shown.given(cmd); err != nil {
 				return err
 			}
+			f.fromLine = f.laterLines(cmd, args[0])
 			return a.run(cmd.Context(), f, args[0])
 		},
 	}
@@ -70,7 +75,7 @@ func (a *app) runCommand() *cobra.Command {
 	declaredFlags(cmd, &f.declared)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
 	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
 	flags.StringVar(&f.session, "session", "", "`FILE` that keeps a secret by which the next run goes on in the same session, with its counts, labels and approvals; made where it is not there")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
@@ -118,23 +123,26 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 	done := make(chan struct{})
 	defer close(done)
 	lines := readLines(in, done)
+	var rest func() []line
 	if script != "-" {
 		whole := collect(ctx, lines)
 		if refused, err := a.refused(&f, whole); refused || err != nil {
 			return err
 		}
 		lines = replay(whole)
+		rest = func() []line { return collect(ctx, lines) }
 	}
 	rt, closeRuntime, err := a.runtime(ctx, &f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime()) }()
+	a.halfApplied(ctx, rt, &f.place)
 	session, err := a.sessionOf(ctx, rt, &f)
 	if err != nil {
 		return err
 	}
-	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary(), now: a.progress.now}
+	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary(), now: a.progress.now, rest: rest}
 	err = r.script(ctx, lines)
 	a.code = worst(a.code, r.code)
 	return err
@@ -189,10 +197,6 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
-	approver, err := a.approver(f.onAsk)
-	if err != nil {
-		return nil, nil, err
-	}
 	reach, err := f.services.options(a, folders)
 	if err != nil {
 		return nil, nil, err
@@ -207,7 +211,12 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err := f.find(a); err != nil {
 		return nil, nil, err
 	}
+	a.warnOfPolicy(engine, f.policies)
 	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
+		return nil, nil, err
+	}
+	approver, err := a.approver(f)
+	if err != nil {
 		return nil, nil, err
 	}
 	databases, err := a.databaseOptions(&f.place)
@@ -234,23 +243,30 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 		}
 		roots = append(roots, agent.Tools(a.gateway.Tools()...))
 	}
-	opts := append(slices.Concat(roots, databases, reach), agent.Policy(engine), agent.Approve(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approve(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
+	tell := a.notices(f)
 	if f.onAsk == "wait" {
-		opts = append(opts, agent.Wait())
+		opts = append(opts, agent.Wait(), agent.OnWaiting(tell.waits))
+	}
+	if f.onAsk == "prompt" { // who sits at the terminal ends it, and no clock
+		opts = append(opts, agent.Limits(tool.Limits{Answer: promptTime}))
 	}
 	rt, err := a.newRuntime(journal, opts...)
+	if err == nil && f.retain != nil {
+		err = rt.Retain(*f.retain)
+	}
 	if err != nil {
 		err = &problem{code: exitUsage, what: "remit cannot start", why: strings.TrimPrefix(err.Error(), "agent: ")}
 		return nil, nil, errors.Join(err, journal.Close())
 	}
+	tell.tools = rt.Tools
 	if a.gateway != nil {
 		a.gateway.rt = rt
-		a.gateway.changed(nil) // what came meanwhile
 	}
 	if f.settles {
 		a.settleLeft(ctx, &f.place, opts)
 	}
-	return rt, func() error { return errors.Join(rt.Close(), journal.Close()) }, nil
+	return rt, func() error { return errors.Join(rt.Close(), journal.Close(), tell.notify.Close()) }, nil
 }
 
 // newRuntime makes a runtime of this command's tools on a journal.
@@ -272,7 +288,7 @@ func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtim
 		opts = append(opts, agent.Driver(kept))
 	}
 	opts = append(append(opts, a.tailored...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
-		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.builtin()...))
+		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.served()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
 }
 
@@ -328,5 +344,5 @@ func (a *app) teller(f *runFlags, tools tool.Registry) teller {
 	if f.json {
 		return newJSON(a.out)
 	}
-	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, commit: f.commitIt, tools: tools, left: new(bool)}
+	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
 }

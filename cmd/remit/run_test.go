@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/lineage"
 )
 
 // place for a test: a workspace and a state beside it.
@@ -33,6 +34,8 @@ func testWorld(in io.Reader, out, errs io.Writer) world {
 		env:  func(string) string { return "" },
 		user: func() (string, error) { return "", errors.New("nobody") },
 		tty:  func() (io.ReadWriteCloser, error) { return nil, errors.New("none") },
+
+		caller: personHere,
 	}
 }
 
@@ -187,3 +190,6 @@ func TestQuoted(t *testing.T) {
 		require.Equal(t, want, quoted(in))
 	}
 }
+
+// personHere is the caller of a command that a person runs at a terminal, in tests of something else.
+func personHere() caller { return caller{unknown: lineage.ErrUnknown} }

@@ -22,6 +22,8 @@ type runner struct {
 	code    exitCode
 	now     func(doing string) // tells what takes its time; nil: nobody wants to know
 
+	rest func() []line // takes the lines that are left; nil: their number is not known
+
 	tx    *agent.Txn // nil: none is open
 	marks []string   // its savepoints
 	sum   summary    // of the transaction, open or to come
@@ -119,7 +121,7 @@ func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err 
 	}
 	r.answer(n, call{}, notAStep(n, why, then))
 	if r.how.atomic {
-		return false, r.finish(ctx, "revert")
+		return false, r.stop(ctx, n, "revert")
 	}
 	return r.how.keepGoing, nil
 }
@@ -162,18 +164,30 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	defer r.doing(fmt.Sprintf("line %d: %s", n, calls[0].tool))()
 	ok, waits := true, false
 	for i, o := range r.tx.InvokeAll(ctx, batch) {
-		o = mended(o, &r.how)
+		o = r.mended(ctx, o)
 		r.answer(n, calls[i], o)
 		ok = ok && o.Status.OK()
 		waits = waits || o.Status == tool.StatusPending
 	}
 	if waits { // what comes after may rely on it, and nothing is over before it has gone on
-		return false, r.finish(ctx, "keep")
+		return false, r.stop(ctx, n, "keep")
 	}
 	if !ok && r.how.atomic {
-		return false, r.finish(ctx, "revert")
+		return false, r.stop(ctx, n, "revert")
 	}
 	return true, nil
+}
+
+// stop ends the script at line n, before its end.
+func (r *runner) stop(ctx context.Context, n int, how string) error {
+	r.sum.NotRun = &notRun{From: n + 1}
+	if r.rest != nil {
+		left := r.rest()
+		if r.sum.NotRun = nil; len(left) > 0 {
+			r.sum.NotRun = &notRun{From: left[0].n, Lines: len(left)}
+		}
+	}
+	return r.finish(ctx, how)
 }
 
 func (r *runner) answer(n int, c call, o tool.Outcome) {

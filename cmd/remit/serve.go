@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 )
 
 // serveFlags is what remit serve is told, beside what a run is.
@@ -34,6 +35,7 @@ type serveFlags struct {
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
+	keep := revert.Retention{Keep: revert.DefaultKeep, Last: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "serve [--stdio | --http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
 		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is one by\n" +
@@ -44,6 +46,9 @@ func (a *app) serveCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.asGiven = cmd.Flags().Changed("as")
+			if cmd.Flags().Changed("keep") || cmd.Flags().Changed("keep-last") {
+				f.retain = &keep
+			}
 			if err := f.checkServe(cmd.Flags().Changed); err != nil {
 				return err
 			}
@@ -57,11 +62,13 @@ func (a *app) serveCommand() *cobra.Command {
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
 	flags.StringVar(&f.session, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
 	flags.StringVar(&f.onAsk, "on-ask", "elicit", "what happens when the policy asks: elicit asks the person at the client, where the client can, and else waits; wait for remit approve; deny")
+	flags.StringVar(&f.notify, "notify", "", "shell command `CMD` that is run for each call that waits for approval, with what it is in REMIT_CALL, REMIT_TOOL and so on, and as JSON on standard input; ended after 10 seconds")
 	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another `NAME` that requests may be addressed to, beside those of loopback")
 	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: the `ORIGIN` of a web page that may call, such as https://example.com")
 	flags.BoolVar(&f.expose, "expose", false, "listen beyond this machine: whoever reaches ADDR and has a token acts as its session, and reads along where nothing before it encrypts")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
 	taskFlags(cmd, &f.tasks)
+	keepFlags(cmd, &keep, "have the server drop old records beside its traffic (default: nothing is dropped): ")
 	flags.BoolVar(&f.json, "json", false, "with --http: say where it listens as one JSON object")
 	return cmd
 }
@@ -77,7 +84,7 @@ func (a *app) sessionFlags(cmd *cobra.Command, f *runFlags) {
 	gatewayFlag(cmd, &f.upstreams)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file or a folder of them (default: the workspace policy)")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
 	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
@@ -168,6 +175,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
 	}
 	f.settles = true
+	if how, err = a.elicits(f, how); err != nil {
+		return err
+	}
 	rt, closeRuntime, err := a.runtime(ctx, &f.runFlags)
 	if err != nil {
 		return err
@@ -190,7 +200,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	if a.gateway != nil {
-		a.gateway.srv = srv
+		a.gateway.srv.Store(srv)
+		a.gateway.Start() // no earlier: what servers declare is for the runtime and its clients
 	}
 	if f.http != "" {
 		err = a.serveHTTP(ctx, f, rt, srv)
@@ -201,6 +212,19 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return nil // it was told to end
 	}
 	return err
+}
+
+// elicits keeps a server from asking its client where approvals need a passphrase, which a client cannot prove.
+func (a *app) elicits(f *serveFlags, how mcp.OnAsk) (mcp.OnAsk, error) {
+	at := f.place
+	if err := at.find(a); err != nil {
+		return how, err
+	}
+	s, err := readApproval(at.state)
+	if s.Passphrase != nil {
+		how = mcp.AskElsewhere
+	}
+	return how, err
 }
 
 // instructions tell a model what is different here.
@@ -245,7 +269,7 @@ func (a *app) serveHTTP(ctx context.Context, f *serveFlags, rt *agent.Runtime, s
 	if f.json {
 		newJSON(a.out).write(where)
 	} else {
-		_, _ = fmt.Fprintf(a.out, "listening on %s\nclients send the token in %s as Authorization: Bearer; remit token makes one for another session\n", where.URL, quoted(where.TokenFile))
+		_, _ = fmt.Fprintf(a.out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, quoted(where.TokenFile), f.hint("token"))
 	}
 	return srv.Serve(ctx, l, mcp.HTTPOptions{Hosts: f.hosts, Origins: f.origins})
 }
@@ -280,8 +304,9 @@ func (a *app) mcpSession(ctx context.Context, rt *agent.Runtime, f *runFlags, fi
 	return s, nil
 }
 
-func newMCPSession(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
-	return rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, agent.Patience(f.claimWait), agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+func newMCPSession(ctx context.Context, rt *agent.Runtime, f *runFlags, bounds ...agent.SessionOption) (*agent.Session, error) {
+	opts := append(bounds, agent.Patience(f.claimWait), agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	return rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, opts...)
 }
 
 // keptSecret reads a file that only its owner can read, and makes it where it is not there.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -44,33 +45,39 @@ func TestServeStdio(t *testing.T) {
 	}
 }
 
+// startHTTP starts a server over HTTP, and returns where it listens and the token of its session.
+func startHTTP(t *testing.T, remit string, args ...string) (cmd *exec.Cmd, url, token string) {
+	cmd = exec.Command(remit, append([]string{"serve", "--http", "127.0.0.1:0", "--json"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil { // its standard error is all here once it has ended
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	require.NoError(t, err, "%s", &errs)
+	var where listening
+	require.NoError(t, json.Unmarshal(line, &where))
+	info, err := os.Stat(where.TokenFile)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	data, err := os.ReadFile(where.TokenFile)
+	require.NoError(t, err)
+	token = strings.TrimSpace(string(data))
+	require.NotContains(t, string(line), token)
+	return cmd, where.URL, token
+}
+
 // TestServeHTTP: the token of the first start is good after a restart, also when the server was killed; another token is
 // another session; and SIGTERM ends it well.
 func TestServeHTTP(t *testing.T) {
 	remit := build(t)
 	workspace, state := testPlace(t)
 	start := func() (*exec.Cmd, string, string) {
-		cmd := exec.Command(remit, "serve", "--workspace", workspace, "--state", state, "--http", "127.0.0.1:0", "--json")
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		require.NoError(t, cmd.Start())
-		line, err := bufio.NewReader(out).ReadBytes('\n')
-		if err != nil { // its standard error is all here once it has ended
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-		require.NoError(t, err, "%s", &errs)
-		var where listening
-		require.NoError(t, json.Unmarshal(line, &where))
-		info, err := os.Stat(where.TokenFile)
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), info.Mode())
-		token, err := os.ReadFile(where.TokenFile)
-		require.NoError(t, err)
-		require.NotContains(t, string(line), strings.TrimSpace(string(token)))
-		return cmd, where.URL, strings.TrimSpace(string(token))
+		return startHTTP(t, remit, "--workspace", workspace, "--state", state)
 	}
 	first, url, token := start()
 	cs := joinAs(t, revisions[0], overHTTP(url, token))
@@ -102,6 +109,35 @@ func TestServeHTTP(t *testing.T) {
 	require.True(t, r.IsError, "it is another session's")
 	require.FileExists(t, filepath.Join(workspace, "b.txt"))
 	require.NoError(t, cs.Close())
+
+	for span, good := range map[string]bool{"": true, "0": true, "1ns": false} {
+		args := []string{"token", "--workspace", workspace, "--state", state, "--as", "painter", "--json"}
+		if span != "" {
+			args = append(args, "--for", span)
+		}
+		out, err := exec.Command(remit, args...).Output()
+		require.NoError(t, err)
+		var made madeToken
+		require.NoError(t, json.Unmarshal(out, &made))
+		require.Equal(t, span == "0", made.Expires.IsZero())
+		require.Equal(t, span == "", made.Expires.After(time.Now().Add(29*24*time.Hour)))
+		look := func() *http.Response {
+			req, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
+			require.NoError(t, err)
+			res, err := bearer(made.Token).RoundTrip(req)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			return res
+		}
+		require.Equal(t, good, look().StatusCode != http.StatusUnauthorized, span)
+		if good { // until another process revokes it
+			require.NoError(t, exec.Command(remit, "grants", "revoke", made.Session, "--workspace", workspace, "--state", state).Run())
+			res := look()
+			require.Equal(t, http.StatusUnauthorized, res.StatusCode)
+			require.Contains(t, res.Header.Get("WWW-Authenticate"), `error="invalid_token"`)
+		}
+	}
+	require.Error(t, exec.Command(remit, "token", "--workspace", workspace, "--state", state, "--as", "painter", "--for", "-1s").Run())
 
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, second.Wait())
@@ -136,4 +172,68 @@ func callFile(t *testing.T, cs *sdk.ClientSession, name string) string {
 	require.False(t, r.IsError)
 	id, _ := r.Meta["remit.dev/call"].(string)
 	return id
+}
+
+// TestServeRevertOfOwnFiles: an agent that has tightened the policy, as a person let it, does not take that back by itself.
+func TestServeRevertOfOwnFiles(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	own, other := filepath.Join(workspace, "p.rego"), filepath.Join(t.TempDir(), "all.rego")
+	for _, file := range []string{own, other} {
+		require.NoError(t, os.WriteFile(file, []byte("package remit\n\nallow contains \"all\"\n"), 0o600))
+	}
+	first, url, token := startHTTP(t, remit, "--workspace", workspace, "--state", state, "--policy", other)
+	cs := joinAs(t, revisions[0], overHTTP(url, token))
+	tighter := "package remit\n\nallow contains \"all\"\n\ndeny contains \"secrets\" if input.access.resource.name == \".env\"\n"
+	r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "file_write", Arguments: map[string]any{"path": "p.rego", "content": tighter}})
+	require.NoError(t, err)
+	require.False(t, r.IsError)
+	call, _ := r.Meta["remit.dev/call"].(string)
+	require.NoError(t, cs.Close())
+	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
+	_ = first.Wait()
+
+	second, url, token := startHTTP(t, remit, "--workspace", workspace, "--state", state, "--policy", own)
+	cs = joinAs(t, revisions[0], overHTTP(url, token))
+	r, err = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "txn_revert", Arguments: map[string]any{"call": call}})
+	require.NoError(t, err)
+	require.True(t, r.IsError)
+	said, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.Contains(t, string(said), "remit reads its policy or the configuration of its gateway from workspace/p.rego")
+	require.Contains(t, string(said), "a person can take it back: remit revert "+call)
+	now, err := os.ReadFile(own)
+	require.NoError(t, err)
+	require.Equal(t, tighter, string(now))
+	require.NoError(t, cs.Close())
+
+	out, err := exec.Command(remit, "revert", "--state", state, call).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
+	_ = second.Wait()
+}
+
+// TestServeRetention: a server that is told what to keep drops older records beside its traffic. The calls go on until it has: each is
+// later than those before, and that is what makes them old.
+func TestServeRetention(t *testing.T) {
+	remit := build(t)
+	config := filepath.Join(t.TempDir(), "gateway.json")
+	require.NoError(t, os.WriteFile(config, []byte(`{"mcpServers": {}}`), 0o600))
+	for name, command := range map[string][]string{"serve": {"serve"}, "gateway": {"gateway", "--own-tools", "--config", config}} {
+		t.Run(name, func(t *testing.T) {
+			workspace, state := testPlace(t)
+			cs := joinAs(t, revisions[0], &sdk.CommandTransport{Command: exec.Command(remit, append(command, "--workspace", workspace, "--state", state, "--keep", "1ms", "--keep-last", "1")...)})
+			defer func() { require.NoError(t, cs.Close()) }()
+			first := callFile(t, cs, "first.txt")
+			for begun := time.Now(); ; {
+				last := callFile(t, cs, "later.txt")
+				out, err := exec.Command(remit, "show", "--state", state, first).CombinedOutput()
+				require.NoError(t, err, "%s", out)
+				if strings.Contains(string(out), "dropped by age") {
+					break
+				}
+				require.Less(t, time.Since(begun), time.Minute, "call %s was not dropped before %s: %s", first, last, out)
+			}
+		})
+	}
 }

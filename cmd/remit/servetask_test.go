@@ -40,6 +40,7 @@ func TestServeTaskKilled(t *testing.T) {
 	require.NoError(t, first.Process.Kill())
 	_ = first.Wait()
 
+	require.NoError(t, os.WriteFile(filepath.Join(state, "approval.json"), []byte(`{"unattended":true}`), 0o600)) // a test has no terminal
 	said, err := exec.Command(remit, "approve", "--workspace", workspace, "--state", state, id).CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))

@@ -91,7 +91,7 @@ func TestStartSettles(t *testing.T) {
 	workspace, state := testPlace(t)
 	dir := t.TempDir()
 	config, allow := waitingPeer(t, dir)
-	args := []string{"--config", config, "--policy", allow, "--workspace", workspace, "--state", state}
+	args := []string{"--config", config, "--policy", allow, "--workspace", workspace, "--state", state, "--own-tools"}
 	run := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command(remit, append(args, "--state", state)...).CombinedOutput()
@@ -99,7 +99,7 @@ func TestStartSettles(t *testing.T) {
 		return string(out)
 	}
 	first, lives := startGateway(t, remit, args...), startGateway(t, remit, args...)
-	lives.token = strings.TrimSpace(run("token", "--as", "other", "--workspace", workspace, "--config", config, "--policy", allow))
+	lives.token = strings.TrimSpace(run("token", "--as", "other", "--workspace", workspace, "--policy", allow)) // of the servers that are served
 	first.waits(t, filepath.Join(dir, "never"))
 	beside := lives.waits(t, filepath.Join(dir, "later"))
 	require.NotContains(t, first.kill(), "dead process")
@@ -119,6 +119,9 @@ func TestStartSettles(t *testing.T) {
 		require.Regexp(t, `msg="a call that a dead process left in flight is settled" call=\S+ tool=peer__wait as=unknown why=.* see="remit show c_`, said)
 		require.Contains(t, said, `transactions=1 list="remit recover --state `+state+`" take_back="remit revert `+gone+` --state `)
 	}()
+	settled, err := exec.Command(remit, "settle", regexp.MustCompile(`c_\w+`).FindString(run("show", gone)), "absent", "--why", "I say so", "--state", state).CombinedOutput()
+	require.Error(t, err, "it has no terminal, as a program of an agent has none")
+	require.Contains(t, string(settled), "a person must approve, and an agent can be behind this command")
 	out, _ := exec.Command(remit, "revert", "--state", state, gone).CombinedOutput() // a call of unknown outcome is left as it is, which its code says
 	require.NotContains(t, string(out), "process", "nobody else has it")
 	require.NotContains(t, run("log"), "open, owner gone")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -99,14 +100,14 @@ func find(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*re
 	if t, err = revert.Load(ctx, j, id); errors.Is(err, journal.ErrNotFound) {
 		return findUndo(ctx, j, id)
 	}
-	if err != nil || t.Undoes == "" {
+	if err != nil || t.Undoes+t.Redoes == "" {
 		return t, callsIn(t), err
 	}
-	subject, err := revert.LoadAt(ctx, j, t.Undoes, t.Named)
+	subject, err := revert.LoadAt(ctx, j, t.Undoes+t.Redoes, t.Named)
 	if err != nil {
 		return nil, nil, err
 	}
-	return subject, undoneIn(subject, func(u *revert.Undo) bool { return u.Txn == id }), nil
+	return subject, workedOn(subject, id), nil
 }
 
 func callsIn(t *revert.Txn) []*revert.Call {
@@ -151,14 +152,9 @@ func undoneCall(ctx context.Context, j journal.Journal, by string, of record.Cal
 	return t, []*revert.Call{c}, nil
 }
 
-func undoneIn(t *revert.Txn, is func(*revert.Undo) bool) []*revert.Call {
-	var out []*revert.Call
-	for _, c := range t.Calls {
-		if c.Undo != nil && is(c.Undo) {
-			out = append(out, c)
-		}
-	}
-	return out
+// workedOn are the calls that an undo or a redo tried to take back or to bring back.
+func workedOn(t *revert.Txn, by string) []*revert.Call {
+	return slices.DeleteFunc(slices.Clone(t.Calls), func(c *revert.Call) bool { return !c.WorkedOn(by) })
 }
 
 func approvalWords(a *record.Approval) string {
@@ -194,6 +190,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 		row("replaced", "filter "+r.By+" gave it another input than "+r.Given)
 	}
 	row("effect", effectWords(c))
+	row("known", coverageWords(c))
 	touches := "touches"
 	if c.Status == string(tool.StatusDenied) && c.Refused == nil {
 		touches = "refused"
@@ -206,6 +203,9 @@ func (p paint) record(w io.Writer, c callRecord) {
 		for _, r := range c.Decision.Reasons {
 			row("", withPlace("because "+r.Text, r.At))
 		}
+	}
+	for _, a := range c.Asks {
+		row("asks", a.Action+" "+a.Resource)
 	}
 	if c.Expires != nil {
 		row("waits", "for an answer until "+c.Expires.Local().Format("2006-01-02 15:04:05"))
@@ -220,10 +220,19 @@ func (p paint) record(w io.Writer, c callRecord) {
 		row("answer", strings.TrimSuffix(said+": "+c.Answered.Why, ": "))
 	}
 	row("approved", approvalWords(c.Approval))
-	row("looked at", approvalWords(c.Previewed))
+	for _, a := range c.Approved {
+		words := approvalWords(&a.Approval)
+		if len(a.Access) > 0 {
+			words += ": " + a.Access[0].Action + " " + a.Access[0].Resource
+		}
+		if more := len(a.Access) - 1; more > 0 {
+			words += fmt.Sprintf(" and %d more", more)
+		}
+		row("approved", words)
+	}
 	if c.Refused != nil {
 		row("refused", c.Refused.Action+" "+c.Refused.Resource)
-		if c.Refused.Decision != nil {
+		if c.Refused.Decision != nil && c.Refused.Decision.Effect != perm.Allow.String() { // else a person refused what the rules let through
 			for _, r := range c.Refused.Decision.Reasons {
 				row("", withPlace("because "+r.Text, r.At))
 			}
@@ -250,8 +259,14 @@ func (p paint) record(w io.Writer, c callRecord) {
 	}
 	for _, v := range c.Verdicts {
 		row("verdict", strings.Join(append([]string{v.Verdict + " (" + v.Phase + ")"}, v.Findings...), "; "))
+		if !v.OK {
+			row("broken", v.Why)
+		}
 	}
 	p.output(row, c)
+	for _, u := range c.Earlier {
+		p.undone(w, row, u)
+	}
 	p.undone(w, row, c.Undo)
 	for _, f := range c.Feedback {
 		row("feedback", feedbackWords(f))
@@ -338,6 +353,20 @@ func effectWords(c callRecord) string {
 		words += " (undeclared)"
 	}
 	return words + ", " + c.Confinement
+}
+
+// coverageWords say what is known of a call that could act beyond what was recorded.
+func coverageWords(c callRecord) string {
+	switch {
+	case c.Coverage != effect.Observed || c.Erased != nil:
+		return ""
+	case c.EffectClass == effect.Pure && len(c.Changes) > 0:
+		return "observed in " + strings.Join(c.Observed, ", ") + ", unknown elsewhere; the tool says that it only reads, and files were changed during the call"
+	case c.EffectClass == effect.Pure:
+		return "observed in " + strings.Join(c.Observed, ", ") + ", unknown elsewhere; the tool says that it only reads"
+	default:
+		return "observed in " + strings.Join(c.Observed, ", ") + ", unknown elsewhere"
+	}
 }
 
 func tokenWords(t *effect.Token) string {

@@ -285,16 +285,16 @@ func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 func (p *place) hint(args ...string) string {
 	words := append([]string{"remit"}, args...)
 	given := p.given
-	if len(args) > 0 && slices.Contains([]string{"revert", "redo", "diff", "resume", "recover"}, args[0]) { // which reach what the run reached
+	if len(args) > 0 && (slices.Contains([]string{"revert", "redo", "diff", "recover"}, args[0]) || resumes(args)) { // which reach what the run reached
 		for _, r := range p.moved {
 			given = append(slices.Clip(given), "--root", r)
 		}
 		given = slices.Concat(given, p.services.again())
 	}
-	if len(args) > 0 && slices.Contains([]string{"show", "resume"}, args[0]) {
+	if len(args) > 0 && (args[0] == "show" || resumes(args)) {
 		given = slices.Concat(given, p.declared.again())
 	}
-	if len(args) > 0 && args[0] == "resume" { // others find databases on the journal, and run no program
+	if resumes(args) { // others find databases on the journal, and run no program
 		given = slices.Concat(given, p.databasesAgain())
 		if p.sandbox != "" && p.sandbox != string(process.Strict) {
 			given = append(given, "--sandbox", p.sandbox)

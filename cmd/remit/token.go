@@ -4,18 +4,25 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
 	var f runFlags
 	var file string
+	var span time.Duration
 	cmd := &cobra.Command{
 		Use: "token --as ID [--role R]… [flags]", Short: "Make a session for a client of remit serve --http, and say its token",
 		Long: "Makes a session, and writes the token by which a client of remit serve --http acts in it: to standard output, or to a file\n" +
-			"that only you can read. Whoever has the token acts as --as. Give it the roots, tools and files of tools that the server has:\n" +
-			"a session holds what there was when it was made, and no more than the server has. remit grants revoke takes it away.",
+			"that only you can read. Whoever has the token acts as --as. Give it the roots and files of tools that the server has: a\n" +
+			"session holds what there was when it was made, and no more than the server has. Without --config it holds the MCP servers\n" +
+			"of the gateway that the state folder served last. It ends after --for; remit grants revoke takes it away before.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !cmd.Flags().Changed("as") {
@@ -24,7 +31,13 @@ func (a *app) tokenCommand() *cobra.Command {
 			if file == "" && cmd.Flags().Changed("out") {
 				return usage("--out names no file; is a variable not set?")
 			}
+			if span < 0 {
+				return usage(fmt.Sprintf("--for %s is over before it begins", span))
+			}
 			if err := f.check(); err != nil {
+				return err
+			}
+			if err := a.servedLast(&f.place); err != nil {
 				return err
 			}
 			f.session = file // which lies in no root either
@@ -33,11 +46,17 @@ func (a *app) tokenCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, closeRuntime()) }()
-			s, err := newMCPSession(cmd.Context(), rt, &f)
+			made := madeToken{As: f.as, File: file}
+			var bounds []agent.SessionOption
+			if span > 0 {
+				made.Expires = time.Now().Add(span).UTC().Truncate(time.Second)
+				bounds = append(bounds, agent.Until(made.Expires))
+			}
+			s, err := newMCPSession(cmd.Context(), rt, &f, bounds...)
 			if err != nil {
 				return err
 			}
-			made := madeToken{Session: s.ID(), As: f.as, File: file}
+			made.Session = s.ID()
 			if file != "" {
 				if err := writeToken(file, s.Token()); err != nil {
 					return err
@@ -51,8 +70,36 @@ func (a *app) tokenCommand() *cobra.Command {
 	f.onAsk = "deny" // nothing is asked here
 	a.sessionFlags(cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
+	cmd.Flags().DurationVar(&span, "for", tokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	return cmd
+}
+
+// tokenTime is for how long a token is good for which nothing else was said.
+const tokenTime = 30 * 24 * time.Hour
+
+// servedLast has a command that names no configuration of a gateway take the one that the state folder was served with last.
+func (a *app) servedLast(p *place) error {
+	at := *p
+	if p.upstreams.config != "" {
+		return nil
+	}
+	if err := at.find(a); err != nil {
+		return err
+	}
+	noted, err := os.ReadFile(at.gatewayNote())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(string(noted)); err != nil {
+		_, _ = fmt.Fprintf(a.err, "remit: the token is for no MCP servers: the configuration of those that were served last cannot be read: %v\n", err)
+		return nil
+	}
+	p.upstreams.config = string(noted)
+	return nil
 }
 
 // madeToken is a session that was made, and what proves it.
@@ -61,6 +108,8 @@ type madeToken struct {
 	As      string `json:"as"`
 	Token   string `json:"token,omitempty"`
 	File    string `json:"file,omitempty"`
+
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 func (a *app) tellToken(made madeToken, asJSON bool) error {
@@ -69,7 +118,11 @@ func (a *app) tellToken(made madeToken, asJSON bool) error {
 		return nil
 	}
 	if made.File != "" {
-		_, err := fmt.Fprintf(a.out, "session %s of %s; its token is in %s\n", made.Session, printable(made.As), quoted(made.File))
+		until := ""
+		if !made.Expires.IsZero() {
+			until = ", and is good until " + made.Expires.Format(time.RFC3339)
+		}
+		_, err := fmt.Fprintf(a.out, "session %s of %s; its token is in %s%s\n", made.Session, printable(made.As), quoted(made.File), until)
 		return err
 	}
 	_, err := fmt.Fprintln(a.out, made.Token)

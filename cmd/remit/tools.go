@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ func (a *app) toolsCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file or a folder of them")
+	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file, a folder of them or builtin:PACK")
 	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks, for the policy")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks, for the policy")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
@@ -130,6 +131,10 @@ type toolRecord struct {
 	CanRevert   bool                  `json:"can_revert"`
 	UndoneBy    []string              `json:"undone_by"` // revert, handles, sandbox; none: there is nothing to take back, or no way
 	CanHold     bool                  `json:"can_hold"`  // a policy can let it wait for the commit
+	Idempotent  bool                  `json:"idempotent,omitempty"`
+	Risk        perm.Risk             `json:"risk,omitempty"`
+	Approval    bool                  `json:"approval,omitempty"` // advised by the author
+	Usage       string                `json:"usage,omitempty"`
 	Needs       []perm.ResourceAccess `json:"needs"`
 	Input       json.RawMessage       `json:"input"`
 	Digest      string                `json:"digest"`
@@ -161,7 +166,7 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 		r := toolRecord{
 			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfigured(),
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
-			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s),
+			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
 			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: listed(s.Needs),
 			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: wayBackWords(s),
 		}
@@ -198,6 +203,12 @@ func (p paint) tool(w io.Writer, r toolRecord) {
 	if r.Source.Kind == provenance.Definition {
 		row("from", r.Source.Name+", for "+r.Source.Implementation)
 	}
+	if words := hintWords(r); words != "" {
+		row("hints", words)
+	}
+	if r.Usage != "" {
+		row("usage", r.Usage)
+	}
 	row("confined", confinementWords(r.Confinement))
 	row("checked", checkWords(r.CheckedBy))
 	row("undone", r.undone)
@@ -206,4 +217,19 @@ func (p paint) tool(w io.Writer, r toolRecord) {
 		row("needs", n.String())
 	}
 	_, _ = fmt.Fprintf(w, "    %s\n", p.faint(r.Digest))
+}
+
+// hintWords are what the author says of calls, "" for nothing.
+func hintWords(r toolRecord) string {
+	var words []string
+	if r.Idempotent {
+		words = append(words, "idempotent")
+	}
+	if r.Risk != "" {
+		words = append(words, string(r.Risk)+" risk")
+	}
+	if r.Approval {
+		words = append(words, "approval advised")
+	}
+	return strings.Join(words, ", ")
 }

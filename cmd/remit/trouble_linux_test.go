@@ -158,14 +158,14 @@ func TestOneDamagedEntry(t *testing.T) {
 	require.NoError(t, errors.Join(rows.Err(), rows.Close(), db.Close()))
 	require.Len(t, txns, 3)
 	for pos := 9; pos <= 14; pos++ { // all of the second
-		for _, column := range []string{"head", "body"} {
+		for column, table := range map[string]string{"head": "entries", "body": "bodies"} {
 			name := fmt.Sprint("entry ", pos)
 			copied := filepath.Join(t.TempDir(), "state")
 			require.NoError(t, os.CopyFS(copied, os.DirFS(state)))
 			require.NoError(t, os.Chmod(copied, 0o700))
 			db, err := sql.Open("sqlite", filepath.Join(copied, "journal.db"))
 			require.NoError(t, err)
-			_, err = db.Exec(fmt.Sprintf("UPDATE entries SET %[1]s = zeroblob(length(%[1]s)) WHERE pos = %d", column, pos))
+			_, err = db.Exec(fmt.Sprintf("UPDATE %[2]s SET %[1]s = zeroblob(length(%[1]s)) WHERE pos = %[3]d", column, table, pos))
 			require.NoError(t, errors.Join(err, db.Close()))
 
 			log := remit(copied, "log")
@@ -215,7 +215,7 @@ func TestDamagedSession(t *testing.T) {
 	var id string
 	require.NoError(t, db.QueryRow("SELECT txn FROM entries WHERE kind = 'begun' ORDER BY pos").Scan(&id))
 	require.Zero(t, remit("revert", id, "--cascade").code)
-	_, err = db.Exec("UPDATE entries SET body = zeroblob(length(body)) WHERE kind = 'session' AND pos > 1")
+	_, err = db.Exec("UPDATE bodies SET body = zeroblob(length(body)) WHERE pos IN (SELECT pos FROM entries WHERE kind = 'session' AND pos > 1)")
 	require.NoError(t, err)
 	count := func() (n int) {
 		require.NoError(t, db.QueryRow("SELECT count(*) FROM entries").Scan(&n))

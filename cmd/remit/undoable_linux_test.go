@@ -33,9 +33,9 @@ func TestServersThatCanBeUndone(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}
-	file := regexp.MustCompile(`--config (\S+)`).FindStringSubmatch(run("connect", "claude-code"))
-	require.Len(t, file, 2)
-	require.Contains(t, run("init", "--config", file[1], "--write", "--keep", "workspace"), "drafted")
+	said := run("connect", "claude-code", "--init")
+	require.Regexp(t, `drafted [1-9]\d* entries in `, said)
+	require.NotContains(t, said, "remit init", "there is no next step")
 
 	raw, err := os.ReadFile(config)
 	require.NoError(t, err)
@@ -70,6 +70,14 @@ func TestServersThatCanBeUndone(t *testing.T) {
 	}
 	require.NotZero(t, asked)
 	require.FileExists(t, filepath.Join(workspace, "a.txt"))
-	run("revert", "--last")
+	cmd := exec.Command(remit, "revert", "--last")
+	cmd.Dir, cmd.Env = workspace, env
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, int(exitPartial), cmd.ProcessState.ExitCode(), "%s", out)
+	require.Contains(t, string(out), "unknown")
+	require.Contains(t, string(out), "what it did elsewhere, or to masked files there, is unknown")
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
+	require.Contains(t, run("revert", "--last"), "there is nothing to take back")
+	require.Contains(t, run("show", regexp.MustCompile(`t_\w+`).FindString(string(out))), "observed in workspace, unknown elsewhere")
 }

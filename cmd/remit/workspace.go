@@ -181,8 +181,8 @@ func (p *place) otherFolder(a *app, err error, way way, id string) error {
 		again := *p
 		for _, r := range lost.Roots {
 			dir := "DIR"
-			if here, err := realFolder(p.folder()); err == nil && a.isFolder(here, r) {
-				dir = here // the workspace itself was moved
+			if here, err := realFolder(p.folder()); err == nil && (a.isFolder(here, r) || here == r.Path) {
+				dir = here // the workspace itself was moved, or restored
 			}
 			again.moved = append(slices.Clip(again.moved), r.Name+"="+dir)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
@@ -153,6 +154,7 @@ func (f *Files) intent(ctx context.Context, a *alteration, img image, times *fol
 		return nil, err
 	}
 	w := newSwap(f.site, a.path, stage, pre, post)
+	w.hold = holding(a.was.Version, img.Version, f.site.root.Self().Owner)
 	if a.was.Type == typeFile {
 		w.time = a.was.info.Mtime
 	}
@@ -161,7 +163,9 @@ func (f *Files) intent(ctx context.Context, a *alteration, img image, times *fol
 
 // performAll does what was recorded, in its order. Many swaps share the syncs of their
 // content, a wave before the first of them is done, and those of their directories, which
-// come last: until then every one of them can be told from what is recorded.
+// come last: until then every one of them can be told from what is recorded. What lets others
+// in less is durable before the next, and what lets them in more comes after all that is
+// durable (see hold).
 func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []intent) error {
 	if len(recorded) == 1 {
 		if err := f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img); err != nil {
@@ -173,10 +177,15 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 	for _, in := range intents {
 		d.lend(in.swap)
 	}
-	var err error
-	done := 0
+	err := held(ctx, intents)
+	done, now := 0, placeFirst
 	for at := 0; at < len(intents); {
-		end := at + f.wave(intents[at:])
+		place := intents[at].swap.hold.place()
+		if place != now {
+			err = errors.Join(err, d.pay(ctx, f.site)[f.site.root])
+		}
+		now = place
+		end := at + f.wave(placed(intents[at:]))
 		if err == nil {
 			var n int
 			n, err = f.ahead(ctx, intents[at:end])
@@ -184,7 +193,9 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 		}
 		for ; at < end; at++ {
 			if err != nil {
-				p.Landed(recorded[at].N, recorded[at].Pre)
+				if intents[at].swap.from == "" { // else what takes the call back opens it again
+					p.Landed(recorded[at].N, recorded[at].Pre)
+				}
 				continue
 			}
 			err = f.perform(ctx, p, recorded[at], intents[at].swap, intents[at].img)
@@ -199,6 +210,30 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 	// Also what is taken back now: only a folder with the time that was recorded gets its own back.
 	err = errors.Join(err, f.retime(ctx, intents[:done]))
 	return errors.Join(err, d.pay(ctx, f.site)[f.site.root])
+}
+
+// held narrows all folders that are opened again after what is below them.
+func held(ctx context.Context, intents []intent) error {
+	for _, in := range slices.Backward(intents) { // those above first
+		if !in.swap.hold.between() {
+			continue
+		}
+		if err := in.swap.narrow(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placed are the first intents, as many as have the same place.
+func placed(intents []intent) []intent {
+	at := slices.IndexFunc(intents, func(in intent) bool {
+		return in.swap.hold.place() != intents[0].swap.hold.place()
+	})
+	if at < 0 {
+		return intents
+	}
+	return intents[:at]
 }
 
 func (f *Files) wave(intents []intent) int {
@@ -273,7 +308,7 @@ func (f *Files) ready(ctx context.Context, path string, made map[string]Version)
 	case missing(err):
 		return nil
 	case errors.Is(err, disk.ErrBusy):
-		return conflict(path, "a program has it open for writing")
+		return conflict(path, "a program has it open for writing; try again when the program has closed it")
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s belongs to somebody else or may not be read, so that nobody can tell whether a program is writing to it: %w", path, err)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -36,9 +37,11 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper
 // writes is that of the calls of this package (see performAll), and so is what a death
 // leaves:
 //
+//	narrow folders, as far as they let others in less than before => sync them
 //	wave by wave, none of which makes the directory of another of its steps:
 //	  look at each; prepare the new files under their draft names => sync them at once
 //	  exchange each, look at what was displaced, exchange back or remove it
+//	sync the names => open folders that let others in more than before
 //	set the times of folders => sync them, after the last wave
 //
 // Until then each step can be told from its counter-change, which the journal holds.
@@ -54,16 +57,12 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 		}
 	}
 	times := spansOf(ctx, all)
-	for at := 0; at < len(all); {
-		next := all[at:]
-		next = next[:wave(len(next), func(i int) (*swap, bool) { return next[i].swap, next[i].makesDir() })]
-		barred(ctx, all[:at], next)
-		next = ahead(ctx, next, keep)
-		for _, t := range next {
-			t.run(ctx)
-		}
-		at += len(next)
-	}
+	first, middle, last := arranged(all)
+	narrow(ctx, last, keep)
+	s.march(ctx, &d, nil, first, keep)
+	s.march(ctx, &d, all, middle, keep)
+	exposed(ctx, all, last)
+	s.march(ctx, &d, all, last, keep)
 	times.pay(ctx, all)
 	failed := d.pay(ctx, site{host: s.host})
 	out := make([]effect.Result, 0, len(all))
@@ -75,6 +74,76 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 		out = append(out, t.res)
 	}
 	return out
+}
+
+// march does the steps of one place in the order of change sets, after what came before it is
+// durable.
+func (s scheme) march(ctx context.Context, d *debts, before, steps []*stride, keep journal.Keeper) {
+	if len(steps) == 0 {
+		return
+	}
+	failed := d.pay(ctx, site{host: s.host})
+	for _, t := range steps {
+		if t.swap != nil && t.err == nil {
+			t.err = failed[t.swap.root]
+		}
+	}
+	for at := 0; at < len(steps); {
+		next := steps[at:]
+		next = next[:wave(len(next), func(i int) (*swap, bool) { return next[i].swap, next[i].makesDir() })]
+		barred(ctx, before, next)
+		barred(ctx, steps[:at], next)
+		next = ahead(ctx, next, keep)
+		for _, t := range next {
+			t.run(ctx)
+		}
+		at += len(next)
+	}
+}
+
+// arranged sorts steps by their place. Of the last, those below come first.
+func arranged(all []*stride) (first, middle, last []*stride) {
+	for _, t := range all {
+		switch {
+		case t.swap == nil || t.swap.hold.place() == placeMiddle:
+			middle = append(middle, t)
+		case t.swap.hold.place() == placeFirst:
+			first = append(first, t)
+		default:
+			last = append(last, t)
+		}
+	}
+	slices.SortStableFunc(last, func(a, b *stride) int {
+		return strings.Count(b.swap.target, "/") - strings.Count(a.swap.target, "/")
+	})
+	return first, middle, last
+}
+
+// narrow holds the folders that are opened again after what is below them, those above first.
+func narrow(ctx context.Context, last []*stride, keep journal.Keeper) {
+	for _, t := range slices.Backward(last) {
+		if !t.swap.hold.between() {
+			continue
+		}
+		if t.begin(ctx, keep); t.err == nil {
+			t.err = t.swap.narrow(ctx)
+		}
+	}
+}
+
+// exposed leaves folders alone that would let others in to what could not come back.
+func exposed(ctx context.Context, all, last []*stride) {
+	for _, t := range last {
+		for _, u := range all {
+			if t.err != nil || u.err == nil || u.swap == nil || u.swap.root != t.swap.root || !strings.HasPrefix(u.swap.target, t.swap.target+"/") {
+				continue
+			}
+			now, err := u.swap.look(ctx, u.swap.target, hashing)
+			if err != nil || u.inv.Will.exposes(now.Version, u.swap.root.Self().Owner) {
+				t.err = conflict(t.swap.target, stillBelow(u.swap.target))
+			}
+		}
+	}
 }
 
 // barred leaves steps alone below directories that could not come back, if another one is
@@ -119,7 +188,7 @@ func (t *stride) begin(ctx context.Context, keep journal.Keeper) {
 		return
 	}
 	//mutant:token
-	if !now.Token().Same(w.pre) {
+	if !now.Token().Same(w.expected()) {
 		t.err = conflict(w.target, "it was changed after the undo was planned; take the call back again to see it")
 		return
 	}

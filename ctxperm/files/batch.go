@@ -26,7 +26,7 @@ type Wanted struct {
 	Open     func() (io.ReadCloser, error) // the content of a file
 	Replaced bool                          // a directory of which nothing is left that was in it
 	Copied   bool                          // it began as something that was there, under this name or another
-	Same     bool                          // it is still the file that was there under this name
+	Same     bool                          // it is still the file or folder that was there under this name
 	Inode    uint64                        // wanted files with the same number are one file; 0: it has one name
 }
 

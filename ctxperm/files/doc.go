@@ -35,6 +35,12 @@
 // recorded; a call that fails is taken back with it. What a program changed, and
 // what takes all of this back, goes the same way.
 //
+// Folders that stay folders are changed in the order that lets nobody in meanwhile. A folder that
+// denies others something gets its version before everything else changes. A folder that gives
+// them something gets it after all below it is durable. A folder that does both is held between:
+// it lets in those alone whom both versions let in. If something below does not come back and
+// would be laid open, the folder stays closed, and the report names both.
+//
 // A move is the deletion of one name and the writing of another, for a directory
 // entry by entry: one rename would be cheaper, but have one version, one
 // permission and one way back for all that is in it. What is moved or copied is a

@@ -171,11 +171,17 @@ func (w *swap) dress(ctx context.Context, img image) error {
 	return w.root.SetMtime(w.draft, img.mtime)
 }
 
-// belong gives the draft its owner and group.
+// belong gives the draft its owner and group. Another owner gets no right that the complete
+// file does not give it.
 func (w *swap) belong(img image) error {
 	is, err := w.root.Lstat(w.draft)
 	if err != nil || !img.Owner.Known || is.Owner == img.Owner {
 		return err
+	}
+	if bits := is.Perm &^ (0o700 &^ img.Perm); is.Owner.User != img.Owner.User && is.Type != disk.TypeLink && bits != is.Perm {
+		if err := w.root.Chmod(w.draft, bits); err != nil {
+			return err
+		}
 	}
 	return w.root.Chown(w.draft, img.Owner)
 }

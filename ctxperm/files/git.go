@@ -2,11 +2,15 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/gitguard"
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
@@ -60,11 +64,7 @@ func (f *Files) gitFacts(altered []alteration) []*perm.GitFacts {
 			},
 		}
 	}
-	dir, err := f.site.root.Path()
-	if err != nil {
-		dir = "/" // nothing leads into a root that is not there
-	}
-	g := gitguard.New(dir, gitguard.Files{Read: f.content, Link: f.link}, changes)
+	g := f.guard(changes)
 	out := make([]*perm.GitFacts, len(changes))
 	for i, c := range changes {
 		if found := g.Facts(c); found != nil {
@@ -72,6 +72,36 @@ func (f *Files) gitFacts(altered []alteration) []*perm.GitFacts {
 		}
 	}
 	return out
+}
+
+// guard returns what judges changes of the root.
+func (f *Files) guard(changes []gitguard.Change) *gitguard.Guard {
+	files := gitguard.Files{Read: f.content, List: f.names, Link: f.link}
+	dir, err := f.site.root.Path()
+	if err != nil {
+		dir = "" // unknown: the guard takes each name that leads out of the root for one that it does not know
+	} else if info, err := os.Lstat(dir); err == nil {
+		files.Outside = func(name string) (string, bool, error) { return lookOutside(name, info) }
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		files.Home = home
+	}
+	return gitguard.New(dir, files, changes)
+}
+
+// lookOutside returns where a link of the host leads, and whether a name is the root's.
+// It looks at nothing but the name, so that a folder above counts as it is.
+func lookOutside(name string, root fs.FileInfo) (target string, is bool, err error) {
+	info, err := os.Lstat(name)
+	switch {
+	case missing(err):
+		return "", false, fs.ErrNotExist
+	case err != nil:
+		return "", false, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err = os.Readlink(name)
+	}
+	return target, os.SameFile(info, root), err
 }
 
 // inline returns the content that was kept of what an alteration displaces.
@@ -91,8 +121,31 @@ func (f *Files) content(name string) ([]byte, error) {
 	return data, err
 }
 
-// link returns where a symbolic link of the root leads.
-func (f *Files) link(name string) (string, error) { return f.site.root.Readlink(name) }
+// names returns the names in a folder of the root.
+func (f *Files) names(name string) ([]string, error) {
+	all, err := f.site.root.ReadDir(name)
+	if missing(err) {
+		err = fs.ErrNotExist
+	}
+	out := make([]string, len(all))
+	for i, info := range all {
+		out[i] = info.Name
+	}
+	return out, err
+}
+
+// link returns where a symbolic link of the root leads. There is no target if the
+// name is that of another file.
+func (f *Files) link(name string) (string, error) {
+	target, err := f.site.root.Readlink(name)
+	switch {
+	case missing(err):
+		return "", fs.ErrNotExist
+	case errors.Is(err, disk.ErrType):
+		return "", nil
+	}
+	return target, err
+}
 
 // atMost reads what is small enough to be judged.
 func atMost(open func() (io.ReadCloser, error)) ([]byte, error) {

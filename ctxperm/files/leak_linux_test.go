@@ -188,7 +188,7 @@ func content(text string) func() (io.ReadCloser, error) {
 // apply makes the changes of a program.
 func (f *frontier) apply(ctx context.Context, c *line.Call) error {
 	cfg := c.Config()
-	cfg.Changes = func(context.Context, line.Wanted) (*record.Approval, error) { return nil, nil }
+	cfg.Changes = func(context.Context, *line.Call, line.Wanted) ([]*record.Approved, error) { return nil, nil }
 	b, err := files.NewBatch(line.NewKey(), line.New(cfg))
 	require.NoError(f.t, err)
 	defer b.Close()

@@ -122,11 +122,11 @@ func TestAccesses(t *testing.T) {
 			for i := range want {
 				w := newWorld(t)
 				n := 0
-				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
+				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
 					if n++; n > i {
-						return line.Terms{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+						return line.Ruling{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
 					}
-					return line.Terms{}, nil
+					return line.Ruling{}, nil
 				}
 				c := w.begin(w.host())
 				require.ErrorIs(t, operations(w.files(c), "x/y z")[name](t.Context()), ctxperm.ErrDenied)

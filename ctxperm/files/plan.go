@@ -70,6 +70,9 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 		}
 		p.mentionSaved(ctx)
 		removed[place{p.root, p.path}] = p.restores() && p.removes()
+	}
+	for _, p := range plans {
+		p.opens(plans)
 		steps = append(steps, p.step)
 	}
 	for _, c := range broken {
@@ -162,7 +165,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journa
 	//mutant:token
 	case p.pre().Same(now) && (!p.left(now) || !p.touched()):
 		p.no(effect.Already, "")
-	case p.left(now):
+	case p.left(now) || p.withheld():
 		p.step = effect.Step{Of: p.numbers(), Plan: effect.Restored}
 	default:
 		p.no(effect.Conflict, p.difference())

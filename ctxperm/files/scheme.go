@@ -58,6 +58,15 @@ func (s scheme) swap(c effect.Change) (*swap, inverse, error) {
 	}
 	w := newSwap(where, path, inv.Stage, c.Pre, c.Post)
 	w.time = inv.Was.time()
+	was, err := inv.Was.version()
+	if err != nil {
+		return nil, inv, err
+	}
+	will, err := inv.Will.version()
+	if err != nil {
+		return nil, inv, err
+	}
+	w.hold = holding(was, will, w.root.Self().Owner)
 	return w, inv, nil
 }
 

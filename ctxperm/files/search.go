@@ -38,8 +38,9 @@ type Match struct {
 }
 
 // Search finds lines in the text files below a directory, or in one file. It
-// asks for listing each directory and reading each file; what is denied
-// below the directory is skipped, as are links, files that are no text, and those above MaxSearched.
+// asks for listing each directory and reading each file, by one question if a person
+// must approve that. What is denied below the directory is left out, as are links,
+// files that are no text, and those above MaxSearched.
 func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], error) {
 	p, err := newPager[Match](q.Page, PageMatches)
 	if err != nil {
@@ -49,33 +50,13 @@ func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], e
 	if err != nil {
 		return Page[Match]{}, err
 	}
-	if err := f.enter(ctx, dir); err != nil {
-		return Page[Match]{}, err
-	}
-	visit := func(name string, d disk.Info) (bool, error) {
-		if d.Type != disk.TypeFile || d.Size > MaxSearched || !matches(q.Glob, name) {
-			return true, nil
-		}
-		if ok, err := f.may(ctx, perm.Read, name); !ok || err != nil {
-			return true, err
-		}
-		return f.grep(ctx, name, expr, p)
-	}
-	top, err := f.site.lstat(ctx, dir)
-	if err != nil {
-		return Page[Match]{}, refused(err)
-	}
-	if top.Type != disk.TypeFile {
-		_, err = f.roam(ctx, dir, visit)
-		return p.page, err
-	}
-	named, _, err := f.grant(ctx, dir, perm.Read) // a file that was named is not passed over in silence
+	h, err := f.hunt(ctx)
 	if err != nil {
 		return Page[Match]{}, err
 	}
-	defer named.End()
-	_, err = visit(dir, top)
-	return p.page, err
+	searched := func(d disk.Info, name string) bool { return h.searched(d, name, q.Glob) }
+	err = h.all(ctx, dir, perm.Read, searched, func(name string, _ disk.Info) (bool, error) { return h.grep(ctx, name, expr, p) })
+	return withLeft(p.page, h, err)
 }
 
 // Check says what is wrong with a query, but for its page; it names the field.
@@ -112,17 +93,41 @@ func (q Query) compile() (*regexp.Regexp, error) {
 	return expr, nil
 }
 
+// searched reports whether an entry is a file to look into.
+func (h *hunt) searched(d disk.Info, name, glob string) bool {
+	switch {
+	case d.Type == disk.TypeDir || !matches(glob, name):
+		return false
+	case d.Type == disk.TypeLink:
+		h.leave(leftLink)
+	case d.Type != disk.TypeFile:
+		h.leave(leftSpecial)
+	case d.Size > MaxSearched:
+		h.leave(leftTooLarge)
+	default:
+		return true
+	}
+	return false
+}
+
 // grep adds the lines of one file that match.
-func (f *Files) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pager[Match]) (more bool, err error) {
+func (h *hunt) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pager[Match]) (more bool, err error) {
 	var data []byte
-	err = f.site.open(ctx, name, func(file disk.File, _ disk.Info) error {
+	err = h.files.site.open(ctx, name, func(file disk.File, _ disk.Info) error {
 		data, err = io.ReadAll(io.LimitReader(file, MaxSearched+1))
 		return err
 	})
-	if err != nil && !passing(err) {
+	switch {
+	case err != nil && !passing(err):
 		return false, refused(err)
-	}
-	if err != nil || len(data) > MaxSearched || bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) {
+	case err != nil:
+		h.leave(whyLeft(err))
+		return true, nil
+	case len(data) > MaxSearched:
+		h.leave(leftTooLarge)
+		return true, nil
+	case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
+		h.leave(leftNoText)
 		return true, nil
 	}
 	number := 0

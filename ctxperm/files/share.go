@@ -30,7 +30,8 @@ type share struct {
 }
 
 // survey finds out what has to be done. What goes comes first, from below, then
-// what comes, from above.
+// what comes, from above. Folders that only let in less come before all that, and those that
+// let in more after it (see hold).
 func (s *share) survey(ctx context.Context, wanted []Wanted) error {
 	for _, w := range wanted {
 		s.wanted[w.Path] = true
@@ -46,8 +47,14 @@ func (s *share) survey(ctx context.Context, wanted []Wanted) error {
 			return err
 		}
 	}
+	me := s.site.root.Self().Owner
+	place := func(a alteration) int { return holding(a.was.Version, a.img.Version, me).place() }
 	slices.SortStableFunc(s.altered, func(a, b alteration) int {
-		switch {
+		switch at := place(a); {
+		case at != place(b):
+			return at - place(b)
+		case at == placeLast:
+			return strings.Count(b.path, "/") - strings.Count(a.path, "/")
 		case a.removes != b.removes && a.removes:
 			return -1
 		case a.removes != b.removes:
@@ -92,7 +99,8 @@ func (s *share) want(ctx context.Context, w Wanted) error {
 	return s.alter1(ctx, w.Path, now, img)
 }
 
-// now describes what is at a path. Below what is no directory there is nothing.
+// now describes what is at a path. Below what is no directory there is nothing, nor
+// below a symbolic link: the path does not lead through it.
 func (s *share) now(ctx context.Context, name string) (disk.Info, error) {
 	if _, err := s.resource(name); err != nil {
 		return disk.Info{}, err
@@ -102,7 +110,7 @@ func (s *share) now(ctx context.Context, name string) (disk.Info, error) {
 		return disk.Info{}, nil
 	}
 	info, err := s.site.lstat(ctx, name)
-	if missing(err) {
+	if missing(err) || elsewhere(err) {
 		return disk.Info{}, nil
 	}
 	return info, refused(err)
@@ -250,7 +258,7 @@ func (s *share) draft(ctx context.Context, a *alteration) (*intent, error) {
 // wantedImage is what a path is to become. Setuid and setgid do not pass to content
 // that a program chose.
 func wantedImage(w Wanted) (image, error) {
-	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Same || w.Type == typeDir && !w.Replaced}
+	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Same}
 	switch w.Type {
 	case typeLink:
 		img.Perm = 0
@@ -336,17 +344,23 @@ func (f *Files) delta(in intent, a alteration) (diff.Delta, error) {
 
 var errNoTwin = errors.New("there is no such file to share")
 
-// draftTwin makes the draft another name of a file that is what the image is.
+// draftTwin makes the draft another name of a file that is what the image is. It looks before
+// that, since the folder of the draft may let in others than that of the file.
 func (w *swap) draftTwin(ctx context.Context, img image) error {
+	was, err := w.look(ctx, img.twin, hashing)
+	//mutant:token
+	if err != nil || !was.Token().Same(img.Token()) || !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime) {
+		return errors.Join(errNoTwin, err)
+	}
 	if err := w.host.Point(ctx, "files.link"); err != nil {
 		return err
 	}
 	if err := w.root.Link(img.twin, w.draft); err != nil {
 		return errors.Join(errNoTwin, err)
 	}
-	now, err := w.look(ctx, w.draft, hashing)
-	//mutant:token
-	if err == nil && now.Token().Same(img.Token()) && (img.mtime.IsZero() || now.info.Mtime.Equal(img.mtime)) {
+	now, err := w.lstat(ctx, w.draft)
+	//mutant:none only a process that replaces the file between look and link shows it
+	if err == nil && was.same(now) && now.Size == was.info.Size && now.Mtime.Equal(was.info.Mtime) && now.Perm == was.info.Perm && now.Owner == was.info.Owner {
 		return nil
 	}
 	return errors.Join(errNoTwin, err, w.remove(ctx, w.draft))

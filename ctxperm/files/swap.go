@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type swap struct {
 	draft  string // holds what is not complete; nobody else's bytes ever
 	pre    effect.Token
 	post   effect.Token
+	hold   *hold            // of a folder that stays one
+	from   effect.Token     // its version once it is held; empty: it is not
 	time   time.Time        // that pre had, where that is a file; zero: not known
 	ours   state            // what was prepared; known only to the process that did it
 	saved  string           // where a version of somebody else was moved
@@ -64,20 +67,25 @@ func (w *swap) remake(ctx context.Context, img image) error {
 	if now.Type != typeDir {
 		return w.replace(ctx, img)
 	}
+	return w.reshape(ctx, now.Version, img.Version)
+}
+
+// reshape gives a directory that still has the expected version another one.
+func (w *swap) reshape(ctx context.Context, now, will Version) error {
 	//mutant:token
-	if !now.Token().Same(w.pre) {
+	if !now.Token().Same(w.expected()) {
 		return conflict(w.target, "it was changed")
 	}
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	if err := w.redress(now.Version, img.Version); err != nil {
+	if err := w.redress(now, will); err != nil {
 		return err
 	}
 	if err := w.host.Point(ctx, "files.chmod"); err != nil {
 		return err
 	}
-	if err := w.root.Chmod(w.target, img.Perm); err != nil {
+	if err := w.root.Chmod(w.target, will.Perm); err != nil {
 		return err
 	}
 	if w.later != nil {
@@ -88,13 +96,22 @@ func (w *swap) remake(ctx context.Context, img image) error {
 }
 
 // redress gives a directory another owner and other attributes. Where its bits would mean
-// another group meanwhile, or the group what its list denied it, its owner is alone first.
+// another group meanwhile, or the group what its list denied it, its owner is alone first, who
+// is given no right that only the other owner has. Where names are protected later, they are
+// before others may write there.
 func (w *swap) redress(was, will Version) error {
 	moves := will.Owner.Known && was.Owner != will.Owner
 	_, listed := was.Xattrs[disk.XattrAccess]
 	_, remains := will.Xattrs[disk.XattrAccess]
+	bits := was.Perm | will.Perm&fs.ModeSticky
 	if moves || listed && !remains {
-		if err := w.root.Chmod(w.target, was.Perm&^0o077); err != nil {
+		bits &^= 0o077
+	}
+	if was.Owner.User != will.Owner.User {
+		bits &^= 0o700 &^ will.Perm
+	}
+	if bits != was.Perm {
+		if err := w.root.Chmod(w.target, bits); err != nil {
 			return err
 		}
 	}
@@ -114,6 +131,9 @@ func (w *swap) finally(ctx context.Context) error {
 	}
 	return w.syncDir(ctx, w.target)
 }
+
+// expected is the version that is there before the swap, or since narrow.
+func (w *swap) expected() effect.Token { return cmp.Or(w.from, w.pre) }
 
 // put gives a free name to something new.
 func (w *swap) put(ctx context.Context, img image) error {
@@ -216,7 +236,7 @@ func (w *swap) displaced(ctx context.Context) (why string, err error) {
 	err = w.quiet(ctx, w.stage)
 	switch {
 	case errors.Is(err, disk.ErrBusy):
-		return "a program has it open for writing", nil
+		return "a program has it open for writing; try again when the program has closed it", nil
 	case errors.Is(err, fs.ErrPermission):
 		return "it belongs to somebody else or may not be read, so that nobody can tell whether a program is writing to it", nil
 	case err != nil:

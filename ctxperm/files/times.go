@@ -52,7 +52,7 @@ func (f *folders) of(ctx context.Context, a *alteration, img image) (dir string,
 	t = f.known[dir]
 	if t == nil {
 		info, err := f.lstat(ctx, dir)
-		if missing(err) || err == nil && info.Type != disk.TypeDir {
+		if missing(err) || elsewhere(err) || err == nil && info.Type != disk.TypeDir {
 			return dir, nil, nil
 		}
 		if err != nil {

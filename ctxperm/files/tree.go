@@ -1,11 +1,15 @@
 package files
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -36,25 +40,60 @@ func (n node) still(was state) error {
 // tree is what an operation acts on whole: each entry of it was asked for, and
 // can be made again.
 type tree struct {
+	*reach
 	nodes    []node // a directory before what is in it
 	accesses []perm.ResourceAccess
 	actions  []perm.Action                                     // on each entry
 	also     func(below string) ([]perm.ResourceAccess, error) // what else an entry needs, by its path below the top; may be nil
 }
 
-// tree finds all that a path stands for. Nothing is looked at before it was
-// asked for: an entry has a name only for who may list its directory.
+// reach is what one operation needs, decided before it does anything and approved at
+// once. It keeps the call from ending until end.
+type reach struct {
+	*line.Survey
+	op *line.Op
+}
+
+func (f *Files) reach(ctx context.Context) (*reach, error) {
+	call := f.tc.Line(line.NewKey())
+	op, err := call.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &reach{call.Survey(), op}, nil
+}
+
+// end has approved what a person must approve. What went wrong before is told only
+// then: it may name what the call is not yet permitted to see.
+func (r *reach) end(ctx context.Context, err error) error {
+	defer r.op.Leave()
+	if !r.Asks() || errors.Is(err, ctxperm.ErrDenied) || context.Cause(ctx) != nil {
+		return err
+	}
+	return cmp.Or(r.Grant(ctx), err)
+}
+
+// tree finds all that a path stands for. Nothing is told of before it was permitted:
+// an entry has a name only for who may list its directory.
 func (f *Files) tree(ctx context.Context, top string, actions ...perm.Action) (*tree, error) {
 	t := &tree{actions: actions}
 	return t, f.grow(ctx, t, top)
 }
 
-func (f *Files) grow(ctx context.Context, t *tree, top string) error {
+func (f *Files) grow(ctx context.Context, t *tree, top string) (err error) {
+	if t.reach, err = f.reach(ctx); err != nil {
+		return err
+	}
+	return t.end(ctx, f.root(ctx, t, top))
+}
+
+// root adds the top of a tree and all that is in it.
+func (f *Files) root(ctx context.Context, t *tree, top string) error {
 	text, err := f.resource(top)
 	if err != nil {
 		return err
 	}
-	if err := f.ask(ctx, t, text, "."); err != nil {
+	if err := t.ask(ctx, text, "."); err != nil {
 		return err
 	}
 	if err := f.site.straight(ctx, top); err != nil {
@@ -68,7 +107,7 @@ func (f *Files) grow(ctx context.Context, t *tree, top string) error {
 }
 
 // ask asks for one entry.
-func (f *Files) ask(ctx context.Context, t *tree, text, below string) error {
+func (t *tree) ask(ctx context.Context, text, below string) error {
 	var wanted []perm.ResourceAccess
 	for _, a := range t.actions {
 		wanted = append(wanted, perm.Access(a, text))
@@ -80,17 +119,17 @@ func (f *Files) ask(ctx context.Context, t *tree, text, below string) error {
 		}
 		wanted = append(wanted, more...)
 	}
-	return f.want(ctx, t, wanted...)
+	return t.want(ctx, wanted...)
 }
 
-// want asks now, so that nobody looks further who may not; the operation itself
+// want decides now, so that nobody looks further who may not; the operation itself
 // asks for everything again, as one.
-func (f *Files) want(ctx context.Context, t *tree, wanted ...perm.ResourceAccess) error {
-	p, err := f.authorizeAll(ctx, wanted)
-	if err != nil {
-		return err
+func (t *tree) want(ctx context.Context, wanted ...perm.ResourceAccess) error {
+	for _, a := range wanted {
+		if err := t.Need(ctx, a); err != nil {
+			return err
+		}
 	}
-	p.End()
 	t.accesses = append(t.accesses, wanted...)
 	return nil
 }
@@ -108,7 +147,7 @@ func (f *Files) addAll(ctx context.Context, t *tree, below string, n node) error
 	default:
 		return invalid(n.path, "it is neither a file nor a link nor a directory, and could not be made again")
 	}
-	if err := f.want(ctx, t, perm.Access(perm.List, n.text)); err != nil {
+	if err := t.want(ctx, perm.Access(perm.List, n.text)); err != nil {
 		return err
 	}
 	found, err := f.site.entries(ctx, n.path)
@@ -124,7 +163,7 @@ func (f *Files) addAll(ctx context.Context, t *tree, below string, n node) error
 		if err != nil {
 			return err
 		}
-		if err := f.ask(ctx, t, text, rel); err != nil {
+		if err := t.ask(ctx, text, rel); err != nil {
 			return err
 		}
 		if err := f.addAll(ctx, t, rel, node{path: name, text: text, info: e}); err != nil {

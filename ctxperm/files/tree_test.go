@@ -63,11 +63,11 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 				w := newWorld(t)
 				w.furnish()
 				before := w.tree()
-				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
+				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
 					if a.String() == denied {
-						return line.Terms{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+						return line.Ruling{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
 					}
-					return line.Terms{}, nil
+					return line.Ruling{}, nil
 				}
 				c := w.begin(w.host())
 				require.ErrorIs(t, whole()[name](t.Context(), w.files(c)), ctxperm.ErrDenied, denied)

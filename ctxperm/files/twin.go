@@ -63,7 +63,7 @@ func (s site) displaced(ctx context.Context, a alteration) (disk.Info, error) {
 		return a.seen, nil
 	}
 	info, err := s.lstat(ctx, a.path)
-	if missing(err) {
+	if missing(err) || elsewhere(err) {
 		return disk.Info{}, nil
 	}
 	return info, refused(err)

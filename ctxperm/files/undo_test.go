@@ -70,10 +70,10 @@ func TestCrash(t *testing.T) {
 
 // stride is the distance of the points of a second death, of which each run of
 // the tests takes a sample; with REMIT_LONG=1 it takes them all.
-func stride() int { return sample.Stride(61) }
+func stride() int { return sample.Stride(97) }
 
 // leap is that of a first death which a second one follows.
-func leap() int { return sample.Stride(7) }
+func leap() int { return sample.Stride(13) }
 
 // start is the first point of a sample: another one for each test, the same in
 // each run.

@@ -3,11 +3,12 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -22,7 +23,20 @@ const (
 type Page[T any] struct {
 	Items   []T
 	HasMore bool
+	LeftOut map[string]int // entries that were passed over up to the end of the page, by reason; a directory counts once
 }
+
+// Why an entry is left out.
+const (
+	leftDenied   = "denied"     // a grant or the policy refuses it
+	leftName     = "name"       // no resource stands for its name
+	leftFailed   = "unreadable" // the system refuses it, or it changed meanwhile
+	leftMount    = "mount"      // another file system
+	leftLink     = "link"       // links are not followed
+	leftSpecial  = "special"    // neither a file nor a link nor a directory
+	leftTooLarge = "too_large"
+	leftNoText   = "not_text"
+)
 
 // pager collects one page.
 type pager[T any] struct {
@@ -78,69 +92,180 @@ type Entry struct {
 
 // Walk describes all that is below a directory, "." for the root itself: a
 // directory before what is in it, else sorted by name. It asks for listing each
-// entry; one that is denied is skipped, with all that is below it, as are
-// reserved names. Links are not followed, and mounts not entered.
+// entry, by one question if a person must approve that; one that is denied is left
+// out, with all that is below it. Reserved names are not there. Links are not
+// followed, and mounts not entered.
 func (f *Files) Walk(ctx context.Context, dir string, page int) (Page[Entry], error) {
 	p, err := newPager[Entry](page, PageEntries)
 	if err != nil {
 		return Page[Entry]{}, err
 	}
-	if err := f.enter(ctx, dir); err != nil {
+	h, err := f.hunt(ctx)
+	if err != nil {
 		return Page[Entry]{}, err
 	}
-	_, err = f.roam(ctx, dir, func(name string, d disk.Info) (bool, error) {
-		if d.Type != disk.TypeDir {
-			if ok, err := f.may(ctx, perm.List, name); !ok || err != nil {
+	err = h.all(ctx, dir, perm.List, func(disk.Info, string) bool { return true }, func(name string, d disk.Info) (bool, error) {
+		return p.add(Entry{Path: name, Info: infoOf(d)}), nil
+	})
+	return withLeft(p.page, h, err)
+}
+
+// hunt looks for entries below a directory.
+type hunt struct {
+	*reach
+	files *Files
+	left  map[string]int
+}
+
+func (f *Files) hunt(ctx context.Context) (*hunt, error) {
+	r, err := f.reach(ctx)
+	return &hunt{reach: r, files: f, left: map[string]int{}}, err
+}
+
+// around says what helps where one folder that a person must approve, and nobody did, denies all of
+// a hunt. To leave such a folder out unasked would make a result that lacks it look complete.
+func around(err error) error {
+	var denied *line.DeniedError
+	if errors.As(err, &denied) && denied.Unanswered {
+		denied.Around = "name a path without what a person must approve, in one call for each of the other folders"
+	}
+	return err
+}
+
+func (h *hunt) leave(why string) { h.left[why]++ }
+
+// withLeft is a page with what the hunt left out.
+func withLeft[T any](p Page[T], h *hunt, err error) (Page[T], error) {
+	if err != nil {
+		return Page[T]{}, err
+	}
+	if len(h.left) > 0 {
+		p.LeftOut = h.left
+	}
+	return p, nil
+}
+
+// all visits what is below a directory and wanted, once an action on it is permitted.
+// From the first entry on that a person must approve it collects all others, has them
+// approved together, and visits them then.
+func (h *hunt) all(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, visit func(name string, d disk.Info) (more bool, err error)) error {
+	type entry struct {
+		name string
+		info disk.Info
+	}
+	var later []entry
+	err := h.enter(ctx, dir)
+	if err == nil {
+		err = h.collect(ctx, dir, a, wanted, func(name string, d disk.Info) (bool, error) {
+			if !h.Asks() {
+				return visit(name, d)
+			}
+			if len(later) == h.files.entries {
+				return false, invalid(dir, fmt.Sprintf("a person would have to approve more than %d entries of it; take it in parts", h.files.entries))
+			}
+			later = append(later, entry{name, d})
+			return true, nil
+		})
+	}
+	if err = h.end(ctx, err); err != nil {
+		return around(err)
+	}
+	for _, e := range later {
+		if ok, err := h.still(ctx, a, e.name); !ok || err != nil {
+			return err
+		}
+		if more, err := visit(e.name, e.info); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect finds what is wanted: below a directory, or, to be read, a file that was named,
+// which is not left out in silence.
+func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, found func(name string, d disk.Info) (more bool, err error)) error {
+	top := disk.Info{Type: disk.TypeDir}
+	if a != perm.List {
+		var err error
+		if top, err = h.files.site.lstat(ctx, dir); err != nil {
+			return refused(err)
+		}
+	}
+	if top.Type == disk.TypeFile {
+		text, err := h.files.resource(dir)
+		if err == nil {
+			err = h.Need(ctx, perm.Access(a, text))
+		}
+		if err == nil && wanted(top, dir) {
+			_, err = found(dir, top)
+		}
+		return err
+	}
+	_, err := h.roam(ctx, dir, func(name string, d disk.Info) (bool, error) {
+		if !wanted(d, name) {
+			return true, nil
+		}
+		if a != perm.List || d.Type != disk.TypeDir { // else it was decided
+			if ok, err := h.may(ctx, a, name); !ok || err != nil {
 				return true, err
 			}
 		}
-		return p.add(Entry{Path: name, Info: infoOf(d)}), nil
+		return found(name, d)
 	})
-	return p.page, err
+	return err
+}
+
+// still looks again whether the call may do what was approved: its grant can have ended
+// meanwhile.
+func (h *hunt) still(ctx context.Context, a perm.Action, name string) (bool, error) {
+	text, err := h.files.resource(name)
+	if err != nil {
+		return false, err
+	}
+	p, err := h.files.authorize(ctx, text, a)
+	p.End()
+	return err == nil, err
 }
 
 // enter asks for listing a directory that is named by the caller: to be denied
 // there is an error.
-func (f *Files) enter(ctx context.Context, dir string) error {
+func (h *hunt) enter(ctx context.Context, dir string) error {
 	if dir != "." {
-		if _, err := f.resource(dir); err != nil {
+		if _, err := h.files.resource(dir); err != nil {
 			return err
 		}
 	}
-	text, err := f.text(dir)
+	text, err := h.files.text(dir)
 	if err != nil {
 		return err
 	}
-	p, err := f.authorize(ctx, text, perm.List)
-	if err != nil {
+	if err := h.Need(ctx, perm.Access(perm.List, text)); err != nil {
 		return err
 	}
-	p.End()
-	return refused(f.site.straight(ctx, dir))
+	return refused(h.files.site.straight(ctx, dir))
 }
 
 // may asks for one entry that was found; false where the answer is no, or where
 // no path stands for the entry.
-func (f *Files) may(ctx context.Context, a perm.Action, name string) (bool, error) {
-	text, err := f.resource(name)
+func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error) {
+	text, err := h.files.resource(name)
 	if err != nil {
+		h.leave(leftName)
 		return false, nil
 	}
-	p, err := f.authorize(ctx, text, a)
-	if errors.Is(err, ctxperm.ErrDenied) {
+	err = h.Need(ctx, perm.Access(a, text))
+	var denied *line.DeniedError
+	if errors.As(err, &denied) && !denied.Broken { // an engine that cannot decide has refused nothing
+		h.leave(leftDenied)
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	p.End()
-	return true, nil
+	return err == nil, err
 }
 
 // roam visits what is below a directory that may be listed. Directories in it are
 // asked for; visit asks for the rest. It says whether it came to the end.
-func (f *Files) roam(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
-	found, err := f.site.entries(ctx, dir)
+func (h *hunt) roam(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
+	found, err := h.files.site.entries(ctx, dir)
 	if err != nil {
 		return true, refused(err)
 	}
@@ -153,7 +278,7 @@ func (f *Files) roam(ctx context.Context, dir string, visit func(name string, d 
 			continue
 		}
 		if e.Type == disk.TypeDir {
-			if ok, err := f.may(ctx, perm.List, name); err != nil {
+			if ok, err := h.may(ctx, perm.List, name); err != nil {
 				return false, err
 			} else if !ok {
 				continue
@@ -166,15 +291,26 @@ func (f *Files) roam(ctx context.Context, dir string, visit func(name string, d 
 		if e.Type != disk.TypeDir {
 			continue
 		}
-		more, err = f.roam(ctx, name, visit)
+		more, err = h.roam(ctx, name, visit)
 		if err != nil && !passing(err) {
 			return false, err
+		}
+		if err != nil {
+			h.leave(whyLeft(err))
 		}
 		if !more {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// whyLeft is the reason for which something is passed over.
+func whyLeft(err error) string {
+	if errors.Is(err, disk.ErrEscape) {
+		return leftMount
+	}
+	return leftFailed
 }
 
 // passing reports whether what was found cannot be read, or no longer, or is of

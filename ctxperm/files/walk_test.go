@@ -18,14 +18,14 @@ import (
 
 // denying refuses what a resource's text contains.
 func (w *world) denying(parts ...string) {
-	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
+	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
 		w.asked = append(w.asked, a)
 		for _, part := range parts {
 			if strings.Contains(a.String(), part) {
-				return line.Terms{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+				return line.Ruling{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
 			}
 		}
-		return line.Terms{}, nil
+		return line.Ruling{}, nil
 	}
 }
 

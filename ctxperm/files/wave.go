@@ -64,7 +64,9 @@ func (d *debts) owe(ctx context.Context, w *swap) error {
 func (d *debts) pay(ctx context.Context, s site) map[disk.Root]error {
 	failed, dirs := map[disk.Root]error{}, map[disk.Root][]string{}
 	var roots []disk.Root
-	for _, at := range d.owed {
+	owed := d.owed
+	d.owed = nil
+	for _, at := range owed {
 		if dirs[at.root] == nil {
 			roots = append(roots, at.root)
 		}

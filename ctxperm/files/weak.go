@@ -74,7 +74,7 @@ func (w *swap) setMark(ctx context.Context) error {
 func (w *swap) clear(ctx context.Context) error {
 	if err := w.quiet(ctx, w.target); err != nil && !missing(err) {
 		if errors.Is(err, disk.ErrBusy) {
-			return conflict(w.target, "a program has it open for writing")
+			return conflict(w.target, "a program has it open for writing; try again when the program has closed it")
 		}
 		return err
 	}

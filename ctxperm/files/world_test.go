@@ -49,9 +49,9 @@ func newWorld(t *testing.T) *world {
 		_ = os.RemoveAll(dir)
 	}
 	t.Cleanup(w.end)
-	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Terms, error) {
+	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
 		w.asked = append(w.asked, a)
-		return line.Terms{}, nil
+		return line.Ruling{}, nil
 	}
 	return w
 }
@@ -137,11 +137,7 @@ func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.File
 	h.OnPoint = on
 	err := act(w.t.Context(), w.files(c))
 	require.NoError(w.t, c.Close(w.t.Context()))
-	lines := []revert.Line{}
-	if s := c.Pending(); s != nil {
-		lines = append(lines, revert.Line{Call: c.Config().ID, Body: s})
-	}
-	lines = append(lines, revert.Line{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
+	lines := append(c.Start(), revert.Line{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
 	if werr := c.Config().Recorder.Write(w.t.Context(), revert.Write{Lines: lines, Durable: true}); werr != nil {
 		require.ErrorIs(w.t, werr, errDead)
 	}

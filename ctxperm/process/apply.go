@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
@@ -22,7 +23,7 @@ func (h *handle) collect(r *Result) error {
 		if err != nil {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
-		r.LeftOut = append(r.LeftOut, h.leftOut(dir, name, all)...)
+		r.LeftOut = append(append(r.LeftOut, h.leftOut(dir, name, all)...), h.unshown(dir, name)...)
 		r.Restrictions = append(r.Restrictions, h.deleted(dir, all)...)
 		for _, w := range all {
 			if w.Name != "." {
@@ -92,9 +93,9 @@ func (h *handle) close() {
 
 // wanted is what the program wrote in one root, as its files are to be.
 func (h *handle) wanted(dir string) ([]files.Wanted, error) {
-	all := h.wrote[dir]
+	all, root := h.wrote[dir], h.call.Config().Roots[h.view.names[dir]]
 	if !overrides() {
-		if err := withinReach(h.call.Config().Roots[h.view.names[dir]], all); err != nil {
+		if err := withinReach(root, all); err != nil {
 			return nil, err
 		}
 	}
@@ -109,20 +110,20 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 		want := files.Wanted{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied, Same: w.Same}
 		switch w.Kind {
 		case sandbox.File:
-			want.Version = versionOf("file", w)
+			want.Version = versionOf("file", root, w)
 			want.Open = func() (io.ReadCloser, error) { return h.open(dir, w.Name) }
 			if names[w.Ino] > 1 {
 				want.Inode = w.Ino
 			}
 		case sandbox.Folder:
-			want.Version = versionOf("dir", w)
+			want.Version = versionOf("dir", root, w)
 		case sandbox.Link:
 			want.Version = files.Version{Type: "link", Target: w.Target, Owner: ownerOf(w)}
 		case sandbox.Deleted:
 		case sandbox.Other:
-			there, err := h.call.Config().Roots[h.view.names[dir]].Lstat(w.Name)
+			there, err := root.Lstat(w.Name)
 			if err == nil {
-				return nil, fmt.Errorf("run: %w: the program put a socket, a pipe or a device where a %s was: %q", ctxperm.ErrInvalid, there.Type, w.Name)
+				return nil, fmt.Errorf("run: %w: the program put a socket, a pipe or a device where %s was, or changed it: %q", ctxperm.ErrInvalid, typed(there.Type), w.Name)
 			}
 			continue
 		}
@@ -131,15 +132,48 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 	return out, nil
 }
 
+// typed names a type for people.
+func typed(t disk.Type) string {
+	if t == disk.TypeOther {
+		return "one"
+	}
+	return "a " + t.String()
+}
+
 // versionOf is what a program left, as far as it is kept of a file.
-func versionOf(kind string, w sandbox.Written) files.Version {
+func versionOf(kind string, root disk.Root, w sandbox.Written) files.Version {
 	v := files.Version{Type: kind, Perm: w.Mode, Owner: ownerOf(w), Xattrs: map[string][]byte{}}
 	for key, value := range w.Xattrs {
 		if disk.CheckXattr(key) == nil {
 			v.Xattrs[key] = value
 		}
 	}
+	if w.Unseen != "" && w.Same {
+		if had, err := root.Xattrs(w.Name); err == nil {
+			v.Xattrs = unhide(v.Xattrs, had, w.Unseen)
+		}
+	}
 	return v
+}
+
+// unhide gives attributes that a program left in an overlay the names that the root has for
+// them. What begins with prefix the overlay did not show, and what begins with prefix and
+// "overlay." it showed without that.
+func unhide(left, had map[string][]byte, prefix string) map[string][]byte {
+	out := make(map[string][]byte, len(left))
+	for key, value := range left {
+		if rest, ok := strings.CutPrefix(key, prefix); ok && had[prefix+"overlay."+rest] != nil {
+			key = prefix + "overlay." + rest
+		}
+		out[key] = value
+	}
+	for key, value := range had {
+		rest, ok := strings.CutPrefix(key, prefix)
+		if ok && !strings.HasPrefix(rest, "overlay.") && out[key] == nil {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 func ownerOf(w sandbox.Written) disk.Owner {

@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/internal/sparse"
 )
@@ -101,7 +103,7 @@ func (d *Driver) borrow(root string) (*snapshot, error) {
 		return nil, err
 	}
 	dir, err := s.part(0)
-	return &snapshot{root: root, dir: dir, scratch: s, seen: map[string]twin{}}, err
+	return &snapshot{root: root, dir: dir, scratch: s, partly: true, seen: map[string]twin{}}, err
 }
 
 // free takes a copy of a root out of those that are kept, or is nil. All of it under the lock: the place that it had among them is
@@ -147,6 +149,43 @@ func (h *handle) changes(dir string) ([]sandbox.Written, error) {
 		return s.changes()
 	}
 	return h.proc.Changes(dir)
+}
+
+// whole refuses what would remove a name that the copy could not have: the program did not see it.
+func (s *snapshot) whole(all []sandbox.Written) error {
+	for _, w := range all {
+		if w.Kind == sandbox.Folder && !w.Replaced {
+			continue
+		}
+		for _, name := range s.long {
+			if strings.HasPrefix(name, w.Name+"/") {
+				return fmt.Errorf("%w: the program removed or replaced %s, in which it was not shown everything: %s", ctxperm.ErrInvalid, short(w.Name), tooLong)
+			}
+		}
+	}
+	return nil
+}
+
+// tooLong says why a name is not in a copy.
+const tooLong = "a path there is longer than the system takes (4,096 bytes)"
+
+// short is a name that can be told.
+func short(name string) string {
+	const most = 100
+	if len(name) > most {
+		name = name[:most] + "…"
+	}
+	return strconv.Quote(name)
+}
+
+// unshown says what a copy could not have.
+func (h *handle) unshown(dir, root string) (out []string) {
+	if s, ok := h.copies[dir]; ok {
+		for _, name := range s.long {
+			out = append(out, short(root+"/"+name)+": it was not shown to the program, since "+tooLong)
+		}
+	}
+	return out
 }
 
 // open opens the content of a file that changes told of.

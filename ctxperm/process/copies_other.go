@@ -38,4 +38,6 @@ func (*Driver) Close() error { return nil }
 
 func (h *handle) changes(dir string) ([]sandbox.Written, error) { return h.proc.Changes(dir) }
 
+func (*handle) unshown(string, string) []string { return nil }
+
 func (h *handle) open(dir, name string) (io.ReadCloser, error) { return h.proc.Open(dir, name) }

@@ -66,7 +66,7 @@ func (s *snapshot) changes() ([]sandbox.Written, error) {
 	d.missing()
 	d.otherNames()
 	slices.SortStableFunc(d.all, func(a, b sandbox.Written) int { return strings.Compare(a.Name, b.Name) })
-	return d.all, nil
+	return d.all, s.whole(d.all)
 }
 
 // visit looks at one name of the copy.
@@ -80,7 +80,7 @@ func (d *difference) visit(at, name string) error {
 		is = d.top
 	}
 	old, ok := d.seen[name]
-	same := ok && old.copy == is
+	same := ok && (old.copy == is || pipe(old.copy, is))
 	if !same && d.shut[is.ino] {
 		return fmt.Errorf("%s may not be read by this user, so nobody can tell what the program made of it", name)
 	}
@@ -106,6 +106,12 @@ func (d *difference) visit(at, name string) error {
 	w, err := d.look(name, is, raw)
 	d.all = append(d.all, w)
 	return err
+}
+
+// pipe reports whether both are one pipe, with the bits that it had. What went
+// through it changed its time, and nothing that lasts.
+func pipe(was, is stamp) bool {
+	return was.mode == is.mode && is.mode&unix.S_IFMT == unix.S_IFIFO && was.ino == is.ino
 }
 
 // look describes what the program left at a name, as it is to be in the root.

@@ -26,7 +26,8 @@
 //
 // Content, owner, group, permission bits, access control lists, extended attributes, symbolic
 // links, times of files and hard links among what the program made. A rename is a deletion and a creation. The
-// bits setuid and setgid, and capabilities, are dropped from what a program made. A file with several names of which the program
+// bits setuid and setgid of files, and capabilities, are dropped from what a program made. A folder
+// keeps setgid, by which it only passes its group on. A file with several names of which the program
 // wrote one is separated from the others. Sockets and pipes that a program leaves
 // behind are left out, and said so; where one takes the place of a file, all is
 // refused. Directories' times are not kept.

@@ -40,14 +40,31 @@ func (r *renewal) make(from, to string, is unix.Stat_t, name string) (shut bool,
 		if shut, err = copyFile(from, to, is); err != nil {
 			return shut, err
 		}
+	case unix.S_IFIFO:
+		return false, makePipe(to, is)
 	default:
-		return false, nil // a socket or a pipe leads nowhere in a copy
+		return false, nil // a socket leads nowhere in a copy, and a device needs rights
 	}
 	denied, err := dress(from, to, is)
 	if shut = shut || denied; shut && err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
 		err = chmod(to, 0)
 	}
 	return shut, err
+}
+
+// makePipe makes a pipe with the owner, bits and time of another one.
+func makePipe(to string, is unix.Stat_t) error {
+	err := unix.Mkfifo(to, 0o600)
+	if err == nil {
+		err = give(to, is)
+	}
+	if err == nil {
+		err = chmod(to, bitsFor(to, is))
+	}
+	if err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0)
 }
 
 // copyFile shares the content of a file where the file system can, and leaves out what a

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -36,6 +37,10 @@ type listing struct {
 // settled is how old a directory's last change must be for its listing to be kept:
 // two changes within one tick of a file system's clock bear the same time.
 const settled = 2 * time.Second
+
+// mostHidden is how long a path may be for something to be hidden there: the system takes 4,096
+// bytes, and what the sandbox puts before it needs some.
+const mostHidden = 3 << 10
 
 // most is how many directories are remembered for one root.
 const most = 1 << 20
@@ -119,6 +124,10 @@ func (s *search) look(ctx context.Context, dir string) (shows bool, hidden []str
 			continue
 		}
 		some, in, err := s.look(ctx, sub)
+		if errors.Is(err, syscall.ENAMETOOLONG) && len(sub) <= mostHidden {
+			hidden = append(hidden, sub) // nobody can tell what is masked in it
+			continue
+		}
 		if err != nil {
 			return false, nil, err
 		}

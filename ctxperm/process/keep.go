@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // KeepConfig is what a Keep is made of. A zero number takes its default.
@@ -132,7 +133,9 @@ type kept struct {
 	*shelf
 	claim
 
-	root disk.Root
+	root   disk.Root
+	masked map[string]stamp // before, by the name below the folder
+	unseen record.Unseen    // known after differences
 }
 
 // claim is written beside a copy as long as a call relies on it.
@@ -236,8 +239,8 @@ func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
 			err = errors.Join(err, h.traces.Add(ctx, t.Name, t.root, before))
 		}
 	}
-	recorded := h.traces.Record(ctx, line.NewKey(), h.call)
-	if err = errors.Join(err, recorded); err != nil {
+	err = errors.Join(err, h.traces.Record(ctx, line.NewKey(), h.call))
+	if err = errors.Join(err, h.noteUnseen(ctx)); err != nil {
 		return errors.Join(line.ErrUndetermined, err)
 	}
 	if err := recorder.Host().Point(ctx, "process.told"); err != nil {
@@ -253,6 +256,29 @@ func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
 	return line.ErrUndetermined
 }
 
+// noteUnseen records what was masked, so that a report can name it. A call that says that it only reads, and changed nothing, has no need of it.
+func (h *Kept) noteUnseen(ctx context.Context) error {
+	if changes, _ := h.traces.Changes(); h.call.Config().Class == effect.Pure && len(changes) == 0 {
+		return nil
+	}
+	var all record.Unseen
+	for _, t := range h.trees {
+		all.Names, all.Changed = append(all.Names, t.unseen.Names...), append(all.Changed, t.unseen.Changed...)
+		all.Came, all.Gone = append(all.Came, t.unseen.Came...), append(all.Gone, t.unseen.Gone...)
+	}
+	left := 8 // names: enough for a sentence
+	for _, some := range []*[]string{&all.Changed, &all.Came, &all.Gone, &all.Names} {
+		slices.Sort(*some)
+		keep := min(left, len(*some))
+		all.More += len(*some) - keep
+		*some, left = (*some)[:keep], left-keep
+	}
+	if left == 8 {
+		return nil
+	}
+	return h.call.Note(ctx, all.Key(), all)
+}
+
 // Decide asks for everything that was told, like for what a program wants to change. What is refused is taken back with the call,
 // since it has happened; nobody can be waited for any more.
 func (h *Kept) Decide(ctx context.Context) error {
@@ -264,6 +290,18 @@ func (h *Kept) Decide(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("what the call changed is taken back, since it was not allowed in time: %v", err) //nolint:errorlint // whoever waits for an answer would make the call again
+}
+
+// Changed lists what Tell found, as resources.
+func (h *Kept) Changed() (resources []string) {
+	if h == nil || h.traces == nil {
+		return nil
+	}
+	changes, _ := h.traces.Changes()
+	for _, c := range changes {
+		resources = append(resources, c.Resource)
+	}
+	return resources
 }
 
 func (h *Kept) release() {

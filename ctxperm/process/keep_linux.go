@@ -23,6 +23,7 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // add counts one name.
@@ -110,6 +111,9 @@ func (k *Keep) tree(ctx context.Context, call *line.Call, t Tree) (*kept, error)
 	if err != nil {
 		return nil, err
 	}
+	if one.masked, err = one.stamps(hidden); err != nil {
+		return nil, err
+	}
 	if one.shelf, err = k.shelf(c); err != nil {
 		return nil, err
 	}
@@ -157,6 +161,9 @@ func folderOf(root disk.Root, folder string) (_ string, missing bool, err error)
 // mayAll refuses a call that may not change all of a folder.
 func mayAll(call *line.Call, t Tree) error {
 	cfg := call.Config()
+	if cfg.Class == effect.Pure {
+		return nil // it may change nothing: the copy is for finding out whether it does
+	}
 	if cfg.Bound == nil {
 		return fmt.Errorf("%w: the call may change nothing", ctxperm.ErrDenied)
 	}

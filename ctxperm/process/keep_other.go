@@ -17,6 +17,8 @@ import (
 
 var errNoKeep = errors.New("what whole folders hold can be kept on Linux alone; name the files that a tool changes by its arguments instead")
 
+type stamp struct{}
+
 // shelf is not needed here: nothing is kept.
 type shelf struct{}
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // differences lists how everything was that may be something else by now. What is lost is what was changed and could not
@@ -27,6 +28,11 @@ func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (befor
 	if err != nil {
 		return nil, nil, err
 	}
+	masked, err := t.stamps(hidden)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.unseen = t.compareMasked(masked)
 	is, err := t.walk(ctx, hidden)
 	if err != nil {
 		return nil, nil, fmt.Errorf("what was changed in %s cannot be told: %w", Tree{t.Name, t.Folder}, err)
@@ -58,6 +64,38 @@ func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (befor
 		}
 	}
 	return before, lost, nil
+}
+
+// stamps looks at masked names, and not at what is in them. A folder is another one once a name comes to it or goes, as in .git with each commit.
+func (t *kept) stamps(masked map[string]bool) (map[string]stamp, error) {
+	all := make(map[string]stamp, len(masked))
+	for name := range masked {
+		is, _, err := stampOf(filepath.Join(t.Dir, t.Folder, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return nil, err
+		}
+		all[name] = is
+	}
+	return all, nil
+}
+
+// compareMasked compares masked names by what lstat says. A Keep holds nothing of what is in them.
+func (t *kept) compareMasked(after map[string]stamp) (u record.Unseen) {
+	for name, is := range after {
+		to := &u.Names
+		if was, there := t.masked[name]; !there {
+			to = &u.Came
+		} else if was != is {
+			to = &u.Changed
+		}
+		*to = append(*to, path.Join(t.Name, t.Folder, name))
+	}
+	for name := range t.masked {
+		if _, there := after[name]; !there {
+			u.Gone = append(u.Gone, path.Join(t.Name, t.Folder, name))
+		}
+	}
+	return u
 }
 
 // walk looks at each name that is there, but for what is masked and what is remit's own.

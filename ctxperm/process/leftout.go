@@ -65,7 +65,7 @@ func ofRoot(root disk.Root, name string, w sandbox.Written) (out []string) {
 	}
 	had, err := root.Xattrs(".")
 	maps.DeleteFunc(had, func(key string, _ []byte) bool { return !visible(key) })
-	if err == nil && !maps.EqualFunc(had, versionOf("dir", w).Xattrs, slices.Equal) {
+	if err == nil && !maps.EqualFunc(had, versionOf("dir", root, w).Xattrs, slices.Equal) {
 		out = append(out, name+": attributes of the root itself, which keeps those that it has")
 	}
 	return out

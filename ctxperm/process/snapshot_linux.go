@@ -27,6 +27,8 @@ type snapshot struct {
 	seen    map[string]twin
 	most    bulk     // of what is copied; zero: there is no limit
 	copied  []string // the last time, but for folders
+	partly  bool     // names that are too long for the system are left out, instead of being an error
+	long    []string // those names, the last time
 }
 
 // twin is what a name was when copy and root were last alike.
@@ -68,6 +70,7 @@ type renewal struct {
 
 	bulk   bulk
 	copied []string
+	long   []string
 }
 
 // refresh makes the copy like the root, but for what is hidden.
@@ -96,7 +99,7 @@ func (s *snapshot) renew(ctx context.Context, hidden []string, keep map[string]b
 	if err != nil {
 		return fmt.Errorf("the copy of root %s: %w", s.root, err)
 	}
-	s.seen, s.copied = r.next, r.copied
+	s.seen, s.copied, s.long = r.next, r.copied, r.long
 	return nil
 }
 
@@ -120,6 +123,9 @@ func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
 		t.shut = true
 	case errors.Is(err, fs.ErrPermission):
 		err = errUnseen
+	case errors.Is(err, unix.ENAMETOOLONG) && r.partly && again: // it cannot be listed
+		r.long = append(r.long, name)
+		return nil
 	case err == nil && r.skip[name] && d.IsDir():
 		return fs.SkipDir
 	case err == nil && r.skip[name]:
@@ -130,6 +136,12 @@ func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
 	switch {
 	case err == nil || t.shut:
 		r.next[name] = t
+		return nil
+	case name != "." && errors.Is(err, unix.ENAMETOOLONG) && r.partly:
+		r.long = append(r.long, name)
+		if d.IsDir() {
+			return fs.SkipDir
+		}
 		return nil
 	case name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnseen)):
 		return nil // gone by now, perhaps

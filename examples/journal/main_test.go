@@ -14,14 +14,17 @@ import (
 
 // TestSuite: a journal is one when it passes what every other one passes.
 func TestSuite(t *testing.T) {
+	open := func(t *testing.T, place string) journal.Journal {
+		stored, err := sqlite.Open(t.Context(), filepath.Join(place, "state"))
+		require.NoError(t, err)
+		return witnessed{stored, func(journal.Head) error { return nil }}
+	}
+	// guide: journal.md
 	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
-		state := filepath.Join(t.TempDir(), "state") // what a second opening finds again
-		return func(t *testing.T) journal.Journal {
-			stored, err := sqlite.Open(t.Context(), state)
-			require.NoError(t, err)
-			return witnessed{stored, func(journal.Head) error { return nil }}
-		}
+		place := t.TempDir() // what a second opening finds again
+		return func(t *testing.T) journal.Journal { return open(t, place) }
 	})
+	// end of guide
 }
 
 // TestWitness: what it remembers is the head, and losing it loses nothing else.

@@ -38,11 +38,14 @@ before=$(digest)
 (cd workspace && find . -type f | LC_ALL=C sort | sed 's|^\./|   |')
 echo "   digest $before"
 
-title "An agent makes five calls; policy.rego decides about each"
+title "An agent makes seven calls; policy.rego decides about each"
 code=0
-"$remit" run --workspace workspace --state state --policy policy.rego script.jsonl || code=$?
+"$remit" run --workspace workspace --state state --policy policy.rego script.jsonl >answers 2>&1 || code=$?
+cat answers
 # 5: a call did not verify. The denied one alone would be 3.
 [ "$code" -eq 5 ] || fail "remit run ended with $code, and 5 was to be expected"
+# A write, an edit and, on a machine that has a sandbox, a program.
+[ "$(grep -c 'did not verify, taken back' answers)" -ge 2 ] || fail "the rule about config files does not hold for every tool"
 
 title "What was allowed is done, what went wrong is gone"
 after=$(digest)

@@ -22,11 +22,19 @@ hint contains "ask the shop owner for numbers about customers" if {
 	input.access.resource.name == "customers.csv"
 }
 
+# A program runs in the sandbox; each path that it changes is asked for.
+allow contains "programs may run in the sandbox" if {
+	input.access.action == "execute"
+	input.tool.confinement == "sandbox"
+}
+
 # Looked at after the call: an element here means that the call did not do what
-# it should, and it is taken back by itself.
-ensure contains "a config file that is written keeps its line \"Maintained by\"" if {
-	input.purpose == "verify"
-	input.tool.name == "file_write"
-	input.access.resource.segments[0] == "config"
-	not contains(input.call.args.content, "Maintained by:")
+# it should, and it is taken back by itself. The rule reads what each changed file
+# holds now, so it holds for every tool, and for programs.
+ensure contains "a config file keeps its line \"Maintained by\"" if {
+	some change in input.changes
+	change.resource.segments[0] == "config"
+	change.resource.ext == ".ini"
+	change.after
+	not contains(change.text, "Maintained by:")
 }

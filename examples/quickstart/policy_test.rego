@@ -29,11 +29,21 @@ test_customers_are_private if {
 	count(remit.hint) == 1 with input as file("read", "customers.csv")
 }
 
+test_programs_run_in_the_sandbox if {
+	program := {"access": {"action": "execute", "resource": {"kind": "exec", "program": "sed"}}}
+	count(remit.allow) == 1 with input as object.union(program, {"tool": {"confinement": "sandbox"}})
+	count(remit.allow) == 0 with input as object.union(program, {"tool": {"confinement": "trusted"}})
+}
+
+left(path, fields) := {"purpose": "verify", "changes": [object.union(fields, {
+	"kind": "write",
+	"resource": {"segments": split(path, "/"), "ext": regex.replace(path, "^.*[.]", ".")},
+})]}
+
 test_config_keeps_its_line if {
-	lost := object.union(file("write", "config/site.ini"), {"purpose": "verify"})
-	count(remit.ensure) == 1 with input as lost
-	kept := object.union(lost, {"call": {"args": {"content": "# Maintained by: us"}}})
-	count(remit.ensure) == 0 with input as kept
-	elsewhere := object.union(file("write", "notes/todo.txt"), {"purpose": "verify"})
-	count(remit.ensure) == 0 with input as elsewhere
+	count(remit.ensure) == 1 with input as left("config/site.ini", {"after": "t", "text": "name = My Shop"})
+	count(remit.ensure) == 1 with input as left("config/site.ini", {"after": "t", "text": "", "binary": true})
+	count(remit.ensure) == 0 with input as left("config/site.ini", {"after": "t", "text": "# Maintained by: us"})
+	count(remit.ensure) == 0 with input as left("config/site.ini", {})
+	count(remit.ensure) == 0 with input as left("notes/todo.txt", {"after": "t", "text": "x"})
 }

@@ -45,6 +45,7 @@ var siblings = [][2]string{
 	{"internal/canon", "internal/sparse"},
 	{"internal/disk", "internal/sparse"},
 	{"internal/host", "internal/disk"},
+	{"internal/host", "internal/lineage"},
 	{"internal/host/hosttest", "internal/disk"},
 	{"internal/sandbox", "internal/shim"},
 	{"internal/sandbox/first", "internal/shim"},
@@ -77,7 +78,7 @@ var owners = []owner{
 	{pkg: "github.com/fsnotify/fsnotify/...", by: []string{"tool/define"}},
 	{pkg: "github.com/tailscale/hujson/...", by: []string{"mcp/..."}}, // both: files of other programs alone; ours are strict JSON
 	{pkg: "github.com/pelletier/go-toml/v2/...", by: []string{"mcp/connect"}},
-	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/..."}, tests: []string{"cmd/..."}},
+	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/..."}, tests: []string{"cmd/...", "examples/guides"}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
 	// Both import testing and testify, and with it net/http, in code that is not a test.

@@ -3,7 +3,6 @@ package gitguard
 import (
 	"errors"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
@@ -182,7 +181,7 @@ const unreadable = "?"
 // in a git folder, without their subsections: "branch.*.merge". A core.worktree
 // that stays inside the root and the name of a branch's remote are what git
 // itself writes; other values of these two are told as they are.
-func keys(before, after, dir string) []string {
+func keys(before, after string, within func(values []string) bool) []string {
 	was, err := parse(before)
 	is, err2 := parse(after)
 	if err != nil || err2 != nil {
@@ -202,7 +201,7 @@ func keys(before, after, dir string) []string {
 			short = section + ".*" + rest[i:]
 		}
 		switch {
-		case short == "core.worktree" && within(is[key], dir):
+		case short == "core.worktree" && within(is[key]):
 			continue
 		case short == "branch.*.remote" && slices.ContainsFunc(is[key], isPlace):
 			short += "=url"
@@ -212,14 +211,5 @@ func keys(before, after, dir string) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// within reports whether the folder that git is told to work in lies in the root.
-func within(values []string, dir string) bool {
-	return len(values) == 1 && !path.IsAbs(values[0]) && local(path.Join(dir, values[0]))
-}
-
 // isPlace reports whether the remote of a branch is a URL or a path.
 func isPlace(value string) bool { return strings.ContainsAny(value, ":/\\") }
-
-func local(name string) bool {
-	return name != ".." && !strings.HasPrefix(name, "../") && !path.IsAbs(name)
-}

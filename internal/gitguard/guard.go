@@ -33,7 +33,7 @@ func (c Change) gone() bool { return c.Type == "" || c.Type == "dir" }
 type Facts struct {
 	Kind string
 	Keys []string // Config: the keys whose values change
-	New  bool     // Config: there was none before
+	New  bool     // Config: the repository had none before
 }
 
 // The kinds of Facts.
@@ -57,22 +57,37 @@ var ErrTooLarge = errors.New("the file is too large to look at")
 // change and what the configuration there names, and walks nothing.
 type Guard struct {
 	dir     string // of the root, absolute
+	placed  bool   // where the root is, is known
 	files   Files
 	removed map[string]bool
 	heads   map[string]bool    // whether git takes the folder at a path for a repository
-	at      map[string]*places // what the configuration of the repository at a path names
+	at      map[string]*places // what the repository at a path leads to
+	steps   map[string]step    // what stands at absolute names
 }
 
-// Files is a root before the changes. Both functions return an error that is
+// Files is a root before the changes. Each function returns an error that is
 // fs.ErrNotExist if nothing has the name.
 type Files struct {
 	Read func(name string) ([]byte, error)
-	Link func(name string) (target string, err error) // an error if the name is that of no symbolic link
+	List func(name string) ([]string, error)          // the names in a folder
+	Link func(name string) (target string, err error) // no target if the name is that of no symbolic link
+
+	// Outside is Link for absolute names outside of the root. It reports whether
+	// the name is another one of the root. It can be nil.
+	Outside func(name string) (target string, root bool, err error)
+	Home    string // the home folder of the user, absolute; can be empty
 }
 
-// New returns a Guard for all changes of a call in the root at dir.
+// New returns a Guard for all changes of a call in the root at dir, which is absolute
+// and holds no link. It is empty if that is not known.
 func New(dir string, files Files, all []Change) *Guard {
-	g := &Guard{dir: dir, files: files, removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}}
+	g := &Guard{
+		dir: dir, placed: dir != "", files: files,
+		removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}, steps: map[string]step{},
+	}
+	if !g.placed {
+		g.dir = "/\x00" // so that no name leads there
+	}
 	for _, c := range all {
 		if c.gone() {
 			g.removed[c.Path] = true
@@ -113,7 +128,7 @@ func (g *Guard) folders(c Change, all []string) *Facts {
 			branch = true
 			continue
 		}
-		if f := g.inside(c, all, i); f != nil {
+		if f := g.inside(c, all[i:], path.Dir(c.Path), true); f != nil {
 			return f
 		}
 	}
@@ -172,18 +187,24 @@ func gitAt(all []string) int {
 	return -1
 }
 
-// inside judges a change in a git folder; from is where the names below it begin.
-func (g *Guard) inside(c Change, all []string, from int) *Facts {
-	rest := all[from:]
+// inside judges a change by its names below a git folder. dir is the folder that
+// values of its configuration count from. A change that the folder does not hold
+// is not its own: git reaches it by a link or a value.
+func (g *Guard) inside(c Change, rest []string, dir string, own bool) *Facts {
 	base := rest[len(rest)-1]
-	dir := path.Dir(c.Path)
 	switch hook := slices.Index(rest, "hooks"); {
 	case c.Type == "link":
 		return &Facts{Kind: Link}
 	case base == "config" || base == "config.worktree":
-		return g.config(c, dir)
+		return g.config(c, dir, own)
 	case hook >= 0:
-		return g.hook(c, base, upTo(c.Path, from+hook))
+		above := strings.Count(c.Path, "/") + 1 - len(rest) + hook
+		if own && c.gone() && g.removed[path.Join(upTo(c.Path, above), "HEAD")] || strings.HasSuffix(base, ".sample") {
+			return nil
+		}
+		return &Facts{Kind: Hook}
+	case base == "commondir":
+		return g.commondir(c)
 	case c.gone():
 		return nil
 	case base == "attributes" && len(rest) > 1 && rest[len(rest)-2] == "info":
@@ -191,11 +212,9 @@ func (g *Guard) inside(c Change, all []string, from int) *Facts {
 	case base == "git-rebase-todo":
 		return todo(c)
 	case base == "strategy" || base == "opts" && len(rest) > 1 && rest[len(rest)-2] == "sequencer":
-		return strategy(c)
+		return strategy(c, base)
 	case rest[0] == "remotes" || rest[0] == "branches": // git's older way to write remotes
 		return &Facts{Kind: Config, Keys: []string{"remote." + base + ".url"}}
-	case base == "commondir":
-		return commondir(c, rest)
 	}
 	return nil
 }
@@ -212,17 +231,8 @@ func upTo(name string, segments int) string {
 	return strings.Join(strings.Split(name, "/")[:segments], "/")
 }
 
-func (g *Guard) hook(c Change, base, dir string) *Facts {
-	if strings.HasSuffix(base, ".sample") || c.gone() && g.removed[path.Join(dir, "HEAD")] {
-		return nil
-	}
-	return &Facts{Kind: Hook}
-}
-
-func (g *Guard) config(c Change, dir string) *Facts {
-	if c.Type == "link" {
-		return &Facts{Kind: Link}
-	}
+func (g *Guard) config(c Change, dir string, own bool) *Facts {
+	fresh := own && c.Was != "file" && fold(path.Base(c.Path)) != "config.worktree" // others can stand beside an old one
 	before, after := "", ""
 	for _, one := range []struct {
 		there bool
@@ -234,18 +244,18 @@ func (g *Guard) config(c Change, dir string) *Facts {
 		}
 		data, err := one.read()
 		if err != nil {
-			return &Facts{Kind: Config, New: c.Was != "file", Keys: []string{unreadable}}
+			return &Facts{Kind: Config, New: fresh, Keys: []string{unreadable}}
 		}
 		*one.to = string(data)
 	}
-	if c.gone() && g.removed[path.Join(dir, "HEAD")] && !g.names(dir, before) {
+	if own && c.gone() && g.removed[path.Join(dir, "HEAD")] && !g.names(dir, before) {
 		return nil // the whole repository goes
 	}
-	changed := keys(before, after, dir)
+	changed := keys(before, after, func(values []string) bool { return g.within(values, dir) })
 	if len(changed) == 0 {
 		return nil
 	}
-	return &Facts{Kind: Config, New: c.Was != "file", Keys: changed}
+	return &Facts{Kind: Config, New: fresh, Keys: changed}
 }
 
 // todo judges the steps that a stopped rebase goes on with.
@@ -268,14 +278,14 @@ var strategies = []string{"ort", "recursive", "resolve", "octopus", "ours", "sub
 
 // strategy judges the way of merging that a stopped rebase or cherry-pick goes on
 // with. One file holds the name alone, the other a line "strategy = NAME".
-func strategy(c Change) *Facts {
+func strategy(c Change, base string) *Facts {
 	data, err := c.After()
 	if err != nil {
 		return &Facts{Kind: Todo}
 	}
 	for line := range strings.Lines(string(data)) {
 		name := strings.TrimSpace(line)
-		if path.Base(c.Path) == "opts" {
+		if base == "opts" {
 			key, value, ok := strings.Cut(name, "=")
 			if !ok || !strings.EqualFold(strings.TrimSpace(key), "strategy") {
 				continue
@@ -289,10 +299,17 @@ func strategy(c Change) *Facts {
 	return nil
 }
 
-// commondir judges where the git folder of a worktree finds the repository.
-func commondir(c Change, rest []string) *Facts {
-	data, err := c.After()
-	if err == nil && strings.TrimRight(string(data), "\n") == "../.." && len(rest) == 3 && rest[0] == "worktrees" {
+// commondir judges where the git folder of a worktree finds the repository, which
+// is two folders above it. Undo brings a file back that went.
+func (g *Guard) commondir(c Change) *Facts {
+	read := c.After
+	if c.gone() {
+		read = c.Before
+	}
+	data, err := read()
+	worktrees := path.Dir(path.Dir(c.Path))
+	above := path.Dir(worktrees)
+	if err == nil && strings.TrimRight(string(data), "\n") == "../.." && fold(path.Base(worktrees)) == "worktrees" && (gitAt(normal(above)) >= 0 || g.bare(above)) {
 		return nil
 	}
 	return &Facts{Kind: Link}
@@ -313,38 +330,16 @@ func (g *Guard) pointer(c Change, name string) *Facts {
 	return &Facts{Kind: Link}
 }
 
-// target returns where a .git file in dir leads, relative to the root.
+// target returns where a .git file in dir leads, relative to the root, if no link
+// stands on the way and none can come to stand where it goes up again.
 func (g *Guard) target(dir, text string) (string, bool) {
 	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
-	if !ok {
+	if !ok || strings.Contains(strings.TrimLeft(to, "./")+"/", "/../") {
 		return "", false
 	}
-	if to, ok = g.below(dir, to); !ok || strings.Contains(strings.TrimLeft(to, "./"), "/../") {
-		return "", false
-	}
-	return to, true
-}
-
-// below returns a path that stands in dir relative to the root, if it lies there.
-func (g *Guard) below(dir, to string) (string, bool) {
-	if !path.IsAbs(to) {
-		plain := to
-		for strings.HasPrefix(plain, "../") {
-			plain = plain[len("../"):]
-		}
-		if path.Clean(plain) != plain && plain != "" && path.Clean(plain) != strings.TrimPrefix(plain, "./") {
-			return "", false // what a link in the middle leads to is not known
-		}
-		to = path.Join(dir, to)
-		return to, local(to)
-	}
-	if path.Clean(to) != to {
-		return "", false
-	}
-	if to == g.dir {
-		return ".", true
-	}
-	return strings.CutPrefix(to, g.dir+"/")
+	t := g.follow(g.abs(dir), to)
+	end, ok := g.below(t.end)
+	return end, ok && !t.lost && !t.links
 }
 
 // head judges a file that makes a folder a repository, and takes care that none is

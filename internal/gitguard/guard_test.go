@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,20 +20,60 @@ func (f files) read(name string) ([]byte, error) {
 	if text, ok := f[name]; ok {
 		return []byte(text), nil
 	}
-	for _, other := range []string{"/", "@"} {
-		if _, ok := f[name+other]; ok {
+	for other := range f {
+		if strings.HasPrefix(other, name+"/") || other == name+"@" {
 			return nil, errors.New("is no file")
 		}
 	}
 	return nil, fs.ErrNotExist
 }
 
-// link is where a name leads: "name@" holds it.
+// list returns the names in a folder.
+func (f files) list(name string) ([]string, error) {
+	var out []string
+	for other := range f {
+		if rest, ok := strings.CutPrefix(other, name+"/"); ok && rest != "" {
+			first, _, _ := strings.Cut(rest, "/")
+			out = append(out, strings.TrimSuffix(first, "@"))
+		}
+	}
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	return out, nil
+}
+
+// link is where a name leads: "name@" holds it. "LOST" is one that cannot be read.
 func (f files) link(name string) (string, error) {
-	if to, ok := f[name+"@"]; ok {
+	switch to, ok := f[name+"@"]; {
+	case to == "LOST":
+		return "", fs.ErrPermission
+	case ok:
 		return to, nil
 	}
-	return "", fs.ErrNotExist
+	_, err := f.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return "", nil
+}
+
+// outside is link for what stands outside of the root. "ROOT" is the root itself.
+func (f files) outside(name string) (string, bool, error) {
+	to, err := f.link(name)
+	if to == "ROOT" {
+		return "", true, nil
+	}
+	if _, ok := f[name]; ok {
+		err = nil
+	}
+	return to, false, err
+}
+
+// all is what the guard is given of a root.
+func (f files) all() gitguard.Files {
+	return gitguard.Files{Read: f.read, List: f.list, Link: f.link, Outside: f.outside, Home: "/home/u"}
 }
 
 // kind is what is at a path. What is removed was a file, unless it is known to be a folder.
@@ -66,7 +107,7 @@ func judge(t *testing.T, was files, changes ...string) string {
 			Before: func() ([]byte, error) { return []byte(old), nil },
 		})
 	}
-	f := gitguard.New("/srv/ws", gitguard.Files{Read: was.read, Link: was.link}, all).Facts(all[len(all)-1])
+	f := gitguard.New("/srv/ws", was.all(), all).Facts(all[len(all)-1])
 	switch {
 	case f == nil:
 		return ""
@@ -184,9 +225,9 @@ func TestFoldersOfOtherNames(t *testing.T) {
 	was := files{"a/gd/HEAD": commit + " and more", "a/gd/config": "[core]\nbare=false", "x.git/refs/heads/b/HEAD": commit, "a/gd/hooks/pre-commit": "x"}
 	for change, want := range map[string]string{
 		"+a/gd/config [core]\nfsmonitor=sh":        "changed core.bare,core.fsmonitor",
-		"+a/gd/config.worktree [core]\nx=1":        "new core.x",
+		"+a/gd/config.worktree [core]\nx=1":        "changed core.x",
 		"+a/gd/modules/s/config [core]\nx=1":       "new core.x",
-		"+a/gd/worktrees/w/config.worktree [a]\nx": "new a.x",
+		"+a/gd/worktrees/w/config.worktree [a]\nx": "changed a.x",
 		"+a/gd/hooks/pre-commit x":                 "hook",
 		"+a/gd/Hooks/pre-commit x":                 "hook",
 		"+a/gd/hook\u017f/pre-commit x":            "hook",
@@ -251,7 +292,7 @@ func TestIncluded(t *testing.T) {
 	}
 	for change, want := range map[string]string{
 		"+conf/a [core]\nfsmonitor=x": "changed core.fsmonitor,core.hookspath,include.path",
-		"+b [core]\nx=1":              "new core.x",
+		"+b [core]\nx=1":              "changed core.x",
 		"+conf/c [core]\nx=1":         "changed core.x,include.path",
 		"-conf/c":                     "changed include.path",
 		"@conf":                       "link",
@@ -274,7 +315,7 @@ func TestLinks(t *testing.T) {
 		"a hook":     {files{".git/": "", ".git/hooks/pre-push@": "../../tools/push"}, map[string]string{"+tools/push x": "hook", "-tools/push": "hook", "+tools/x x": ""}},
 		"hooks path": {files{".git/": "", ".git/config": "[core]\nhooksPath=a", "a@": "b", "b@": "c/d"}, map[string]string{"+c/d/x x": "hook", "@a": "hook", "+b/x x": ""}},
 		"config":     {files{".git/": "", ".git/config@": "../c", "c": "[core]\nhooksPath=h"}, map[string]string{"+c [core]\nx=1": "changed core.hookspath,core.x", "+h/x x": "hook"}},
-		"git":        {files{".git@": "gd", "gd/config": "[core]\nhooksPath=h"}, map[string]string{"+h/x x": "hook", "+gd/config [a]\nb=c": ""}},
+		"git":        {files{".git@": "gd", "gd/config": "[core]\nhooksPath=h"}, map[string]string{"+h/x x": "hook", "+gd/config [a]\nb=c": "changed a.b,core.hookspath"}},
 		"worktree":   {files{"w/.git": "gitdir: ../x.git/worktrees/w", "x.git/hooks@": "../h"}, map[string]string{"+w/a x": "", "+h/a x": ""}},
 		"elsewhere":  {files{".git/": "", ".git/hooks@": "/usr/hooks"}, map[string]string{"!h/pre-push x": "hook", "+h/x x": ""}},
 		"endless":    {files{".git/": "", ".git/hooks@": "hooks"}, map[string]string{"!h/pre-push x": "hook"}},
@@ -410,9 +451,9 @@ func TestLooks(t *testing.T) {
 		change string
 		want   []string
 	}{
-		"a file":          {"a/b/c.go", []string{".git", "a/.git", "a/b/.git"}},
-		"a telling name":  {"a/config/c.go", []string{".git", "a/.git", "a/HEAD", "a/config/.git"}},
-		"in a git folder": {".git/hooks/a", []string{".git", ".git/.git", ".git/hooks/.git"}},
+		"a file":          {"a/b/c.go", []string{"HEAD", "a/HEAD", "a/b/HEAD"}},
+		"a telling name":  {"a/config/c.go", []string{"HEAD", "a/HEAD", "a/config/HEAD"}},
+		"in a git folder": {".git/hooks/a", []string{"HEAD", ".git/HEAD", ".git/hooks/HEAD"}},
 	} {
 		var read []string
 		look := func(name string) ([]byte, error) {
@@ -420,7 +461,7 @@ func TestLooks(t *testing.T) {
 			return nil, fs.ErrNotExist
 		}
 		c := gitguard.Change{Path: tt.change, Type: "file", After: func() ([]byte, error) { return nil, nil }}
-		g := gitguard.New("/srv/ws", gitguard.Files{Read: look, Link: files{}.link}, []gitguard.Change{c})
+		g := gitguard.New("/srv/ws", gitguard.Files{Read: look, List: files{}.list, Link: files{}.link}, []gitguard.Change{c})
 		g.Facts(c)
 		g.Facts(c)
 		require.ElementsMatch(t, tt.want, read, name)

@@ -1,25 +1,35 @@
 package gitguard
 
 import (
-	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 )
 
-// places are what the configuration of a repository names below the root.
+// places are what a repository leads git to below the root, beside its git folder.
 type places struct {
 	repository bool
-	hooks      []string // folders of hooks
-	configs    []string // files of configuration that others include
-	unknown    bool     // not all of the configuration can be read here
+	aliases    []alias
+	passed     map[string]string // the names on the ways there, and the kind of a link in their place
+	lost       []alias           // what cannot be followed: at is its last name alone
+	unknown    bool              // not all of the configuration can be read here
+	seen       map[string]bool   // the git folders that were looked at, by absolute name
 }
 
-func (p *places) any() bool { return len(p.hooks)+len(p.configs) > 0 }
+// alias is another name for what git reaches: at, below the root and as normal
+// writes it, counts like as, below the git folder at dir.
+type alias struct {
+	at, as, dir string
+}
 
-// mostConfigs is how many files of configuration of one repository are read.
-const mostConfigs = 32
+// any reports whether the repository leads to anything that is judged for it alone.
+func (p *places) any() bool { return len(p.aliases) > 0 }
+
+const (
+	mostConfigs = 32 // files of configuration of one repository that are read
+	mostFolders = 64 // git folders of one repository, its worktrees and submodules
+	mostDeep    = 4  // slashes in the name of a submodule
+)
 
 // hookNames are the files that git runs in a folder of hooks. The name update is not
 // among them: too many scripts have it.
@@ -29,187 +39,83 @@ var hookNames = []string{
 	"pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate",
 }
 
-// place judges a change by the repositories above it, whose configuration can name
-// any folder as that of hooks, and any file as one more configuration. If their
-// configuration cannot be read, or lies above the root, the name of a hook decides.
+// linkNames are the names in a git folder that a link may stand for.
+var linkNames = []string{
+	"config", "config.worktree", "hooks", "info", "info/attributes", "remotes", "branches", "commondir",
+	"rebase-merge", "rebase-merge/git-rebase-todo", "rebase-merge/strategy", "rebase-apply", "sequencer", "sequencer/opts", "worktrees", "modules",
+}
+
+// place judges a change by the repositories above it, which can lead git to any
+// folder of hooks and to any file of configuration. If not all of their
+// configuration is known, or a repository lies above the root, names decide.
 func (g *Guard) place(c Change) *Facts {
+	all := normal(c.Path)
+	name, base := strings.Join(all, "/"), all[len(all)-1]
 	known, unknown := false, false
 	for dir := c.Path; dir != "."; {
 		dir = path.Dir(dir)
 		p := g.places(dir)
-		if f := g.named(c, p); f != nil {
+		if f := g.reached(c, name, base, p); f != nil {
 			return f
 		}
 		known, unknown = known || p.repository, unknown || p.unknown
 	}
-	if c.Type == "file" && c.Exec && (!known || unknown) && slices.Contains(hookNames, fold(path.Base(c.Path))) {
+	if c.Type == "file" && c.Exec && slices.Contains(hookNames, base) && (!known || unknown || g.repositoryAbove()) {
 		return &Facts{Kind: Hook}
 	}
-	all := normal(c.Path)
-	if base := all[len(all)-1]; c.Type == "file" && (base == ".gitconfig" || base == "config" && strings.HasSuffix("/"+strings.Join(all, "/"), "/.config/git/config")) {
-		return g.config(c, path.Dir(c.Path))
+	if c.Type == "file" && (base == ".gitconfig" || base == "config" && strings.HasSuffix("/"+name, "/.config/git/config")) {
+		return g.config(c, path.Dir(c.Path), true)
 	}
 	return nil
 }
 
-// named judges a change of what the configuration of one repository names. A link
-// above such a place leads git to another one.
-func (g *Guard) named(c Change, p *places) *Facts {
-	for _, h := range p.hooks {
-		if h == "." || c.Path == h || strings.HasPrefix(c.Path, h+"/") || c.Type == "link" && strings.HasPrefix(h, c.Path+"/") {
-			return &Facts{Kind: Hook}
+// reached judges a change under each name by which one repository leads git to it.
+// A link that comes, goes or changes on the way leads git elsewhere.
+func (g *Guard) reached(c Change, name, base string, p *places) *Facts {
+	if kind := p.passed[name]; kind != "" && (c.Type == "link" || c.Was == "link") {
+		return &Facts{Kind: kind}
+	}
+	for _, a := range p.aliases {
+		if rest, ok := under(name, a.at); ok {
+			if f := g.judge(c, path.Join(a.as, rest), a.dir); f != nil {
+				return f
+			}
 		}
 	}
-	for _, f := range p.configs {
-		switch {
-		case c.Type == "link" && strings.HasPrefix(f, c.Path+"/"):
-			return &Facts{Kind: Link}
-		case c.Path == f:
-			if changed := g.config(c, path.Dir(c.Path)); changed != nil {
-				return changed
+	for _, a := range p.lost {
+		if base == a.at {
+			if f := g.judge(c, a.as, a.dir); f != nil {
+				return f
 			}
 		}
 	}
 	return nil
 }
 
-// places returns what the configuration of the repository whose working tree is dir
-// names. Where there is none, that is nothing.
-func (g *Guard) places(dir string) *places {
-	if known, ok := g.at[dir]; ok {
-		return known
+// judge judges a change under a name below the git folder at dir.
+func (g *Guard) judge(c Change, as, dir string) *Facts {
+	all := strings.Split(as, "/")
+	if named(all) {
+		return nil
 	}
-	p := &places{}
-	g.at[dir] = p
-	git := path.Join(dir, ".git")
-	data, err := g.files.Read(git)
-	var configs, hooks []string
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return p
-	case err != nil: // a folder, or a link to one
-		git = g.follow(p, git)
-		hooks = []string{path.Join(git, "hooks")}
-		configs = []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
-	default:
-		to, ok := g.target(dir, string(data))
-		if p.unknown = !ok; ok {
-			hooks = []string{path.Join(to, "hooks")}
-			configs = []string{path.Join(to, "config"), path.Join(to, "config.worktree")}
-			if whole := path.Join(to, "../.."); path.Base(path.Dir(to)) == "worktrees" {
-				hooks, configs = append(hooks, path.Join(whole, "hooks")), append(configs, path.Join(whole, "config"))
-			}
-		}
-	}
-	p.repository = true
-	g.collect(p, dir, configs)
-	for _, folder := range append(hooks, p.hooks...) {
-		g.followHooks(p, folder)
-	}
-	return p
+	return g.inside(c, all, dir, false)
 }
 
-// followHooks adds the folder that a folder of hooks is a link to, and the files that
-// the links in it lead to.
-func (g *Guard) followHooks(p *places, folder string) {
-	to := g.follow(p, folder)
-	if to != folder {
-		p.hooks = append(p.hooks, to)
+// plain returns a name as normal writes it.
+func plain(name string) string {
+	if name == "." {
+		return name
 	}
-	for _, name := range append([]string{"update"}, hookNames...) {
-		hook := path.Join(to, name)
-		if file := g.follow(p, hook); file != hook {
-			p.hooks = append(p.hooks, file)
-		}
-	}
+	return strings.Join(normal(name), "/")
 }
 
-// follow returns where a name leads that may be a symbolic link, and the name itself
-// if it is none or leads out of the root. Links to links are followed for a while.
-func (g *Guard) follow(p *places, name string) string {
-	const most = 8
-	for range most {
-		to, err := g.files.Link(name)
-		if err != nil {
-			return name
-		}
-		next, ok := g.below(path.Dir(name), path.Clean(to))
-		if !ok {
-			p.unknown = true
-			return name
-		}
-		name = next
+// under returns what follows a folder in a name, which is nothing for the folder itself.
+func under(name, dir string) (string, bool) {
+	switch dir {
+	case name:
+		return "", true
+	case ".":
+		return name, true
 	}
-	p.unknown = true
-	return name
-}
-
-// collect reads files of configuration and those that they include.
-func (g *Guard) collect(p *places, dir string, configs []string) {
-	for i := 0; i < len(configs); i++ {
-		if i == mostConfigs {
-			p.unknown = true
-			return
-		}
-		if to := g.follow(p, configs[i]); to != configs[i] {
-			configs[i] = to
-			p.configs = append(p.configs, to)
-		}
-		data, err := g.files.Read(configs[i])
-		if err != nil {
-			p.unknown = p.unknown || !errors.Is(err, fs.ErrNotExist)
-			continue
-		}
-		values, err := parse(string(data))
-		if err != nil {
-			continue // git does not run with it either
-		}
-		for key, named := range values {
-			for _, v := range named {
-				g.name(p, dir, configs[i], key, v)
-			}
-		}
-		for _, one := range p.configs {
-			if !slices.Contains(configs, one) {
-				configs = append(configs, one)
-			}
-		}
-	}
-}
-
-// name adds what one variable names. What stands in the home folder is not known.
-func (g *Guard) name(p *places, dir, config, key, value string) {
-	hooks := key == "core.hookspath"
-	includes := key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
-	if !hooks && !includes {
-		return
-	}
-	if strings.HasPrefix(value, "~") || strings.HasPrefix(value, "%(") {
-		p.unknown = true
-		return
-	}
-	from := dir
-	if !hooks {
-		from = path.Dir(config)
-	}
-	to, ok := g.below(from, path.Clean(value))
-	switch {
-	case ok && hooks:
-		p.hooks = append(p.hooks, to)
-	case ok && !slices.Contains(p.configs, to):
-		p.configs = append(p.configs, to)
-	}
-}
-
-// names reports whether a configuration that git reads in dir names anything below
-// the root.
-func (g *Guard) names(dir, text string) bool {
-	values, err := parse(text)
-	p := &places{}
-	for key, named := range values {
-		for _, v := range named {
-			g.name(p, path.Dir(dir), path.Join(dir, "config"), key, v)
-		}
-	}
-	return err != nil || p.any()
+	return strings.CutPrefix(name, dir+"/")
 }

@@ -31,6 +31,11 @@ type Report struct{ all []Finding }
 // Add adds one.
 func (r *Report) Add(f Finding) { r.all = append(r.all, f) }
 
+// About reports whether there is one about a file.
+func (r *Report) About(file string) bool {
+	return slices.ContainsFunc(r.all, func(f Finding) bool { return f.File == file })
+}
+
 // Len is how many there are.
 func (r *Report) Len() int { return len(r.all) }
 

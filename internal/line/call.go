@@ -19,10 +19,6 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Gate decides one access that a running call asks for. It returns a
-// DeniedError for no.
-type Gate func(ctx context.Context, a perm.ResourceAccess) (Terms, error)
-
 // Terms are what decisions attach to the right that they give.
 type Terms struct {
 	Masks    []string // file patterns that a program does not see
@@ -54,8 +50,9 @@ type Wanted struct {
 	Preview  func() string      // the difference, for whoever is asked
 }
 
-// ChangeGate decides what a program wants to change, all of it at once.
-type ChangeGate func(ctx context.Context, w Wanted) (*record.Approval, error)
+// ChangeGate decides what a program wants to change, all of it at once. It returns as
+// Approve does.
+type ChangeGate func(ctx context.Context, c *Call, w Wanted) ([]*record.Approved, error)
 
 // Handle is what a permit opened and what must be finished with its call.
 type Handle interface {
@@ -75,11 +72,14 @@ type Config struct {
 	Key       string
 	Tool      string
 	Class     effect.Class // of this call
+	Observed  bool         // its changes are found once they have happened, also those of a call that is said to be pure
 	Settings  []byte       // canonical; nil: the tool has none
 	Principal perm.Principal
 	Client    perm.ClientFacts // who the session is shown to
 	Recorder  revert.Recorder  // of the call's transaction, or for an undo of the one that takes it back
 	Gate      Gate
+	Approve   Approve               // nil: what the policy asks about is refused
+	Clock     *Clock                // which stands still while the call waits for a person; nil: none does
 	Changes   ChangeGate            // nil: no program can change anything
 	Bound     func() perm.Set       // what the call can be granted at most; nil: nothing
 	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
@@ -115,11 +115,13 @@ type Call struct {
 // shared is what a call and its parts have in common.
 type shared struct {
 	writes *host.Lock // orders the records of this call
+	asks   *host.Lock // a person answers one question of the call at a time
 
 	mu       sync.Mutex // never held across a wait
 	decided  map[perm.ResourceAccess]bool
 	terms    Terms
 	started  *record.Started
+	approved []*record.Approved // what goes with it
 	changes  []effect.Change
 	of       []string // the prefix of the part that made each of changes
 	posts    []record.Post
@@ -141,7 +143,7 @@ type shared struct {
 // New opens a call. Close ends it.
 func New(cfg Config) *Call {
 	c := &Call{cfg: cfg, shared: &shared{started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{}), notes: map[string]json.RawMessage{}}}
-	c.writes = host.NewLock(cfg.Recorder.Host(), "line.writes")
+	c.writes, c.asks = host.NewLock(cfg.Recorder.Host(), "line.writes"), host.NewLock(cfg.Recorder.Host(), "line.asks")
 	for _, a := range cfg.Decided {
 		c.decided[a] = true
 	}
@@ -300,86 +302,21 @@ func (c *Call) settled() error {
 	}
 }
 
-// order takes the turn to write a record of the call, unless it was cut off.
+// order takes the turn to write a record of the call, unless it was cut off, or waits.
 func (c *Call) order(ctx context.Context) error {
 	if err := c.writes.Lock(ctx); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cut {
+	if err := c.waits; c.cut || err != nil {
 		c.writes.Unlock()
-		return ErrClosed
+		if err == nil {
+			err = ErrClosed
+		}
+		return err
 	}
 	return nil
-}
-
-// Authorize decides an exact access: one that was decided before the call is
-// granted, any other is asked for now. A refused access that would have changed
-// something marks the call.
-func (c *Call) Authorize(ctx context.Context, a perm.ResourceAccess) error {
-	if err := c.held(ctx, a); err != nil {
-		return err
-	}
-	if err := c.inside(a); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	known := c.decided[a]
-	c.mu.Unlock()
-	if known {
-		return nil
-	}
-	if err := c.cfg.Recorder.Host().Point(ctx, "line.gate"); err != nil {
-		return err
-	}
-	terms, err := c.cfg.Gate(ctx, a)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil {
-		c.decided[a] = true
-		c.terms = c.terms.And(terms)
-		return nil
-	}
-	c.mark(err, a)
-	return err
-}
-
-// AuthorizeChanges decides changes whose content is known: those of a program that
-// has ended, and of a handle those that the exact access does not tell all of. If it
-// returns an error, none of them may be done.
-func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) error {
-	if len(accesses) == 0 {
-		return nil
-	}
-	if err := c.held(ctx, accesses[0]); err != nil {
-		return err
-	}
-	var approval *record.Approval
-	err := error(&DeniedError{Access: accesses[0], Stage: "policy", Why: "nobody decides here what a program may change"})
-	if c.cfg.Changes != nil {
-		if err = c.cfg.Recorder.Host().Point(ctx, "line.changes"); err == nil {
-			approval, err = c.cfg.Changes(ctx, Wanted{accesses, facts, c.Terms(), preview})
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if approval != nil && c.started != nil {
-		c.started.Previewed = approval // nothing was recorded before: these are the call's first changes
-	}
-	if errors.Is(err, ErrWaits) && c.waits == nil {
-		c.waits = err
-	}
-	c.mark(err, accesses[0])
-	return err
-}
-
-// Waits returns the error of a call that waits for an approval, whatever its tool
-// made of it; nil: it does not.
-func (c *Call) Waits() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.waits
 }
 
 // Terms returns what the decisions about the call demand so far.
@@ -406,16 +343,18 @@ func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
 	return err
 }
 
-// mark keeps the first refusal of an access that would have changed something. It
-// is called with the lock.
+// mark keeps the first refusal of an access that would have changed something, or
+// that a person was to approve who did not answer: a result without it would say less
+// than it seems to. What a server asks its client is no part of a result. It is called
+// with the lock.
 func (c *Call) mark(err error, a perm.ResourceAccess) {
 	var denied *DeniedError
-	if asDenied(err, &denied) && !a.Action.Observes() && c.refused == nil {
+	if asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.Inquire || !a.Action.Observes()) && c.refused == nil {
 		c.refused = denied
 	}
 }
 
-// Refused returns the first refused access that would have changed something.
+// Refused returns the refusal that ends the call, whatever its tool made of it.
 func (c *Call) Refused() *DeniedError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -435,7 +374,12 @@ var errBroken = errors.New("the journal does not hold all that the transaction d
 // begin. What was not yet written of the call's start goes with them.
 func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []journal.Blob) ([]effect.Change, error) {
 	for _, ch := range changes[:min(1, len(changes))] {
-		if err := c.held(ctx, perm.Access(perm.Write, ch.Resource)); err != nil {
+		write := perm.Access(perm.Write, ch.Resource)
+		err := c.held(ctx, write)
+		if !c.cfg.Observed { // else it has happened, and would go unrecorded
+			err = errors.Join(err, c.effectless(write))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -450,10 +394,7 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 		return nil, errBroken
 	}
 	//mutant:barrier
-	w := revert.Write{Blobs: blobs, Durable: true}
-	if s := c.pending(); s != nil {
-		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: s})
-	}
+	w := revert.Write{Blobs: blobs, Durable: true, Lines: c.Start()}
 	next := len(c.Changes())
 	out := make([]effect.Change, 0, len(changes))
 	for i, ch := range changes {
@@ -468,7 +409,7 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.started = nil
+	c.started, c.approved = nil, nil
 	c.changes = append(c.changes, out...)
 	for range out {
 		c.of = append(c.of, c.prefix)
@@ -507,6 +448,12 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	return nil
 }
 
+// Question puts on record what a running call asks a person, durable when it returns.
+func (c *Call) Question(ctx context.Context, asked *record.Asked) error {
+	//mutant:barrier
+	return c.write(ctx, revert.Write{Lines: []revert.Line{{Call: c.cfg.ID, Body: asked}}, Durable: true})
+}
+
 // Keep makes the start of the call durable, which else goes with its first change or its end.
 func (c *Call) Keep(ctx context.Context) error {
 	//mutant:barrier
@@ -519,15 +466,13 @@ func (c *Call) write(ctx context.Context, w revert.Write) error {
 		return err
 	}
 	defer c.writes.Unlock()
-	if s := c.pending(); s != nil {
-		w.Lines = append([]revert.Line{{Call: c.cfg.ID, Body: s}}, w.Lines...)
-	}
+	w.Lines = append(c.Start(), w.Lines...)
 	if err := c.cfg.Recorder.Write(ctx, w); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.started = nil
+	c.started, c.approved = nil, nil
 	return nil
 }
 
@@ -555,9 +500,20 @@ func (c *Call) Posts() []record.Post {
 	return append([]record.Post{}, c.posts...)
 }
 
-// Pending returns the start of the call while no barrier has made it durable,
-// for the record that ends the call to carry.
-func (c *Call) Pending() *record.Started { return c.pending() }
+// Start returns the records with which the call begins while no barrier has made them
+// durable, for the record that ends the call to follow; none once they are written.
+func (c *Call) Start() (lines []revert.Line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started == nil {
+		return nil
+	}
+	lines = append(lines, revert.Line{Call: c.cfg.ID, Body: c.started})
+	for _, a := range c.approved {
+		lines = append(lines, revert.Line{Call: c.cfg.ID, Body: a})
+	}
+	return lines
+}
 
 // Progress reports how far the call is. It is dropped where nobody listens, and
 // once the call has ended: what is late tells nobody anything.
@@ -568,10 +524,4 @@ func (c *Call) Progress(done, total float64, message string) {
 	if c.cfg.Progress != nil && !over {
 		c.cfg.Progress(done, total, message)
 	}
-}
-
-func (c *Call) pending() *record.Started {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.started
 }

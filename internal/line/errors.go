@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // The conditions that the public packages re-export.
@@ -29,12 +30,26 @@ type DeniedError struct {
 	Stage    string // grant, policy, approver
 	Decision perm.Decision
 	Why      string
-	Broken   bool         // the engine returned an error: no rule is the reason
-	Purpose  perm.Purpose // apply: of changes that were known and not made yet; empty: of anything else
+	Broken   bool // the engine returned an error: no rule is the reason
+	Timeout  bool // the engine did not answer in time; the access is denied, and was not refused
+	// Unanswered: a person was to approve it, and nobody answered. It ends the call,
+	// also if the access would only have looked.
+	Unanswered bool
+	Around     string       // says how the caller can do without the access; empty: the operation does not know
+	Purpose    perm.Purpose // apply: of changes that were known and not made yet; empty: of anything else
+	// Question is the one on record that the call waited with, and that no approval of this answers; nil: Decision says
+	// what was decided. Else the decision is that of the question.
+	Question *record.Asked
 }
 
 // Error gives the reason, never an argument's value beyond the resource.
 func (e *DeniedError) Error() string { return "denied by " + e.Stage + ": " + e.Why }
 
-// Unwrap makes errors.Is(err, ErrDenied) true.
-func (e *DeniedError) Unwrap() error { return ErrDenied }
+// Unwrap makes errors.Is(err, ErrDenied) true, and errors.Is(err, perm.ErrTimeout)
+// if nothing was decided in time.
+func (e *DeniedError) Unwrap() []error {
+	if e.Timeout {
+		return []error{ErrDenied, perm.ErrTimeout}
+	}
+	return []error{ErrDenied}
+}

@@ -31,7 +31,7 @@ func newCall(t *testing.T, h host.Host, change ...func(*line.Config)) *line.Call
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
 	cfg := line.Config{
 		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: line.NewTurns(h),
-		Gate:    func(context.Context, perm.ResourceAccess) (line.Terms, error) { return line.Terms{}, nil },
+		Gate:    func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, nil },
 		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	}
 	for _, f := range change {
@@ -154,7 +154,7 @@ func TestCutOffWaitsForARecord(t *testing.T) {
 		require.ErrorIs(t, <-closed, line.ErrInFlight)
 		require.NoError(t, <-intended)
 		require.Len(t, c.Changes(), 1)
-		require.Nil(t, c.Pending())
+		require.Nil(t, c.Start())
 		require.Equal(t, []kind.Kind{kind.Started, kind.Changed}, kinds(t, c))
 	})
 }
@@ -175,11 +175,11 @@ func TestStartGoesWithTheFirstRecord(t *testing.T) {
 			c := newCall(t, h)
 			h.OnPoint = func(string) error { return boom }
 			require.ErrorIs(t, write(t.Context(), c), boom)
-			require.NotNil(t, c.Pending())
+			require.NotNil(t, c.Start())
 			h.OnPoint = nil
 			for range 2 {
 				require.NoError(t, write(t.Context(), c))
-				require.Nil(t, c.Pending())
+				require.Nil(t, c.Start())
 			}
 			all := kinds(t, c)
 			require.Equal(t, 0, slices.Index(all, kind.Started))

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Piece is one of the tools that a call's tool is composed of.
@@ -43,6 +44,18 @@ func (c *Call) inside(a perm.ResourceAccess) error {
 		return nil
 	}
 	err := &DeniedError{Access: a, Stage: "grant", Why: "the tool " + c.cfg.Tool + " does not declare that it needs to " + a.String()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mark(err, a)
+	return err
+}
+
+// effectless refuses a change in a call that declares to have none.
+func (c *Call) effectless(a perm.ResourceAccess) error {
+	if c.cfg.Class != effect.Pure || !a.Action.Changes() {
+		return nil
+	}
+	err := &DeniedError{Access: a, Stage: "grant", Why: "the tool " + c.cfg.Tool + " declares this call pure, so the call changes nothing; declare the effect class of what it does"}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mark(err, a)
@@ -176,18 +189,36 @@ func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []e
 	if _, err := c.Intend(ctx, todo, blobs); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotBack, err)
 	}
-	for _, s := range steps {
-		if s.Plan != effect.Restored {
-			continue
-		}
-		if err := c.cfg.Recorder.Host().Point(ctx, "line.rollback"); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotBack, err)
-		}
-		if res := scheme.Apply(ctx, s, keep); !res.Outcome.Clean() {
+	steps = slices.DeleteFunc(steps, func(s effect.Step) bool { return s.Plan != effect.Restored })
+	if len(steps) == 0 {
+		return nil
+	}
+	if err := c.cfg.Recorder.Host().Point(ctx, "line.rollback"); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotBack, err)
+	}
+	for _, res := range apply(ctx, scheme, steps, keep) {
+		if !res.Outcome.Clean() {
 			return fmt.Errorf("%w: %s: %s", ErrNotBack, res.Outcome, res.Why)
 		}
 	}
 	return nil
+}
+
+// apply does steps of one scheme, together if the scheme can: some have an order of their own.
+func apply(ctx context.Context, scheme revert.Scheme, steps []effect.Step, keep journal.Keeper) []effect.Result {
+	if s, ok := scheme.(interface {
+		ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result
+	}); ok {
+		return s.ApplyAll(ctx, steps, keep)
+	}
+	var out []effect.Result
+	for _, s := range steps {
+		out = append(out, scheme.Apply(ctx, s, keep))
+		if !out[len(out)-1].Outcome.Clean() {
+			break
+		}
+	}
+	return out
 }
 
 // ComposedError is how a call whose tool is composed of others went wrong: what is known of

@@ -1,3 +1,3 @@
-// Package link finds URLs in texts, and says when two of them are one: net/url reads a URL,
-// and neither finds one nor compares two.
+// Package link finds URLs in texts as browsers and programs would, and says when two of
+// them are one.
 package link

@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// begin finds where a URL begins, also one with a slash too few or of the wrong kind, which some programs take for one, and where its
-// scheme is over. At is -1 where none begins.
+// begin finds where a URL begins, in each way in which a program takes one up, and where its scheme is over. At is -1 if none begins.
 func begin(text string) (at, after int) {
 	for from := 0; ; {
 		colon := strings.IndexByte(text[from:], ':')
@@ -21,16 +20,65 @@ func begin(text string) (at, after int) {
 		}
 		colon += from
 		from = colon + 1
-		if from == len(text) || text[from] != '/' && text[from] != '\\' {
-			continue
-		}
-		for _, scheme := range schemes() {
-			if at := colon - len(scheme); at >= 0 && strings.EqualFold(text[at:colon], scheme) {
-				return at, from
-			}
+		if at := schemeAt(text, colon); at >= 0 {
+			return at, from
 		}
 	}
 }
+
+// schemeAt returns where the scheme before a colon begins; -1 if there is none, or nothing behind it that makes a URL of it.
+func schemeAt(text string, colon int) int {
+	start := colon
+	for start > 0 && inScheme(text[start-1]) {
+		start--
+	}
+	rest := text[colon+1:]
+	slash := rest != "" && (rest[0] == '/' || rest[0] == '\\')
+	if next, _ := utf8.DecodeRuneInString(rest); rest == "" || ends(next) {
+		return -1
+	}
+	for _, scheme := range leaders() { // with a slash also behind other letters: a reader can cut there
+		if at := colon - len(scheme); at >= 0 && (at == start || slash) && strings.EqualFold(text[at:colon], scheme) {
+			return at
+		}
+	}
+	for start < colon && !letter(text[start]) {
+		start++
+	}
+	name := strings.ToLower(text[start:colon])
+	switch {
+	case name == "":
+		return -1
+	case slices.Contains(plain(), name), strings.HasPrefix(rest, "//") && !ours(name, rest[2:]):
+		return start
+	case name == "file" && slash && !strings.HasPrefix(rest, "//"):
+		return start
+	}
+	return -1
+}
+
+// plain are schemes that need no slashes.
+func plain() []string {
+	return []string{"mailto", "tel", "sms", "data", "javascript", "vbscript", "blob", "filesystem", "view-source", "magnet", "sip", "sips", "xmpp"}
+}
+
+// ours reports whether a URL names a resource as policies do, and leads nowhere else.
+func ours(scheme, rest string) bool {
+	switch scheme {
+	case "db", "exec", "mcp", "secret", "tool":
+		return true
+	case "file": // a root has no dot in its name, and a host in another network has one
+		root, _, _ := strings.Cut(rest, "/")
+		return root != "" && !strings.ContainsAny(root, ".:%@[")
+	}
+	return false
+}
+
+func inScheme(c byte) bool {
+	return letter(c) || '0' <= c && c <= '9' || strings.IndexByte("+-.", c) >= 0
+}
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // Read yields the canonical form of every URL that a reader can take out of a text: also of one inside another, with and without the
 // signs at its end that may belong to the sentence, and as it is where JSON or HTML quote it.
@@ -60,18 +108,31 @@ func readFrom(text string, yield func(string) bool) bool {
 	}
 }
 
-// Bare yields what Read does, and every word that begins like a host as if a scheme stood before it: a program that completes it makes a URL
-// of that.
+// Written yields what Read does, and what a program reads that drops tabs and line ends, as browsers do.
+func Written(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !readFrom(text, yield) {
+			return
+		}
+		plain := squeezed(strings.ReplaceAll(text, `\/`, "/"))
+		if plain != text {
+			readFrom(plain, yield)
+		}
+	}
+}
+
+// Bare yields what Written does, and every word that begins like a host as if a scheme stood before it: a program that completes it
+// makes a URL of that.
 func Bare(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for url := range Read(text) {
+		for url := range Written(text) {
 			if !yield(url) {
 				return
 			}
 		}
 		for word := range strings.FieldsFuncSeq(text, ends) {
-			word = strings.TrimLeft(word, `([{'/`)
-			if !hosted(word) {
+			word = strings.TrimLeft(word, `([{'/\`)
+			if !dotted(word) {
 				continue
 			}
 			for _, scheme := range []string{"https://", "http://"} {
@@ -82,45 +143,6 @@ func Bare(text string) iter.Seq[string] {
 				}
 			}
 		}
-	}
-}
-
-// hosted reports whether a word begins with a name of two parts or more, such as example.com.
-func hosted(word string) bool {
-	host, _, _ := strings.Cut(word, "/")
-	if at := strings.IndexAny(host, "?#:,;)]}'"); at >= 0 {
-		host = host[:at]
-	}
-	dot := strings.LastIndexByte(strings.TrimRight(host, "."), '.')
-	return dot > 0 && !strings.ContainsFunc(host, notInHost)
-}
-
-// Mention is a URL that an argument names.
-type Mention struct {
-	Text  string   // as it stands there, or its canonical form
-	Forms []string // canonical; each is a way to read it. None: it is no URL that could have been given
-}
-
-// Mentions lists the URLs that an argument names. One that begins with a URL is that and nothing more; what is inside a URL is a part of it.
-func Mentions(argument string) (all []Mention) {
-	text := strings.TrimSpace(argument)
-	if at, _ := begin(text); at == 0 {
-		if whole, ok := Canonical(text); ok {
-			return []Mention{{Text: whole, Forms: []string{whole}}}
-		}
-		return []Mention{{Text: clipped(text)}}
-	}
-	for {
-		at, _ := begin(text)
-		if at < 0 {
-			return all
-		}
-		stop := end(text, at)
-		m := Mention{Text: clipped(text[at:stop]), Forms: forms(text[at:stop])}
-		if len(m.Forms) > 0 {
-			m.Text = m.Forms[0]
-		}
-		all, text = append(all, m), text[stop:]
 	}
 }
 
@@ -157,7 +179,11 @@ func forms(text string) (all []string) {
 			continue
 		}
 		for _, form := range []string{text[:cut], closed(text[:cut]), html.UnescapeString(closed(text[:cut]))} {
-			if url, ok := Canonical(form); ok && !slices.Contains(all, url) {
+			url, ok := Canonical(form)
+			if !ok {
+				url, ok = Other(form)
+			}
+			if ok && !slices.Contains(all, url) {
 				all = append(all, url)
 			}
 		}

@@ -34,7 +34,7 @@ func TestCanonical(t *testing.T) {
 		"https://example.com/%61%2fb":         "https://example.com/a%2Fb",
 		"https://example.com/ä":               "https://example.com/%C3%A4",
 		"https://example.com/a[1]|{x}":        "https://example.com/a%5B1%5D%7C%7Bx%7D",
-		"https://a@b@example.com/":            "https://a@b@example.com/",
+		"https://a@b@example.com/":            "https://a%40b@example.com/",
 		"https://good.example@evil.example/":  "https://good.example@evil.example/",
 		"https://[2001:DB8::1]:443/":          "https://[2001:db8::1]/",
 		"wss://example.com:443/x":             "wss://example.com/x",
@@ -44,11 +44,34 @@ func TestCanonical(t *testing.T) {
 		require.True(t, ok, text)
 		require.Equal(t, want, got)
 	}
+	for text, want := range map[string]string{ // as browsers read them
+		"http:example.com/x":                 "http://example.com/x",
+		"https:/example.com":                 "https://example.com/",
+		`https:\\example.com\x`:              "https://example.com/x",
+		"https:///a":                         "https://a/",
+		"ht\ttps://exa\nmple.com/a\r\nb":     "https://example.com/ab",
+		" \x01https://example.com/a b ":      "https://example.com/a%20b",
+		"https://ex%61mple.com/":             "https://example.com/",
+		"https://ＥＸＡＭＰＬＥ.com":                "https://example.com/",
+		"https://faß.example":                "https://xn--fa-hia.example/",
+		"https://example。com":                "https://example.com/",
+		"http://0x7f.1/":                     "http://127.0.0.1/",
+		"http://2130706433/":                 "http://127.0.0.1/",
+		"https://example.com\\@evil.example": "https://example.com/@evil.example",
+		"https://example.com/%4":             "https://example.com/%254",
+		"https://example.com/%%410":          "https://example.com/%25A0",
+		"ftps:example.com:990":               "ftps://example.com/",
+	} {
+		got, ok := link.Canonical(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, got, text)
+		again, ok := link.Canonical(got)
+		require.True(t, ok, got)
+		require.Equal(t, got, again)
+	}
 	for _, text := range []string{
-		"", "example.com", "//example.com", "file://workspace/a", "https://", "https:///a", "https:/example.com", `https:\\example.com`, "https://exa mple.com/",
-		"https://example.com/a b", "https://example.com/%4", "https://example.com/%zz", "https://example.com:x/", "https://example.com:70000/",
-		"https://ex%61mple.com/", "https://example.com\\@evil.example/", "https://example.com/a\nb", "javascript:alert(1)",
-		"https://example.com/" + strings.Repeat("a", link.Longest),
+		"", "example.com", "//example.com", "file://workspace/a", "file:///etc", "https://", "https:", "https://exa mple.com/", "https://example.com:x/", "https://example.com:70000/",
+		"https://exa<mple.com/", "javascript:alert(1)", "gopher://example.com/", "https://example.com/" + strings.Repeat("a", link.Longest),
 	} {
 		_, ok := link.Canonical(text)
 		require.False(t, ok, text)
@@ -92,7 +115,7 @@ func TestRead(t *testing.T) {
 	} {
 		require.Contains(t, slices.Collect(link.Read(text)), want, text)
 	}
-	for _, text := range []string{"", "a.example/x", "file://workspace/x", "https:", "https: is a scheme", "mailto:a@b.example"} {
+	for _, text := range []string{"", "a.example/x", "file://workspace/x", "https:", "https: is a scheme", "//a.example/x", "news: x", "C: x"} {
 		require.Empty(t, slices.Collect(link.Read(text)), text)
 	}
 	require.Contains(t, slices.Collect(link.Bare("go to a.example/x?y=z now")), "https://a.example/x?y=z")
@@ -112,7 +135,9 @@ func TestMentions(t *testing.T) {
 	}
 	require.Equal(t, []string{"https://a.example/x..."}, one(" https://a.example/x... ").Forms, "what is a URL as a whole is no sentence")
 	require.Contains(t, one("--url=https://a.example/x.").Forms, "https://a.example/x")
-	for _, odd := range []string{`https:/a.example`, `HTTPS:\\a.example`, "https://a.example/x and more", "https://a.example/%", "https://a.example/" + strings.Repeat("x", link.Longest)} {
+	require.Equal(t, []string{"https://a.example/"}, one(`HTTPS:\\a.example`).Forms)
+	require.Equal(t, []string{"https://a.example/x%20and%20more"}, one("https://a.example/x and more").Forms, "browsers take all of it")
+	for _, odd := range []string{"https://exa<mple", "https://a.example/" + strings.Repeat("x", link.Longest)} {
 		require.Empty(t, one(odd).Forms, odd)
 		require.LessOrEqual(t, len(one(odd).Text), 210)
 	}
@@ -131,6 +156,9 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for url := range link.Bare(text) {
 			again, ok := link.Canonical(url)
+			if !ok {
+				again, ok = link.Other(url)
+			}
 			require.True(t, ok, url)
 			require.Equal(t, url, again)
 		}

@@ -35,7 +35,7 @@ func (p *Process) Changes(root string) ([]Written, error) {
 		}
 	}
 	for i, w := range all {
-		all[i].Same = w.Copied // or another one that was moved here, which looks the same
+		all[i].Same = w.Copied && w.Kind == File || w.Kind == Folder && !w.Replaced // or another one that was moved here, which looks the same
 		if mode, ok := locked[w.Ino]; ok {
 			all[i].Mode = mode
 		}
@@ -119,8 +119,8 @@ func readNames(upper *os.File, name string) ([]string, error) {
 	return names, err
 }
 
-// Look describes one name of a folder that a program wrote in.
-func Look(dir *os.File, name string) (Written, error) { return look(dir, name, userBooks) }
+// Look describes one name of a folder that a program wrote in as it is, without an overlay.
+func Look(dir *os.File, name string) (Written, error) { return look(dir, name, "") }
 
 // userBooks begin the attributes in which an overlay of a user namespace keeps its
 // books, beside those of programs.
@@ -140,7 +140,7 @@ func look(upper *os.File, name, books string) (Written, error) {
 	}
 	w := Written{
 		Name: name, Kind: kindOf(is), Mode: modeOf(is.Mode), Mtime: time.Unix(is.Mtim.Unix()).UTC(), Size: is.Size,
-		Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), Uid: is.Uid, Gid: is.Gid, //nolint:unconvert // other widths elsewhere
+		Unseen: books, Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), Uid: is.Uid, Gid: is.Gid, //nolint:unconvert // other widths elsewhere
 	}
 	switch w.Kind {
 	case Link:

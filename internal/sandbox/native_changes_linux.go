@@ -78,7 +78,10 @@ func (w *nativeWalk) walk(name string, replaced, moved bool) error {
 	}
 	moved = moved || books.redirect
 	is.Copied = books.origin || !there
-	is.Replaced = is.Kind == Folder && (replaced || moved || books.opaque)
+	if is.Kind == Folder {
+		is.Replaced = replaced || moved || books.opaque
+		is.Same = !is.Replaced
+	}
 	w.all = append(w.all, is)
 	if is.Kind != Folder {
 		return nil

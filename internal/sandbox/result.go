@@ -52,8 +52,9 @@ type Written struct {
 	Target   string            // of a link
 	Uid, Gid uint32            // to whom it belongs
 	Xattrs   map[string][]byte // all that this process can read, but for what the overlay notes
+	Unseen   string            // how the attributes begin that the root can have and no program sees; empty: programs see all
 	Copied   bool              // it began as what the root has by this name or, where it was moved, by another
-	Same     bool              // it is still the file that the root has by this name, as far as can be told
+	Same     bool              // it is still the file or folder that the root has by this name, as far as can be told
 	Replaced bool              // a folder of which nothing that the root has below it is left
 	Ino      uint64            // with Links > 1: other names of the same file have the same
 	Links    uint64

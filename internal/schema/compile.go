@@ -38,7 +38,11 @@ func compileError(v canon.Value, err error) error {
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](bad.Err); ok {
 			d := describer{words: words{whole: "the schema", part: "at"}}
 			if problems := tidy(d.flatten(invalid)); len(problems) > 0 {
-				return schemaError(problems[0].path, problems[0].text)
+				first := &PlaceError{Path: problems[0].path, Text: problems[0].text}
+				for _, p := range problems[1:] {
+					first.More = append(first.More, &PlaceError{Path: p.path, Text: p.text})
+				}
+				return first
 			}
 		}
 	}

@@ -18,9 +18,10 @@ var ErrInvalid = errors.New("the value does not match its schema")
 type PlaceError struct {
 	Path []string // member names and indexes
 	Text string
+	More []*PlaceError // the other places that are wrong, as far as they are known
 }
 
-// Error names the place.
+// Error names the first place.
 func (e *PlaceError) Error() string {
 	return fmt.Sprintf("%v %s: %s", ErrSchema, canon.Place(e.Path), e.Text)
 }

@@ -117,6 +117,8 @@ func (d *driver) connect(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	g.Start()
+	g.Await(ctx)
 	all := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "it is the suite"}}}), nil
 	})

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -83,8 +85,24 @@ func front(addr, token string, by http.RoundTripper) (where []string, stop func(
 		FlushInterval: -1, Transport: by,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	srv := &http.Server{Handler: proxy}
+	srv := &http.Server{Handler: whole(proxy)}
 	go func() { _ = srv.Serve(l) }()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return []string{"--url", "http://localhost:" + port + "/mcp"}, srv.Close, nil
+}
+
+// whole has a request read before it is handed on. An answer that begins while its request is still read ends the reading, and with it the
+// connection that the answer comes from: one in some hundred streams broke off in the middle.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if r.Body = http.NoBody; len(body) > 0 {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -21,7 +21,9 @@ type Place struct {
 	// Workspace is the folder that the gateway of the user's servers works in; "": the one that it had, or else the one that the client
 	// starts it in.
 	Workspace string
-	Env       func(string) string // nil: no variables are set
+	// Keep and KeepLast are the retention of the gateway, as its flags --keep and --keep-last take them; "": what it had, or else none.
+	Keep, KeepLast string
+	Env            func(string) string // nil: no variables are set
 }
 
 func (p Place) env(name string) string {
@@ -206,18 +208,14 @@ func (p Place) gateway(scope Scope, project string) string {
 	}
 }
 
-// remit is the entry that starts the gateway. Where a client hands on only the variables
+// remit is the entry that starts the gateway, with further arguments. Where a client hands on only the variables
 // that it is told of, they are named.
-func (c Client) remit(p Place, gateway, workspace string, variables []string) (e entry) {
+func (c Client) remit(p Place, gateway string, more, variables []string) (e entry) {
 	if c.stdio {
 		e.set("type", "stdio")
 	}
 	e.set("command", p.Command)
-	args := []string{"gateway", "--config", gateway}
-	if workspace != "" {
-		args = append(args, "--workspace", workspace)
-	}
-	e.set("args", args)
+	e.set("args", append([]string{"gateway", "--config", gateway}, more...))
 	if c.forwards && len(variables) > 0 {
 		e.set("env_vars", variables)
 	}

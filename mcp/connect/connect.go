@@ -2,6 +2,7 @@ package connect
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -255,23 +256,34 @@ func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r 
 	if own := t.find(r.Name); taking != nil && own != nil {
 		return r, refuse(body, own.at, "there is a server %q, and no record of what it stands for: take it out, or give it another name", r.Name)
 	}
-	r.Entry = c.remit(p, r.Gateway, s.workspace(p, r), speak.names)
+	r.Entry = c.remit(p, r.Gateway, s.arguments(p, r), speak.names)
 	r.Entry.patience(r.Servers)
 	return r, nil
 }
 
-// workspace is the folder that the gateway of a table is told to work in.
-func (s *step) workspace(p Place, r routed) string {
-	switch {
-	case r.Scope != User:
+// arguments are those of the gateway of a table beside its configuration: the folder
+// that it is told to work in, and its retention. What is not given stays as it was.
+func (s *step) arguments(p Place, r routed) (args []string) {
+	given := [][2]string{{"--keep", p.Keep}, {"--keep-last", p.KeepLast}}
+	if r.Scope == User {
+		given = append([][2]string{{"--workspace", p.Workspace}}, given...)
+	}
+	for _, g := range given {
+		if value := cmp.Or(g[1], s.had(r, g[0])); value != "" {
+			args = append(args, g[0], value)
+		}
+	}
+	return args
+}
+
+// had is an argument that the entry of a table's gateway had before.
+func (s *step) had(r routed, flag string) string {
+	if s.old == nil {
 		return ""
-	case p.Workspace != "":
-		return p.Workspace
-	case s.old != nil:
-		for _, was := range s.old.Tables {
-			if was.Name == r.Name && was.Scope == User {
-				return argument(was.Entry, "--workspace")
-			}
+	}
+	for _, was := range s.old.Tables {
+		if was.Name == r.Name && was.Scope == r.Scope {
+			return argument(was.Entry, flag)
 		}
 	}
 	return ""

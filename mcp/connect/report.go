@@ -1,5 +1,7 @@
 package connect
 
+import "slices"
+
 // State is how a file stands.
 type State string
 
@@ -30,6 +32,18 @@ func (r Report) Changed() bool {
 		}
 	}
 	return false
+}
+
+// Configs lists the configurations of the gateway that hold servers of the client.
+func (r Report) Configs() (paths []string) {
+	for _, f := range r.Files {
+		for _, s := range f.Servers {
+			if s.Gateway != "" && !slices.Contains(paths, s.Gateway) {
+				paths = append(paths, s.Gateway)
+			}
+		}
+	}
+	return paths
 }
 
 // File is one file of a client.

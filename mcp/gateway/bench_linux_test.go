@@ -28,7 +28,7 @@ func BenchmarkBox(b *testing.B) {
 				case "plain":
 					known = `{"s": {"tools": {"set": {"effectClass": "pivot"}}}}`
 				case "kept":
-					known = `{"s": {"tools": {"set": {"undo": {"snapshot": ["file://workspace/**"]}}}}}`
+					known = `{"s": {"tools": {"set": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/**"]}}}}}`
 				}
 				h.open(map[string]string{"s": h.server("store", nil)}, known)
 				require.Equal(b, tool.StatusDone, h.call("s__set", tool.Args{"key": "a", "value": "first"}).Status) // for which all is copied

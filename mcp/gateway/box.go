@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
@@ -132,16 +134,19 @@ func (b *box) confines() string {
 func (b *box) spec(s tool.Spec) tool.Spec {
 	for name := range sorted(b.service.Roots) {
 		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
+			if a.Changes() && s.EffectClass == effect.Pure {
+				continue
+			}
 			s.Needs = append(s.Needs, perm.Access(a, "file://"+name+"/**"))
 		}
 	}
-	if !b.network {
-		if s.EffectClass == "" {
-			s.EffectClass = effect.Reversible
-		}
-		if s.Destination == "" {
-			s.Destination = tool.NoDestination
-		}
+	switch {
+	case b.network && s.EffectClass == effect.Reversible: // a person says so
+		s.Coverage = effect.Declared
+	case b.network:
+		s.Coverage, s.Observed = effect.Observed, slices.Sorted(maps.Keys(b.service.Roots))
+	default:
+		s.EffectClass, s.Destination = cmp.Or(s.EffectClass, effect.Reversible), cmp.Or(s.Destination, tool.NoDestination)
 		if s.Verify == nil && s.EffectClass == effect.Reversible {
 			s.Verify = verify.Changes
 		}
@@ -179,9 +184,11 @@ type errand struct {
 const mostBegun = 3
 
 // begin has the server for a call: the connection, and of one in the sandbox a turn. Nothing was sent to it with an error.
-func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext) (*session, *process.Turn, error) {
+func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*session, *process.Turn, error) {
+	early, cancel := sooner(ctx, limit)
+	defer cancel()
 	for n := 1; ; n++ {
-		s, err := u.session(ctx)
+		s, err := u.session(early)
 		if err != nil {
 			return nil, nil, tool.NoEffect(err)
 		}

@@ -6,18 +6,20 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/remit-dev/remit/tool"
 )
 
-// Draft is an entry as the hints of a server suggest it. It is the server's own word, for somebody to look at.
+// Draft is an entry as the hints of a server suggest it: the server's own word, for a person to look at. Without a Tool it is the
+// sandbox of the server.
 type Draft struct {
 	Server, Tool string
 	Entry        json.RawMessage
 }
 
-// Drafts are entries for the tools that have none: one that says that it only reads may run, one that says that it writes is asked
-// about, and of one that says nothing the entry says nothing, so that it is denied. A server in the sandbox needs none but for
-// what only reads. Where keep names roots, what says that it writes, of a server by command, has these kept before each call, so
-// that what it changes there can be taken back.
+// Drafts are entries for the tools that have none: one that says that it only reads may run, and every other is asked about. One that
+// says that it reaches a closed set of things (openWorldHint false) sends nothing elsewhere. In the sandbox a tool needs neither. Where
+// keep names roots, every tool of a server by command has these kept before each call, so that what it changes there can be taken back.
 func (g *Gateway) Drafts(keep ...string) (out []Draft) {
 	for _, u := range g.servers {
 		for _, d := range u.declared().of(tools) {
@@ -37,22 +39,25 @@ func (d definition) draft(u *upstream, keep []string) json.RawMessage {
 	said := struct {
 		Draft bool   `json:"draft"`
 		Class string `json:"effectClass,omitempty"`
+		To    string `json:"destination,omitempty"`
 		Idem  bool   `json:"idempotent,omitempty"`
 		Undo  *undo  `json:"undo,omitempty"`
 	}{Draft: true, Idem: d.hints.Idempotent != nil && *d.hints.Idempotent}
-	reads := d.hints.ReadOnly
-	switch {
+	switch reads := d.hints.ReadOnly; {
 	case u.box != nil: // the sandbox tells what it writes
 	case reads != nil && *reads:
 		said.Class = "pure"
-	case reads == nil && d.hints.Destructive == nil:
-	case len(keep) > 0 && u.cfg.URL == "": // what is elsewhere changes nothing here
-		said.Class, said.Undo = "reversible", &undo{}
+	default: // also of a tool that says nothing of itself: a person is asked
+		said.Class = "pivot"
+	}
+	if open := d.hints.OpenWorld; u.box == nil && open != nil && !*open {
+		said.To = string(tool.NoDestination)
+	}
+	if u.box == nil && u.cfg.URL == "" && len(keep) > 0 { // it may act anywhere, whatever it says
+		said.Undo = &undo{}
 		for _, root := range keep {
 			said.Undo.Snapshot = append(said.Undo.Snapshot, "file://"+root+"/**")
 		}
-	default:
-		said.Class = "pivot"
 	}
 	raw, err := json.Marshal(said)
 	if err != nil {
@@ -73,7 +78,7 @@ func Write(text []byte, drafts []Draft) ([]byte, error) {
 		Path  string          `json:"path"`
 		Value json.RawMessage `json:"value"`
 	}
-	var patch []step
+	patch := []step{} // an empty one too is a list
 	made := map[string]bool{}
 	need := func(path string) {
 		if !made[path] && v.Find(path) == nil {
@@ -89,6 +94,10 @@ func Write(text []byte, drafts []Draft) ([]byte, error) {
 		if asks := at + "/asks"; !made[asks] && v.Find(asks) == nil { // what holds where nothing is said, for somebody to see
 			patch = append(patch, step{"add", asks, json.RawMessage(`["` + Elicitation + `"]`)})
 			made[asks] = true
+		}
+		if d.Tool == "" {
+			patch = append(patch, step{"add", at + "/sandbox", d.Entry})
+			continue
 		}
 		patch = append(patch, step{"add", at + "/tools/" + escape(d.Tool), d.Entry})
 	}

@@ -28,8 +28,8 @@ func TestDrafts(t *testing.T) {
 		said[d.Tool] = string(d.Entry)
 	}
 	require.Equal(t, `{"draft":true,"effectClass":"pure"}`, said["get"])
-	require.Equal(t, `{"draft":true,"effectClass":"pivot","idempotent":true}`, said["set"])
-	require.Equal(t, `{"draft":true}`, said["hang"], "it says nothing of itself, and a call is denied")
+	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true}`, said["set"])
+	require.Equal(t, `{"draft":true,"effectClass":"pivot"}`, said["hang"], "it says nothing of itself, and a person is asked")
 	require.NotContains(t, said, "die")
 
 	text, err := gateway.Write([]byte(h.config[:len(h.config)-1]+", /* mine */ }"), drafts)
@@ -43,6 +43,9 @@ func TestDrafts(t *testing.T) {
 	require.Equal(t, []gateway.Ask{gateway.Elicitation}, c.Servers[0].Asks, "what holds where nobody says anything is said")
 
 	own := []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"asks": ["sampling"]}}}}`)
+	same, err := gateway.Write(text, nil)
+	require.NoError(t, err, "there may be nothing to draft")
+	require.Equal(t, string(text), string(same))
 	text, err = gateway.Write(own, drafts)
 	require.NoError(t, err)
 	c, err = gateway.Read("gateway.json", text, os.LookupEnv)
@@ -50,7 +53,7 @@ func TestDrafts(t *testing.T) {
 	require.Equal(t, []gateway.Ask{gateway.Sampling}, c.Servers[0].Asks, "what somebody said stays")
 }
 
-// TestDraftsThatKeep: what says that it writes has the workspace kept before each call, and can be taken back as soon as it is drafted. A
+// TestDraftsThatKeep: every tool has the workspace kept before each call, whatever it says of itself, and is never drafted as reversible. A
 // server that moves to the sandbox needs none of that.
 func TestDraftsThatKeep(t *testing.T) {
 	h := newHouse(t)
@@ -60,9 +63,9 @@ func TestDraftsThatKeep(t *testing.T) {
 	for _, d := range drafts {
 		said[d.Tool] = string(d.Entry)
 	}
-	require.Equal(t, `{"draft":true,"effectClass":"pure"}`, said["get"])
-	require.Equal(t, `{"draft":true,"effectClass":"reversible","idempotent":true,"undo":{"snapshot":["file://workspace/**"]}}`, said["set"])
-	require.Equal(t, `{"draft":true}`, said["hang"], "it says nothing of itself, and a call is denied")
+	require.Equal(t, `{"draft":true,"effectClass":"pure","undo":{"snapshot":["file://workspace/**"]}}`, said["get"], "its word does not keep it from writing")
+	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true,"undo":{"snapshot":["file://workspace/**"]}}`, said["set"])
+	require.Equal(t, `{"draft":true,"effectClass":"pivot","undo":{"snapshot":["file://workspace/**"]}}`, said["hang"], "it says nothing of itself, and a person is asked")
 
 	text, err := gateway.Write([]byte(h.config), drafts)
 	require.NoError(t, err)
@@ -75,8 +78,9 @@ func TestDraftsThatKeep(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, h.get("store.json"), `"2"`)
 	require.NotEmpty(t, out.Changes)
-	_, err = tx.Revert(t.Context())
-	require.NoError(t, err)
+	rep, err := tx.Revert(t.Context())
+	require.Error(t, err)
+	require.Len(t, unknownElsewhere(rep), 1, "it may have written elsewhere, too")
 	require.Equal(t, `{"a":"1"}`, h.get("store.json"))
 
 	boxed, err := gateway.Read("gateway.json", []byte(strings.Replace(h.config, `"asks"`, `"sandbox": {"roots": ["workspace"]}, "asks"`, 1)), os.LookupEnv)

@@ -22,6 +22,8 @@ type Entry struct {
 	Destination tool.Destination
 	Timeout     time.Duration
 	Idempotent  bool // the same call twice has one effect
+	Risk        perm.Risk
+	Approval    bool // whoever wrote the entry advises that a person approves each call
 	// Harmless: a call that the server answers with an error has had no effect. Else nobody can tell.
 	Harmless bool
 	// Alone: nothing else of the server runs meanwhile, so that what it asks its client is asked for this call.
@@ -30,7 +32,9 @@ type Entry struct {
 	Before     *Invocation // a tool that only reads, called first; what it answers is /before in templates
 	Compensate *Invocation // takes a call back
 	Snapshot   []string    // files, as file://root/{argument}, and folders, as file://root/**, that are kept before each call
-	Verify     *Check
+	// Observed: the server can act anywhere, and no person said in the entry that its calls change nothing but the snapshot.
+	Observed bool
+	Verify   *Check
 }
 
 // Invocation is a call of another tool of the same server.
@@ -146,7 +150,7 @@ func (r *reader) roots(n *jsonfile.Node) []string {
 }
 
 func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
-	if !n.Closed("draft", "needs", "effectClass", "destination", "timeout", "idempotent", "errors", "before", "undo", "verify", "alone") {
+	if !n.Closed("draft", "needs", "effectClass", "destination", "timeout", "idempotent", "risk", "approval", "errors", "before", "undo", "verify", "alone") {
 		return e
 	}
 	if d := n.Get("draft"); d != nil {
@@ -155,11 +159,22 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 	if i := n.Get("idempotent"); i != nil {
 		e.Idempotent = i.Bool()
 	}
+	if risk := n.Get("risk"); risk != nil {
+		if e.Risk = perm.Risk(risk.Text()); !e.Risk.Valid() {
+			risk.Refuse("unknown risk; valid are low, medium, high")
+		}
+	}
+	if a := n.Get("approval"); a != nil {
+		e.Approval = a.Bool()
+	}
 	if a := n.Get("alone"); a != nil {
 		e.Alone = a.Bool()
 	}
 	r.needs(&e, n.Get("needs"))
 	r.effects(&e, n)
+	if changes := func(a perm.ResourceAccess) bool { return a.Action.Changes() }; e.Class == effect.Pure && slices.ContainsFunc(e.Needs, changes) {
+		n.Get("effectClass").Refuse("a tool that is pure needs no write and no delete; say what undo can do of it, or leave the need out")
+	}
 	if b := n.Get("before"); b != nil {
 		e.Before = r.invocation(b, b.Closed("tool", "args"))
 	}
@@ -294,18 +309,24 @@ func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 }
 
 func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
-	usual := effect.Compensable
-	if len(e.Snapshot) > 0 {
-		usual = effect.Reversible
-	}
-	if e.Class == "" {
-		e.Class = usual
-	}
+	kept := len(e.Snapshot) > 0
 	switch {
-	case len(e.Snapshot) > 0 && s.Sandbox != nil && e.Draft:
-		e.Snapshot, e.Class = nil, "" // drafted when it ran elsewhere
-	case len(e.Snapshot) > 0 && s.Sandbox != nil:
+	case kept && s.Sandbox != nil && e.Draft: // drafted when it ran elsewhere
+		switch e.Snapshot = nil; {
+		case e.Class == effect.Pure:
+		case s.Sandbox.Network:
+			e.Class = effect.Pivot
+		default:
+			e.Class = ""
+		}
+	case kept && s.Sandbox != nil:
 		undo.Refuse("a server in the sandbox needs no snapshot: what its calls leave in its roots is taken back")
+	case kept && (e.Class == "" || e.Class == effect.Pure || e.Class == effect.Pivot || e.Draft && e.Class == effect.Reversible):
+		if e.Observed = true; e.Class != effect.Pure {
+			e.Class = effect.Pivot
+		}
+	case e.Class == "":
+		e.Class = effect.Compensable
 	case e.Class != effect.Compensable && e.Class != effect.Reversible:
 		undo.Refuse("a tool of class %s is not taken back", e.Class)
 	}

@@ -31,13 +31,15 @@ func Example() {
 		"mcpServers": {"notes": `+string(server)+`}, // as clients have it
 		"remit": {"servers": {"notes": {"tools": {
 			"get": {"effectClass": "pure"},
-			"set": {"undo": {"snapshot": ["file://workspace/notes.json"]}},
+			"set": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/notes.json"]}},
 		}}}},
 	}`), os.LookupEnv)
 	check(err)
 	g, err := gateway.Open(ctx, config, gateway.Options{Roots: map[string]string{"workspace": dir}})
 	check(err)
 	defer func() { _ = g.Close() }()
+	g.Start()
+	g.Await(ctx) // a program that serves does not wait
 
 	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Root("workspace", dir), agent.Log(slog.New(slog.DiscardHandler)))
 	check(err)

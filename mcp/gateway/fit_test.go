@@ -54,7 +54,7 @@ func TestAnEntryThatFitsAnySchema(t *testing.T) {
 		h := newHouse(t)
 		h.open(map[string]string{"s": h.scripted(strings.Replace(oneTool, `{"type":"object"}`, schema, 1))}, `{"s": {"tools": {"x": {"undo": {"snapshot": ["file://workspace/{b}"]}}}}}`)
 		require.Empty(t, h.gateway.Quarantined(), schema)
-		require.Len(t, h.gateway.Tools(), 1, schema)
+		require.Equal(t, []string{"s__x"}, h.names(), schema)
 	}
 }
 

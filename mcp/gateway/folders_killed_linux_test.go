@@ -41,6 +41,8 @@ func serveDiskKilled() {
 	must(err)
 	g, err := gateway.Open(ctx, c, gateway.Options{State: state, Roots: map[string]string{"workspace": dir}})
 	must(err)
+	g.Start()
+	g.Await(ctx)
 	k, err := process.NewKeep(process.KeepConfig{Dir: filepath.Join(state, "kept")})
 	must(err)
 	killing := &killer{Host: host.Real(), at: -1}

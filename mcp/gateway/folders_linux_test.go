@@ -25,7 +25,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-const wholeRoot = `{"d": {"tools": {"act": {"undo": {"snapshot": ["file://workspace/**"]}}, "look": {"effectClass": "pure"}}}}`
+const wholeRoot = `{"d": {"tools": {"act": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/**"]}}, "look": {"effectClass": "pure"}}}}`
 
 // disk is a house with a server outside the sandbox of which whole folders are kept.
 func disk(t testing.TB, known string, how ...func(*house)) *house {
@@ -194,7 +194,7 @@ func TestFoldersAndOthers(t *testing.T) {
 // TestOneFolder: only what lies in the folder that an argument names is kept, one that is not there yet too; without the
 // argument it is all of the root.
 func TestOneFolder(t *testing.T) {
-	h := disk(t, `{"d": {"tools": {"act": {"undo": {"snapshot": ["file://workspace/{folder}/**"]}}}}}`)
+	h := disk(t, `{"d": {"tools": {"act": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/{folder}/**"]}}}}}`)
 	before := h.furnish()
 	for folder, deeds := range map[string][]deed{
 		"a":                          {{"write", "a/b/two.txt", "2"}, {"remove", "a/one.txt", ""}, {"chmod", "a", "0700"}},
@@ -223,7 +223,7 @@ func TestOneFolder(t *testing.T) {
 
 // TestFoldersInFolders: of folders that lie in one another each change is told once.
 func TestFoldersInFolders(t *testing.T) {
-	h := disk(t, `{"d": {"tools": {"act": {"undo": {"snapshot": ["file://workspace/a/**", "file://workspace/a/b/**", "file://workspace/made/**"]}}}}}`)
+	h := disk(t, `{"d": {"tools": {"act": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/a/**", "file://workspace/a/b/**", "file://workspace/made/**"]}}}}}`)
 	before := h.furnish()
 	tx := h.txn()
 	out, err := tx.Invoke(t.Context(), "d__act", do("", deed{"write", "a/b/two.txt", "2"}, deed{"mkdir", "made/deep", ""}))
@@ -359,8 +359,10 @@ func TestFoldersAndPolicy(t *testing.T) {
 		}
 		return nil
 	}))
-	_, err = tx.Revert(t.Context())
-	require.NoError(t, err)
+	rep, err := tx.Revert(t.Context())
+	require.Error(t, err)
+	require.Len(t, unknownElsewhere(rep), 1)
+	require.Contains(t, unknownElsewhere(rep)[0], "nothing of them was kept: workspace/.env (changed), workspace/secret (changed), workspace/a/.env (new)")
 	require.Equal(t, "KEY=changed", h.get(".env"))
 	require.Equal(t, "another", h.get("a/.env"))
 	require.Equal(t, "(none)", h.get("secret/file"))
@@ -399,8 +401,9 @@ func TestFoldersOfTheWorkspace(t *testing.T) {
 	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), deed{"mkdir", ".git", ""}, deed{"write", ".git/config", "x"})...))
 	require.NoError(t, err, out.Text)
 	require.Len(t, out.Changes, 21)
-	_, err = tx.Revert(t.Context())
-	require.NoError(t, err)
+	rep, err := tx.Revert(t.Context())
+	require.Error(t, err)
+	require.Equal(t, []string{"tool://d__act: files that the policy masks were changed during the call, and nothing of them was kept: workspace/.git (new)"}, unknownElsewhere(rep))
 	require.Equal(t, "x", h.get(".git/config"))
 	require.NoError(t, os.RemoveAll(filepath.Join(h.dir, ".git")))
 	require.Equal(t, before, h.looks())

@@ -37,10 +37,11 @@ type Options struct {
 	Env func(string) (string, bool) // variables that servers get; default those of this process
 	Log *slog.Logger                // default: nothing is logged
 
-	// Lazy starts no server before it is needed: for a program that only takes calls back. What was accepted is there.
+	// Lazy is for a program that only takes calls back, and never calls Start: roots that are missing do not keep it from opening.
 	Lazy bool
 
 	Start    time.Duration // in which a server has to be there; default one minute
+	Meet     time.Duration // from Gateway.Start on, in which AwaitNew waits for servers; default 300 ms
 	MostRest time.Duration // that a server is given which does not start; default one minute
 
 	// Roots are the folders of the runtime's roots, by name: absolute paths in arguments are told by them, and servers in
@@ -73,6 +74,7 @@ type Gateway struct {
 	pins    *pins
 	undone  *attempts
 	servers []*upstream
+	guard   *guard
 
 	introduced sync.Once
 	intro      json.RawMessage
@@ -84,6 +86,7 @@ type Gateway struct {
 	stop context.CancelCauseFunc
 	done sync.WaitGroup
 	shut atomic.Bool
+	met  atomic.Int64 // when AwaitNew waits no longer, in nanoseconds
 }
 
 // mirror is all tools as they are at one time.
@@ -96,10 +99,10 @@ type mirror struct {
 	library     library
 }
 
-// Open starts the servers of a configuration and reads their tools. A server that cannot be had does not keep the others
-// from being served: what is pinned of it stays listed, and it is tried again. Close ends them all.
+// Open makes a gateway of a configuration. It starts no server: the gateway has the tools that are pinned, and a call starts the
+// server that it needs. Start starts all servers. Close ends them all.
 func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
-	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1)}
+	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1), guard: newGuard()}
 	g.log = g.opts.Log
 	g.life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	base, ok := http.DefaultTransport.(*http.Transport)
@@ -136,11 +139,6 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	if err := g.rebuild(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if o.Lazy {
-		return g, nil
-	}
-	g.connectAll(ctx)
-	g.done.Go(func() { g.watch(g.life) })
 	return g, nil
 }
 
@@ -178,6 +176,9 @@ func (o Options) withDefaults() Options {
 	if o.Start <= 0 {
 		o.Start = time.Minute
 	}
+	if o.Meet <= 0 {
+		o.Meet = 300 * time.Millisecond
+	}
 	if o.MostRest <= 0 {
 		o.MostRest = time.Minute
 	}
@@ -193,47 +194,6 @@ func (g *Gateway) closed() error {
 		return errClosed
 	}
 	return nil
-}
-
-func (g *Gateway) connectAll(ctx context.Context) {
-	var all sync.WaitGroup
-	for _, u := range g.servers {
-		all.Go(func() {
-			if _, err := u.session(ctx); err != nil {
-				g.log.Warn("a server cannot be had", "server", u.cfg.Name, "error", err)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// watched is how often it is looked whether somebody accepted something, and whether a server that was never there is.
-const watched = time.Second
-
-func (g *Gateway) watch(ctx context.Context) {
-	for sleep(ctx, watched) == nil {
-		if changed, err := g.pins.reread(); err != nil {
-			g.log.Warn("what was accepted cannot be read", "error", err)
-		} else if changed {
-			if err := g.rebuild(); err != nil {
-				g.log.Warn("what was accepted is of no effect", "error", err)
-			}
-		}
-		for _, u := range g.servers {
-			if u.missing() {
-				_, _ = u.session(ctx) // which says why not, when it is asked for
-			}
-		}
-	}
-}
-
-// missing reports whether a server has never answered, or has gone while somebody is told of its resources, and it is time to try again.
-func (u *upstream) missing() bool {
-	wanted := u.current() == nil && len(u.watches.uris()) > 0
-	u.mu.Lock()
-	missing, rests, why := !u.has.known || wanted, u.rest.After(u.g.now()), u.why
-	u.mu.Unlock()
-	return missing && (!rests || u.renewed(why))
 }
 
 // Close ends the servers. Calls in flight end as if their servers had gone.
@@ -256,6 +216,7 @@ func (g *Gateway) Close() error {
 		})
 	}
 	all.Wait()
+	g.guard.close()
 	return nil
 }
 

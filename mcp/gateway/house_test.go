@@ -60,6 +60,7 @@ type house struct {
 	scratch string
 	kept    process.KeepConfig
 	host    host.Host
+	behind  bool // servers start when the test says so
 }
 
 func newHouse(t testing.TB) *house {
@@ -135,6 +136,10 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	h.gateway, err = gateway.Open(h.t.Context(), c, o)
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { require.NoError(h.t, h.gateway.Close()) })
+	if !o.Lazy && !h.behind {
+		h.gateway.Start()
+		h.gateway.Await(h.t.Context())
+	}
 	opts := []agent.Option{
 		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
 		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits), agent.On(h.host),

@@ -172,7 +172,7 @@ func (r lender) execute(ctx context.Context, tc ctxperm.ToolContext, in json.Raw
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
-	s, turn, err := r.u.begin(ctx, tc)
+	s, turn, err := r.u.begin(ctx, tc, r.entry.Timeout)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -45,6 +45,15 @@ type shelved struct {
 
 // library adds what one server has to be read.
 func (b *builder) library(u *upstream, d declared, held []Quarantined) {
+	if u.stranger() { // until it has answered
+		all := &b.mirror.library.all
+		if !u.cfg.NoResources && all.Resources == nil {
+			all.Resources = []offer.Offer{}
+		}
+		if !u.cfg.NoPrompts && all.Prompts == nil {
+			all.Prompts = []offer.Offer{}
+		}
+	}
 	s := &shelf{u: u}
 	withheld := reason(held, u.cfg.Name, "")
 	for _, def := range d.defs {

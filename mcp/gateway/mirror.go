@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/raw"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
@@ -36,6 +37,7 @@ func (g *Gateway) rebuild() error {
 	}
 	b.mirror.library.shelve(&b)
 	old := g.seen.Swap(b.mirror)
+	g.warnOf(b.mirror, old)
 	if old == nil {
 		return nil
 	}
@@ -46,6 +48,15 @@ func (g *Gateway) rebuild() error {
 		g.opts.Offered()
 	}
 	return nil
+}
+
+// warnOf logs what is in quarantine, and was not before.
+func (g *Gateway) warnOf(now, before *mirror) {
+	for _, q := range now.quarantined {
+		if before == nil || !slices.ContainsFunc(before.quarantined, func(o Quarantined) bool { return o.Server == q.Server && o.Tool == q.Tool && o.Why == q.Why }) {
+			g.log.Warn("a tool is in quarantine", "tool", q.Server+"/"+q.Tool, "why", q.Why)
+		}
+	}
 }
 
 func same(a, b []tool.Tool) bool {
@@ -82,6 +93,11 @@ func (b *builder) server(u *upstream) error {
 		}
 	}
 	b.library(u, d, held)
+	r, err := u.reserve()
+	if err != nil {
+		return err
+	}
+	b.mirror.tools, b.mirror.listed[r.Name()] = append(b.mirror.tools, r), nil
 	return nil
 }
 
@@ -103,7 +119,7 @@ func (b *builder) accepted(u *upstream) (d declared, err error) {
 		}
 		d.defs = append(d.defs, def)
 	}
-	d.prompts, d.reads = len(d.of(prompts)) > 0 && !u.cfg.NoPrompts, len(d.of(templates)) > 0 && !u.cfg.NoResources
+	d.prompts, d.reads, d.completes = have.Prompts && !u.cfg.NoPrompts, have.Resources && !u.cfg.NoResources, have.Completes
 	return d, nil
 }
 
@@ -144,7 +160,7 @@ func (b *builder) clashes(u *upstream, defs []definition, seen map[string]string
 func reason(held []Quarantined, server, name string) string {
 	for _, q := range held {
 		if q.Tool == name || q.Tool == "" {
-			return fmt.Sprintf("it is in quarantine: %s; remit gateway accept %s/%s shows the difference and accepts it", q.Why, server, name)
+			return fmt.Sprintf("it is in quarantine: %s; remit gateway accept %s/%s, with the --config and --state of the gateway, shows the difference and accepts it", q.Why, server, name)
 		}
 	}
 	return ""
@@ -201,7 +217,7 @@ func (m mirrored) spec(loose bool) (tool.Spec, error) {
 		Input: m.def.inputSchema(loose), Needs: append(m.u.needs(), perm.Access(perm.Call, self.String())),
 		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: mcpName(m.u.cfg.Name, m.def.name), Version: m.def.digest},
-		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent},
+		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent, Risk: e.Risk, Approval: e.Approval},
 	}
 	if e.Draft {
 		s.Tags = append(s.Tags, "draft")
@@ -212,13 +228,16 @@ func (m mirrored) spec(loose bool) (tool.Spec, error) {
 	if err := m.needs(&s); err != nil {
 		return tool.Spec{}, err
 	}
-	if len(e.Snapshot) > 0 {
-		s.Confinement = tool.Handles
+	switch {
+	case e.Observed:
+		s.Coverage, s.Observed = effect.Observed, e.observes()
+	case len(e.Snapshot) > 0:
+		s.Confinement, s.Coverage = tool.Handles, effect.Declared
 	}
 	if e.Compensate != nil {
 		s.Revert, s.UndoVersion = m.revert, undoVersion
 	}
-	if slices.ContainsFunc(e.Snapshot, func(resource string) bool { _, tree := folderOf(resource); return tree }) {
+	if !e.Observed && slices.ContainsFunc(e.Snapshot, func(resource string) bool { _, tree := folderOf(resource); return tree }) {
 		s.Verify = verify.Changes
 	}
 	if e.Verify != nil {
@@ -278,7 +297,7 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 		return tool.Result{}, tool.NoEffect(err)
 	}
 	defer held.Drop()
-	s, turn, err := m.u.begin(ctx, tc)
+	s, turn, err := m.u.begin(ctx, tc, m.entry.Timeout)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -298,7 +317,8 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 	}
 	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
 	err = errors.Join(err, kept.landed(ctx), held.Tell(ctx, concluded(err)))
-	if err == nil && !a.failed {
+	m.strays(held)
+	if err == nil && !a.failed && m.entry.Class != effect.Pure {
 		err = held.Decide(ctx)
 	}
 	if err != nil {

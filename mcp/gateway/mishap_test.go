@@ -76,10 +76,10 @@ func TestServersThatAreNone(t *testing.T) {
 		lines []string
 		why   string
 	}{
-		"garbage":      {[]string{"tools/list hello, I am a server"}, "invalid character"},
+		"garbage":      {[]string{"tools/list hello, I am a server"}, "it did not answer in time; it wrote: hello, I am a server"},
 		"no list":      {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":[]}`}, ""},
 		"no schema":    {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x"}]}}`}, "none"},
-		"endless":      {[]string{"tools/list ENDLESS"}, "invalid character"},
+		"endless":      {[]string{"tools/list ENDLESS"}, "too long"},
 		"long":         {[]string{"tools/list " + `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","description":"` + strings.Repeat("x", 1<<20) + `","inputSchema":{"type":"object"}}]}}`}, "none"},
 		"heavy":        {[]string{`tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[` + strings.Repeat(`{"name":"`+strings.Repeat("x", 1<<20)+`"},`, 17) + `{}]}}`}, "longer than 16 MiB"},
 		"flood":        {[]string{"tools/list FLOOD"}, "too many messages"},
@@ -90,15 +90,16 @@ func TestServersThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
+			slow := strings.Contains(tt.why, "in time")
 			hurried := func(o *gateway.Options) {
-				if name == "says nothing" {
+				if slow {
 					o.Start = 2 * time.Second
 				}
 			}
 			h.open(map[string]string{"bad": h.scripted(tt.lines...), "good": h.server("store", nil)}, "", hurried)
 			states := h.gateway.States()
 			for range 20 {
-				if name != "says nothing" || states[1].Up {
+				if !slow || states[1].Up {
 					break
 				}
 				require.NoError(t, h.gateway.Close()) // the machine was so slow that the good one did not answer in time either
@@ -120,7 +121,8 @@ func TestServersThatAreNone(t *testing.T) {
 // TestAnswersThatAreNone: a call whose answer nobody can read is unknown.
 func TestAnswersThatAreNone(t *testing.T) {
 	for name, tt := range map[string]struct{ line, why string }{
-		"garbage":     {"tools/call nonsense", "has gone while the call was under way"},
+		"garbage":     {"tools/call nonsense", "timed out"},
+		"noise":       {"tools/call " + strings.Repeat("nonsense THEN ", 11_000) + "nonsense", "the server sent too many messages"},
 		"no object":   {`tools/call {"jsonrpc":"2.0","id":ID,"result":[1]}`, "not valid"},
 		"twice":       {`tools/call {"jsonrpc":"2.0","id":ID,"result":{"content":[],"content":[]}}`, "not valid"},
 		"error":       {`tools/call {"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"I will not"}}`, "I will not"},
@@ -132,7 +134,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
 			timeout := "2m"
-			if name == "another id" {
+			if tt.why == "timed out" {
 				timeout = "100ms"
 			}
 			h.open(map[string]string{"s": h.scripted(oneTool, tt.line)}, fmt.Sprintf(`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": %q}}}}`, timeout))
@@ -179,7 +181,8 @@ func TestRequestsWithoutEnd(t *testing.T) {
 		}
 		return all
 	}
-	full := many(100, strings.Repeat("x", 1000), "") // more than a pipe holds of answers
+	full := many(100, strings.Repeat("x", 1000), "")  // more than a pipe holds of answers
+	after := many(200, strings.Repeat("y", 1000), "") // it still writes when the two before have been read, so it has read no answer
 	for name, tt := range map[string]struct {
 		asks   string
 		status tool.Status
@@ -187,7 +190,7 @@ func TestRequestsWithoutEnd(t *testing.T) {
 		"some":         {many(50, "", ""), tool.StatusDone},
 		"full":         {full, tool.StatusDone},
 		"of a long id": {ping(`"`+strings.Repeat("x", 2<<10)+`"`, ""), tool.StatusFailed},
-		"of one id":    {full + ping(`"a"`, "") + ping(`"a"`, ""), tool.StatusFailed},
+		"of one id":    {full + ping(`"a"`, "") + ping(`"a"`, "") + after, tool.StatusFailed},
 		"many":         {many(9_000, "", ""), tool.StatusFailed},
 		"large":        {full + many(34, "", large), tool.StatusFailed},
 	} {
@@ -234,4 +237,36 @@ func TestProgress(t *testing.T) {
 	_, err := h.txn().Invoke(ctx, "s__progress", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrCancelled)
 	require.Equal(t, "half", <-said)
+}
+
+// TestNoise: lines of a server's standard output that are no messages are skipped, wherever they come, and some of them are logged, each cut
+// and without what a terminal would take for its own.
+func TestNoise(t *testing.T) {
+	noisy := func(line, noise string) string {
+		method, answer, _ := strings.Cut(line, " ")
+		return method + " " + noise + " THEN " + answer + " THEN and goodbye"
+	}
+	h := newHouse(t)
+	var lines []string
+	for range 30 {
+		lines = append(lines, noisy(`tools/call {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"done"}]}}`, "\x1b[31mwarming up "+strings.Repeat("x", 1000)))
+	}
+	h.open(map[string]string{"s": h.scripted(append(lines,
+		noisy(`initialize {"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"script","version":"1"}}}`, "Welcome to script 1.0!"),
+		noisy(oneTool, `{"level":30,"msg":"listing"}`))...)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
+	require.True(t, h.gateway.States()[0].Up, h.gateway.States()[0].Why)
+	for range 30 {
+		out := h.call("s__x", tool.Args{})
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
+		require.Equal(t, "done", out.Text)
+	}
+	require.NoError(t, h.gateway.Close())
+	said := h.log.String()
+	require.Contains(t, said, "Welcome to script 1.0!")
+	require.Contains(t, said, "listing")
+	require.Contains(t, said, "warming up xxx")
+	require.NotContains(t, said, "\x1b")
+	require.NotContains(t, said, strings.Repeat("x", 300))
+	require.Equal(t, 20, strings.Count(said, "is no message, and is skipped"))
+	require.Equal(t, 1, strings.Count(said, "goes on to write lines that are no messages"))
 }

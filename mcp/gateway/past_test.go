@@ -96,7 +96,7 @@ func TestReportsBeforeTheAnswer(t *testing.T) {
 func TestDeafServer(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, "tools/call DEAF")},
-		`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "100ms"}}}}`)
+		`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "1s"}}}}`)
 	for _, size := range []int{1, 1 << 20, 1, 1 << 20} {
 		out, err := h.txn().Invoke(t.Context(), "s__x", tool.Args{"text": strings.Repeat("x", size)})
 		require.ErrorIs(t, err, tool.ErrUnknown)

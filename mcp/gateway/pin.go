@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/remit-dev/remit/internal/atomicfile"
 	"github.com/remit-dev/remit/internal/canon"
 )
 
@@ -36,6 +37,10 @@ type pinnedServer struct {
 	Identity string               `json:"identity"` // what the server calls itself
 	Tools    map[string]pinnedDef `json:"tools"`    // and what else it declares, by key
 	Offers   bool                 `json:"offers"`   // its prompts and templates were looked at, too
+
+	Prompts   bool `json:"prompts"` // it has prompts, as it says, whether there are any now or not
+	Resources bool `json:"resources"`
+	Completes bool `json:"completes"` // it completes arguments
 }
 
 type pinnedDef struct {
@@ -129,24 +134,8 @@ func (p *pins) write(data pinned) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.path), pinFile+"-")
-	if err != nil {
+	if err := atomicfile.Replace(p.path, append(raw, '\n')); err != nil {
 		return time.Time{}, err
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(append(raw, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return time.Time{}, err
-	}
-	if err := os.Rename(f.Name(), p.path); err != nil {
-		return time.Time{}, err
-	}
-	if dir, err := os.Open(filepath.Dir(p.path)); err == nil {
-		_ = dir.Sync() // not every system can; what is lost is a name that is pinned anew or asked about again
-		_ = dir.Close()
 	}
 	info, err := os.Stat(p.path)
 	if err != nil {
@@ -172,6 +161,11 @@ func (p *pins) judge(server string, d declared, strict bool) ([]Quarantined, err
 		have = have.with(d.of(prompts), d.of(templates))
 		have.Offers = true
 		if err := p.put(server, have); err != nil {
+			return nil, err
+		}
+	}
+	if known && have.Identity == d.identity && !have.can(d) { // which is known before it answers the next time
+		if err := p.put(server, have.able(d)); err != nil {
 			return nil, err
 		}
 	}
@@ -215,7 +209,8 @@ func (p *pins) accept(server string, d declared, only string) error {
 
 // with is what was pinned, and more.
 func (s pinnedServer) with(more ...[]definition) pinnedServer {
-	next := pinnedServer{Identity: s.Identity, Tools: maps.Clone(s.Tools), Offers: s.Offers}
+	next := s
+	next.Tools = maps.Clone(s.Tools)
 	if next.Tools == nil {
 		next.Tools = map[string]pinnedDef{}
 	}
@@ -225,9 +220,22 @@ func (s pinnedServer) with(more ...[]definition) pinnedServer {
 	return next
 }
 
+// able returns what was pinned, with what the server has to be read by now. Nothing is taken away: a gateway of another configuration may
+// have it served.
+func (s pinnedServer) able(d declared) pinnedServer {
+	s.Prompts, s.Resources, s.Completes = s.Prompts || d.prompts, s.Resources || d.reads, s.Completes || d.completes
+	return s
+}
+
+// can reports whether what a server has to be read is pinned.
+func (s pinnedServer) can(d declared) bool {
+	next := s.able(d)
+	return s.Prompts == next.Prompts && s.Resources == next.Resources && s.Completes == next.Completes
+}
+
 // pinsOf is all that a server declares. What could not be read of it stays as it was.
 func pinsOf(d declared, have pinnedServer) pinnedServer {
-	s := pinnedServer{Identity: d.identity, Offers: !d.partial || have.Offers}.with(d.defs)
+	s := pinnedServer{Identity: d.identity, Offers: !d.partial || have.Offers}.able(d).with(d.defs)
 	for key, pin := range have.Tools {
 		if _, there := s.Tools[key]; d.partial && !there && kindOf(key) != tools {
 			s.Tools[key] = pin

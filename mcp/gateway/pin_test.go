@@ -148,6 +148,8 @@ func TestAcceptedElsewhere(t *testing.T) {
 	other, err := gateway.Open(t.Context(), c, gateway.Options{State: h.state, Strict: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close()) }()
+	other.Start()
+	other.Await(t.Context())
 	_, err = other.Accept(t.Context(), "s", "")
 	require.NoError(t, err)
 	for len(h.gateway.Quarantined()) > 0 {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -17,7 +18,7 @@ import (
 )
 
 // pipe is a transport over a server's standard files. It is the SDK's own, but that an answer is read in one pass, by whoever
-// waits for messages, and that a server may send several in one list in any revision.
+// waits for messages, that a server may send several in one list in any revision, and that a line which is no message ends nothing.
 type pipe struct {
 	in  io.WriteCloser
 	out io.ReadCloser
@@ -25,37 +26,40 @@ type pipe struct {
 
 // Connect begins to read.
 func (p pipe) Connect(context.Context) (sdk.Connection, error) {
-	c := &piped{pipe: p, bound: &bounded{from: p.out}, writing: make(chan struct{}, 1)}
-	c.from = c.bound
-	c.dec = jsontext.NewDecoder(c.from, asItIs)
-	return c, nil
+	return &piped{pipe: p, from: bufio.NewReaderSize(p.out, mostKept), writing: make(chan struct{}, 1)}, nil
 }
 
 // piped is the connection of a pipe.
 type piped struct {
 	pipe
 
-	bound *bounded // only the one reader has these
-	from  io.Reader
-	dec   *jsontext.Decoder
-	more  []jsonrpc.Message // of a list, not handed on yet
+	from    *bufio.Reader           // only the one reader has these
+	more    []jsonrpc.Message       // of a list, not handed on yet
+	skipped func(line []byte) error // told of each line that is no message; an error ends the connection; nil: nobody is
 
 	writing chan struct{} // one at a time writes; for as long as the server does not read, nobody else
 	closing sync.Once
 	closed  error
 }
 
-var errTrailing = errors.New("there is something behind a message on its line")
-
 // Read waits for a message. Close ends the wait; the context does not.
 func (p *piped) Read(context.Context) (jsonrpc.Message, error) {
-	if len(p.more) == 0 {
-		raw, err := p.next()
+	for len(p.more) == 0 {
+		line, err := p.next()
 		if err != nil {
 			return nil, err
 		}
-		if p.more, err = readMessages(raw); err != nil {
-			return nil, err
+		if len(line) == 0 {
+			continue
+		}
+		if p.more, err = readMessages(line); err != nil {
+			p.more = nil
+			if p.skipped == nil {
+				continue
+			}
+			if err := p.skipped(line); err != nil {
+				return nil, err
+			}
 		}
 	}
 	m := p.more[0]
@@ -69,23 +73,20 @@ var asItIs = wire.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allow
 // mostKept bounds the room that is kept for the next message.
 const mostKept = 64 << 10
 
-// next is the next message as it came.
-func (p *piped) next() (jsontext.Value, error) {
-	p.bound.left = maxMessage
-	value, err := p.dec.ReadValue()
-	if err != nil {
-		return nil, err
+// next is the next line as it came, without the space around it. The last one needs no end.
+func (p *piped) next() (line []byte, err error) {
+	for {
+		part, err := p.from.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxMessage {
+			return nil, errLong
+		}
+		switch {
+		case err == nil, errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) > 0:
+			return bytes.TrimSpace(line), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
 	}
-	rest := p.dec.UnreadBuffer()
-	if len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
-		return nil, errTrailing
-	}
-	value = bytes.Clone(value)
-	if len(value) > mostKept { // a decoder keeps the room of its largest value
-		p.from = io.MultiReader(bytes.NewReader(bytes.Clone(rest)), p.from)
-		p.dec = jsontext.NewDecoder(p.from, asItIs)
-	}
-	return value, nil
 }
 
 // readMessages reads what one or several messages were sent as.
@@ -109,6 +110,8 @@ func readMessages(raw jsontext.Value) (all []jsonrpc.Message, err error) {
 	return all, nil
 }
 
+var errNoMessage = errors.New("the line is not one value of JSON")
+
 // readMessage reads a message. A plain answer is read here, and everything else by the SDK.
 func readMessage(raw jsontext.Value) (jsonrpc.Message, error) {
 	var m struct {
@@ -123,6 +126,9 @@ func readMessage(raw jsontext.Value) (jsonrpc.Message, error) {
 			id, err := jsonrpc.MakeID(float64(n))
 			return &jsonrpc.Response{ID: id, Result: []byte(m.Result)}, err
 		}
+	}
+	if !raw.IsValid(asItIs) { // such as two messages on one line, of which the SDK would read the first
+		return nil, errNoMessage
 	}
 	return jsonrpc.DecodeMessage(raw)
 }
@@ -164,19 +170,3 @@ func (p *piped) Close() error {
 
 // SessionID is empty: a pipe has none.
 func (*piped) SessionID() string { return "" }
-
-// bounded reads no more of one message than there may be.
-type bounded struct {
-	from io.Reader
-	left int
-}
-
-// Read reads.
-func (b *bounded) Read(to []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errLong
-	}
-	n, err := b.from.Read(to[:min(len(to), b.left)])
-	b.left -= n
-	return n, err
-}

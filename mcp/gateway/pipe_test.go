@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,18 +17,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPipe: whatever a server writes, in whatever parts it comes, is read as the SDK reads it. (The SDK takes two lists with notifications
-// in them for one list that came twice; so there is none here.)
+// TestPipe: whatever a server writes, in whatever parts it comes, each line is read as the SDK reads it, and those are skipped at which the
+// SDK ends. (The SDK takes two lists with notifications in them for one list that came twice; so there is none here.)
 func TestPipe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom(messages()), 0, 6).Draw(t, "lines")
 		text := strings.Join(lines, "") + rapid.SampledFrom([]string{"", "", "\n", " ", "{", "]", "x", strings.TrimSpace(messages()[0])}).Draw(t, "end")
 		chunks := rapid.Uint64().Draw(t, "chunks")
-		ours, theirs := pipe{nowhere{}, inParts(text, chunks)}, &sdk.IOTransport{Reader: inParts(text, 1), Writer: nowhere{}, MaxLineLength: maxMessage}
-		have, why := all(t, ours)
-		want, err := all(t, theirs)
-		require.Equal(t, want, have, "%v, %v", why, err)
-		require.Equal(t, err == io.EOF, why == io.EOF, "%v, %v", why, err) //nolint:errorlint // it is the end, and no other error
+		have, why := all(t, pipe{nowhere{}, inParts(text, chunks)})
+		var want []string
+		for line := range strings.Lines(text) {
+			some, err := all(t, &sdk.IOTransport{Reader: inParts(strings.TrimSpace(line)+"\n", 1), Writer: nowhere{}, MaxLineLength: maxMessage})
+			if errors.Is(err, io.EOF) {
+				want = append(want, some...)
+			}
+		}
+		require.Equal(t, want, have)
+		require.ErrorIs(t, why, io.EOF)
 	})
 }
 
@@ -88,13 +94,28 @@ func (p *parted) Read(to []byte) (int, error) {
 
 func (p *parted) Close() error { return nil }
 
-// TestPipeOneLineEach: messages are parted by lines.
-func TestPipeOneLineEach(t *testing.T) {
-	text := strings.TrimSpace(messages()[0])
-	c, err := pipe{nowhere{}, io.NopCloser(strings.NewReader(text + text + "\n"))}.Connect(t.Context())
+// TestPipeSkips: a line that is no message is told of, once, and ends nothing but where who is told says so.
+func TestPipeSkips(t *testing.T) {
+	message := strings.TrimSpace(messages()[0])
+	banners := []string{"hello\t{}", message + message, message + " x", `{"level":30,"msg":"ready"}`, "5", "\x1b[1mhi\xff"}
+	from := "\n" + strings.Join(banners, "\r\n") + "\n" + message + "\n" + banners[0]
+	c, err := pipe{nowhere{}, io.NopCloser(strings.NewReader(from))}.Connect(t.Context())
 	require.NoError(t, err)
+	p, ok := c.(*piped)
+	require.True(t, ok)
+	var told []string
+	p.skipped = func(line []byte) error {
+		if told = append(told, string(line)); len(told) > len(banners) {
+			return errFlood
+		}
+		return nil
+	}
+	m, err := c.Read(t.Context())
+	require.NoError(t, err)
+	require.IsType(t, &jsonrpc.Response{}, m)
+	require.Equal(t, banners, told)
 	_, err = c.Read(t.Context())
-	require.ErrorIs(t, err, errTrailing)
+	require.ErrorIs(t, err, errFlood)
 }
 
 // TestPipeGivesRoomBack: the room of a large message is given back, and nothing that was read behind it is lost.
@@ -169,4 +190,18 @@ func pipes(t *testing.T) (in *os.File, out *os.File) {
 	}
 	t.Cleanup(func() { _, _ = ends[0].Close(), ends[3].Close() })
 	return ends[1], ends[2]
+}
+
+// TestEndedBeforeItAnswered: a server that ends at its start is told of in the same words, whichever side of its pipes was closed first.
+func TestEndedBeforeItAnswered(t *testing.T) {
+	for text, want := range map[string]bool{
+		`calling "initialize": client is closing: EOF`:                                        true,
+		`calling "initialize": client is closing: read |0: file already closed`:               true,
+		`calling "initialize": client is closing: write |1: broken pipe`:                      true,
+		`calling "initialize": client is closing: write |1: file already closed`:              true,
+		`calling "initialize": client is closing: the answer has a member twice`:              false,
+		`calling "initialize": client is closing: read tcp 127.0.0.1:1: connection timed out`: false,
+	} {
+		require.Equal(t, want, ended.MatchString(text), text)
+	}
 }

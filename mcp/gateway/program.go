@@ -10,14 +10,17 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
 )
 
 // program is a server that runs on this machine.
 type program interface {
 	pipes() (in io.WriteCloser, out io.ReadCloser, complaints io.Reader)
-	// end makes it go, and returns when it is gone.
+	// end makes it go, and returns when it is gone. What it wrote last may still be read.
 	end()
 }
 
@@ -28,6 +31,7 @@ type plain struct {
 	out  *os.File
 	err  *os.File
 	gone chan struct{}
+	left func() // told when the server and all of its group have ended
 }
 
 // inherited are the variables that every server gets, as clients of the protocol hand them on. Others may be secrets.
@@ -101,7 +105,8 @@ func (p *plain) end() {
 	}
 	<-p.gone
 	kill(p.cmd) // what it started and left behind
-	_, _ = p.out.Close(), p.err.Close()
+	p.left()
+	_ = p.out.Close()
 }
 
 // complaints is what a server writes to its standard error: handed to a log line by line, and the last of it kept for
@@ -144,6 +149,28 @@ func (c *complaints) follow(from io.Reader, log *slog.Logger, server string) {
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
+		}
+	}
+}
+
+// Bounds on what is logged of the lines of one run that are no messages.
+const (
+	maxNoise = 20
+	maxShown = 200 // bytes of one
+)
+
+// noise logs what a server writes to its standard output beside messages, such as a banner: a bounded number of lines, each cut.
+func (u *upstream) noise(s *session) func(line []byte) {
+	n := 0
+	return func(line []byte) {
+		s.said.keep(line)
+		s.said.keep([]byte{'\n'})
+		switch n++; {
+		case n <= maxNoise:
+			text := canon.Printable(strings.ToValidUTF8(string(line[:min(len(line), 2*maxShown)]), "\uFFFD"), maxShown)
+			u.g.log.Warn("a line of a server's standard output is no message, and is skipped", "server", u.cfg.Name, "line", text)
+		case n == maxNoise+1:
+			u.g.log.Warn("a server goes on to write lines that are no messages; they are skipped, and not logged", "server", u.cfg.Name)
 		}
 	}
 }

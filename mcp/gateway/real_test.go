@@ -388,8 +388,8 @@ func TestRealServersAreUndone(t *testing.T) {
 	box := `{"sandbox": {"roots": ["workspace"], "readable": [` + fmt.Sprintf("%q", filepath.Dir(modules)) + `]}}`
 	for way, known := range map[string]string{
 		"mapping": `{"files": {"tools": {
-			"write_file": {"errors": "no_effect", "undo": {"snapshot": ["file://workspace/{path}"]}},
-			"edit_file": {"errors": "no_effect", "undo": {"snapshot": ["file://workspace/{path}"]}},
+			"write_file": {"effectClass": "reversible", "errors": "no_effect", "undo": {"snapshot": ["file://workspace/{path}"]}},
+			"edit_file": {"effectClass": "reversible", "errors": "no_effect", "undo": {"snapshot": ["file://workspace/{path}"]}},
 			"move_file": {"errors": "no_effect", "undo": {"compensate": {"tool": "move_file", "args": {"source": {"$from": "/input/destination"}, "destination": {"$from": "/input/source"}}}}}}},
 		"memory": {"tools": {
 			"create_entities": {"undo": {"compensate": {"tool": "delete_entities", "args": {"entityNames": {"$from": "/output/structuredContent/entities/*/name"}}}, "repeatable": true}},

@@ -114,7 +114,7 @@ func serveStore() {
 			return nil, pair{in.Key, value}, nil
 		})
 	no := false
-	sdk.AddTool(server, &sdk.Tool{Name: "set", Description: "Keep.", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true}},
+	sdk.AddTool(server, &sdk.Tool{Name: "set", Description: "Keep.", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}},
 		func(_ context.Context, _ *sdk.CallToolRequest, in pair) (*sdk.CallToolResult, pair, error) {
 			all := s.load()
 			all[in.Key] = in.Value

@@ -29,6 +29,9 @@ func rootOf(pattern string) string {
 // snapshots are the accesses that keeping a call's files takes. Which of the names in a folder a call is going to change nobody
 // knows before; the folder itself, where an argument names it, is asked for.
 func (m mirrored) snapshots() (all []perm.ResourceAccess) {
+	if m.entry.Class == effect.Pure {
+		return nil // it may change nothing; what it changes all the same is told
+	}
 	for _, resource := range m.entry.Snapshot {
 		folder, tree := folderOf(resource)
 		all = append(all, perm.Access(perm.Write, folder))
@@ -106,7 +109,7 @@ func outermost(all []process.Tree) []process.Tree {
 // hold keeps what the folders of a call hold, and has their roots for it alone: also where only other tools of the server have
 // folders kept, since what this one does there would be taken for theirs.
 func (m mirrored) hold(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.Kept, error) {
-	if m.entry.Class == effect.Pure {
+	if m.entry.Class == effect.Pure && !m.entry.Observed {
 		return nil, nil
 	}
 	roots := m.u.cfg.keepsFolders()
@@ -122,6 +125,23 @@ func (m mirrored) hold(ctx context.Context, tc ctxperm.ToolContext, in json.RawM
 		return nil, fmt.Errorf("what folders hold cannot be kept: give the runtime a process.Keep (agent.Driver): %w", err)
 	}
 	return k.Take(ctx, tc, folders, roots...)
+}
+
+// observes are the roots that are compared before and after calls of an observed tool.
+func (e Entry) observes() (roots []string) {
+	for _, resource := range e.Snapshot {
+		roots = append(roots, rootOf(resource))
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots)
+}
+
+// strays tells what a call changed that its tool says it only reads. The changes stay, and a person can take them back: somebody else
+// may have made them meanwhile.
+func (m mirrored) strays(h *process.Kept) {
+	if changed := h.Changed(); m.entry.Class == effect.Pure && len(changed) > 0 {
+		m.u.g.log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.u.cfg.Name, "tool", m.def.name, "files", strings.Join(changed, " "))
+	}
 }
 
 // concluded reports whether a server has ended a call, whatever it answered.

@@ -15,7 +15,8 @@ import (
 // tapping is a transport on which all messages come one after the other, each of which is seen.
 type tapping struct {
 	sdk.Transport
-	s *session
+	s     *session
+	noise func(line []byte) // told of lines of a pipe that are no messages
 }
 
 // Connect connects.
@@ -28,6 +29,10 @@ func (t tapping) Connect(ctx context.Context) (sdk.Connection, error) {
 	tap := &tapped{Connection: conn, s: t.s, flights: &t.s.flights, over: make(chan struct{}), waiting: map[any]*catch{}, owed: owed{sizes: map[any]int{}}}
 	if tap.pipe, _ = conn.(*piped); tap.pipe != nil {
 		t.s.tap = tap
+		tap.pipe.skipped = func(line []byte) error {
+			t.noise(line)
+			return tap.idle.more(time.Now())
+		}
 	}
 	return tap, nil
 }

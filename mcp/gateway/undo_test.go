@@ -28,7 +28,7 @@ const mapped = `{
 		"verify": {"tool": "get", "args": {"key": {"$from": "/input/key"}}, "applied": "/structuredContent/value", "equals": {"$from": "/input/value"}}},
 	"drop-key": {"errors": "no_effect", "before": {"tool": "get", "args": {"key": {"$from": "/input/key"}}},
 		"undo": {"compensate": {"tool": "set", "args": {"key": {"$from": "/input/key"}, "value": {"$from": "/before/structuredContent/value"}}}, "repeatable": true}},
-	"half": {"undo": {"snapshot": ["file://workspace/store.json"]}}
+	"half": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/store.json"]}}
 }`
 
 // TestCompensate: a call is taken back by another tool of its server, with arguments out of what it was given and of what
@@ -114,8 +114,8 @@ func TestVerify(t *testing.T) {
 // after one that was done; what somebody wrote since stays.
 func TestSnapshot(t *testing.T) {
 	h := newHouse(t)
-	known := `{"s": {"tools": {"half": {"undo": {"snapshot": ["file://workspace/store.json"]}},
-		"set": {"undo": {"snapshot": ["file://workspace/store.json"]}}}}}`
+	known := `{"s": {"tools": {"half": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/store.json"]}},
+		"set": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/store.json"]}}}}}`
 	h.open(map[string]string{"s": h.server("store", nil)}, known)
 	out := h.call("s__half", tool.Args{})
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
@@ -163,6 +163,8 @@ func serveKilled() {
 	must(err)
 	g, err := gateway.Open(ctx, c, gateway.Options{State: os.Getenv("STATE"), Roots: map[string]string{"workspace": os.Getenv("DIR")}})
 	must(err)
+	g.Start()
+	g.Await(ctx)
 	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Tools(g.Tools()...), agent.Root("workspace", os.Getenv("DIR")), agent.Journal(j),
 		agent.Policy(perm.EngineFunc((&house{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
 	must(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -31,12 +32,14 @@ type upstream struct {
 	box  *box                // of a server in the sandbox; nil: it runs in none
 	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
 
+	fresh   atomic.Bool // nothing was known of it when it was started first
 	watches watches
 	there   sync.WaitGroup  // connections that have not ended; some are left by all already
 	told    map[string]bool // entries that somebody was told of, by their tools, since there are none; who rebuilds the mirror has it
 
 	mu       sync.Mutex // never held across a wait
 	live     *session
+	trying   *attempt // nil: none is under way
 	failures int
 	rest     time.Time // nobody tries before
 	why      error     // the last failure
@@ -106,36 +109,6 @@ func (e *downError) Error() string {
 
 func (e *downError) Unwrap() error { return e.err }
 
-// session returns the connection, which it makes where there is none.
-func (u *upstream) session(ctx context.Context) (*session, error) {
-	if s := u.current(); s != nil {
-		return s, nil
-	}
-	select {
-	case u.gate <- struct{}{}:
-	case <-ctx.Done():
-		return nil, &downError{server: u.cfg.Name, err: context.Cause(ctx)}
-	case <-u.g.life.Done(): // Close holds the gate, and may wait for this call
-		return nil, &downError{server: u.cfg.Name, err: context.Cause(u.g.life)}
-	}
-	defer func() { <-u.gate }()
-	if s := u.current(); s != nil {
-		return s, nil
-	}
-	u.mu.Lock()
-	rest, why := u.rest.Sub(u.g.now()), u.why
-	u.mu.Unlock()
-	if rest > 0 && !u.renewed(why) {
-		return nil, &downError{server: u.cfg.Name, err: why, rest: rest}
-	}
-	s, err := u.connect(ctx)
-	if err != nil {
-		u.failed(err)
-		return nil, &downError{server: u.cfg.Name, err: err}
-	}
-	return s, nil
-}
-
 func (u *upstream) current() *session {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -162,9 +135,6 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
 	defer cancel()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(u.g.life, func() { end(context.Cause(u.g.life)) })()
 	s := &session{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]*reports{}}
 	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
@@ -225,13 +195,19 @@ func (s *session) shut() {
 	switch {
 	case s.program != nil:
 		s.program.end()
+		s.said.await() // what it wrote last says why it went
+		if _, _, complaints := s.program.pipes(); complaints != nil {
+			if c, ok := complaints.(io.Closer); ok {
+				_ = c.Close()
+			}
+		}
 	case s.far != nil:
 		s.far.leave()
 	}
 }
 
-// ended is what is wrong with the pipes of a program that is gone.
-var ended = regexp.MustCompile(`: (EOF|write .*: broken pipe)$`)
+// ended is what is wrong with the pipes of a program that is gone: theirs, or ours once that was noticed.
+var ended = regexp.MustCompile(`: (EOF|(read|write) .*: (broken pipe|file already closed))$`)
 
 // explained says why a server could not be had, with what it wrote itself.
 func (u *upstream) explained(ctx context.Context, s *session, err error) error {
@@ -320,7 +296,7 @@ func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, pr
 		s.far = &far{base: u.g.base.Clone()}
 		s.far.Transport = u.streams(s)
 		if u.cfg.SSE {
-			return tapping{s.far, s}, nil, nil
+			return tapping{s.far, s, nil}, nil, nil
 		}
 		return s.far, nil, nil
 	case u.box != nil:
@@ -329,13 +305,15 @@ func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, pr
 			return nil, nil, err
 		}
 		in, out, _ := p.pipes()
-		return tapping{pipe{in, out}, s}, p, nil
+		return tapping{pipe{in, out}, s, u.noise(s)}, p, nil
 	default:
+		u.g.guard.begin(u.g.log)
 		p, err := start(u.cfg, u.g.opts.Env)
 		if err != nil {
 			return nil, nil, err
 		}
-		return tapping{pipe{p.in, p.out}, s}, p, nil
+		p.left = u.g.guard.watch(p.cmd.Process.Pid)
+		return tapping{pipe{p.in, p.out}, s, u.noise(s)}, p, nil
 	}
 }
 

@@ -120,7 +120,7 @@ func describe(d perm.Decision, err error) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, d.Effect())
 	if err != nil {
-		for _, sentinel := range []error{rego.ErrDeadline, rego.ErrEvaluation, rego.ErrInput} {
+		for _, sentinel := range []error{rego.ErrSteps, rego.ErrDeadline, rego.ErrEvaluation, rego.ErrInput} {
 			if errors.Is(err, sentinel) {
 				fmt.Fprintln(&b, "error", err)
 			}

@@ -125,7 +125,7 @@ func (t *trial) decide(ctx context.Context) (perm.Decision, error) {
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	changed := &Engine{rules: rules, modules: m, keys: t.of.keys, parts: t.of.parts, deadline: t.of.deadline, revision: t.of.revision}
+	changed := &Engine{rules: rules, modules: m, keys: t.of.keys, parts: t.of.parts, steps: t.of.steps, deadline: t.of.deadline, revision: t.of.revision}
 	return changed.Decide(ctx, t.request)
 }
 

@@ -2,6 +2,7 @@ package rego
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -9,7 +10,7 @@ import (
 // check finds what is wrong with a policy beyond its syntax, and lists what it
 // cannot see through. Each stage builds on the one before, so the first stage
 // that finds something ends it.
-func (m *modules) check() ([]Note, error) {
+func (m *modules) check(data map[string]any) ([]Note, error) {
 	if err := m.checkShape(); err != nil {
 		return nil, err
 	}
@@ -18,6 +19,9 @@ func (m *modules) check() ([]Note, error) {
 		return nil, err
 	}
 	if err := m.checkUse(c); err != nil {
+		return nil, err
+	}
+	if err := m.checkNames(c, data); err != nil {
 		return nil, err
 	}
 	return m.checkFields(c)
@@ -51,7 +55,7 @@ func (m *modules) checkShape() error {
 func (p *problems) checkTests(mod *ast.Module) {
 	for _, rule := range mod.Rules {
 		if set := setOf(mod, rule); set != "" {
-			p.add(at(rule.Loc()), "move the rule to a file whose name does not end in _test.rego",
+			p.add(spot(rule.Loc()), "move the rule to a file whose name does not end in _test.rego",
 				"this rule adds to %s but stands in a file of tests, which never decides", set)
 		}
 	}
@@ -64,7 +68,7 @@ func (p *problems) checkPackage(mod *ast.Module) {
 		return
 	}
 	if name := plain(path[2].Value); isSet(name) {
-		p.add(at(mod.Package.Location), "give the package another name",
+		p.add(spot(mod.Package.Location), "give the package another name",
 			"package %s takes the place of the set %s", packageName(mod), name)
 	}
 }
@@ -74,15 +78,15 @@ func (p *problems) checkRule(rule *ast.Rule) bool {
 	name := headName(rule)
 	switch {
 	case len(name) >= len(privatePrefix) && name[:len(privatePrefix)] == privatePrefix:
-		p.add(at(rule.Loc()), "choose another name", "names that begin with %s are taken", privatePrefix)
+		p.add(spot(rule.Loc()), "choose another name", "names that begin with %s are taken", privatePrefix)
 	case !isSet(name):
 	case rule.Default:
-		p.add(at(rule.Loc()), "remove the line: where no rule matches the answer is a denial",
+		p.add(spot(rule.Loc()), "remove the line: where no rule matches the answer is a denial",
 			"%s is a set of reasons and has no default", name)
 	case rule.Else != nil:
-		p.add(at(rule.Loc()), "write a second rule instead of else", "%s is a set of reasons and has no else", name)
+		p.add(spot(rule.Loc()), "write a second rule instead of else", "%s is a set of reasons and has no else", name)
 	case !isPartialSet(rule):
-		p.add(at(rule.Loc()), "write "+name+` contains "why" if { conditions }`,
+		p.add(spot(rule.Loc()), "write "+name+` contains "why" if { conditions }`,
 			"%s is a set of reasons, and this rule does not add one", name)
 	default:
 		p.checkElement(name, rule)
@@ -93,27 +97,36 @@ func (p *problems) checkRule(rule *ast.Rule) bool {
 
 // checkElement looks at an element that is written out.
 func (p *problems) checkElement(set string, rule *ast.Rule) {
-	value := rule.Head.Key.Value
-	if !ast.IsConstant(value) {
-		return
-	}
-	if object, budget := value.(ast.Object); budget && set == setLimit {
+	if object := knownLimit(rule); object != nil && set == setLimit {
 		if _, err := limitOf(object); err != nil {
-			p.add(at(rule.Loc()), shapeLimit, "%v", err)
+			p.add(spot(rule.Loc()), shapeLimit, "%v", err)
 		}
 		return
 	}
+	value := rule.Head.Key.Value
+	switch value.(type) {
+	case ast.Object, *ast.Array, ast.Set: // also with variables in it, it is no text
+	default:
+		if !ast.IsConstant(value) {
+			return
+		}
+	}
 	text, ok := value.(ast.String)
 	if !ok {
-		p.add(at(rule.Loc()), "write a text in quotes", "an element of %s is a text, not of type %s", set, ast.ValueName(value))
+		p.add(spot(rule.Loc()), "write a text in quotes", "an element of %s is a text, not of type %s", set, ast.ValueName(value))
 		return
 	}
 	if bad := badElement(set, string(text)); bad != "" {
 		fix := ""
-		if set == setRequire {
+		switch {
+		case set == setRequire:
 			fix = fixName(string(text), requirements())
+		case set == setRedact && !strings.HasPrefix(string(text), "/"):
+			fix = "write " + quote("/"+strings.ReplaceAll(string(text), ".", "/"))
+		case set == setMask && !strings.Contains(string(text), "://"):
+			fix = "write " + quote("file://*/"+strings.TrimLeft(string(text), "/"))
 		}
-		p.add(at(rule.Loc()), fix, "%q: %s", string(text), bad)
+		p.add(spot(rule.Loc()), fix, "%q: %s", string(text), bad)
 	}
 }
 
@@ -127,8 +140,16 @@ func (p *problems) addEmpty(m *modules) {
 		}
 	}
 	if len(others) > 0 {
-		p.add("", fix, "the policy defines no rule of package remit, only of %v", others)
+		p.add(spot(m.parsed[m.names[0]].Package.Location), fix, "the policy defines no rule of package remit, only of %v", others)
 		return
+	}
+	for _, name := range m.names {
+		for _, rule := range m.parsed[name].Rules {
+			if near := fixName(headName(rule), setNames()); strings.HasPrefix(near, "did you mean") {
+				p.add(spot(rule.Loc()), near, "no set has the name %s, and the policy defines no other rule", headName(rule))
+				return
+			}
+		}
 	}
 	p.add("", fix, "the policy defines no rule")
 }
@@ -153,9 +174,9 @@ func (p *problems) checkUnused(mod *ast.Module, rule *ast.Rule) {
 	name := headName(rule)
 	switch {
 	case inRemit(mod) && !isSet(name):
-		p.add(at(rule.Loc()), fixName(name, setNames()), "no set has the name %s, and no rule uses it", name)
+		p.add(spot(rule.Loc()), fixName(name, setNames()), "no set has the name %s, and no rule uses it", name)
 	case !inRemit(mod) && isSet(name):
-		p.add(at(rule.Loc()), "write package remit, or use it in a rule of that package",
+		p.add(spot(rule.Loc()), "write package remit, or use it in a rule of that package",
 			"%s of package %s is not asked for, and no rule uses it", name, packageName(mod))
 	}
 }

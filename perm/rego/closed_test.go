@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
 )
 
 // failing policies allow everything like the control, beside a rule that fails.
@@ -29,7 +31,7 @@ func failing() map[string]string {
 		"rule in conflict":      control + "f := 1 if input.call.declared\nf := 2 if input.call.declared\ndeny contains \"bad\" if f == 3",
 		"number as a reason":    control + "hint contains input.call.args.n",
 		"object as a reason":    control + "deny contains input.call.args",
-		"pattern that is none":  control + `deny contains "bad" if regex.match("(", input.tool.name)`,
+		"pattern that is none":  control + `deny contains "bad" if regex.match(concat("", ["(", input.tool.version]), input.tool.name)`,
 		"units of the argument": control + `limit contains "bad" if units.parse_bytes(input.call.args.path) > 1`,
 	}
 }
@@ -52,8 +54,49 @@ func TestFailuresDeny(t *testing.T) {
 	}
 }
 
-func TestDeadline(t *testing.T) {
-	loops := map[string]string{
+// TestSteps: what bounds a policy is the same on a busy machine as on a quiet one.
+func TestSteps(t *testing.T) {
+	for name, text := range loops() {
+		t.Run(name, func(t *testing.T) {
+			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: 20_000, Deadline: patient})
+			require.NoError(t, err)
+			d, err := e.Decide(context.Background(), request())
+			require.ErrorIs(t, err, rego.ErrSteps)
+			require.NotErrorIs(t, err, perm.ErrTimeout, "no machine is fast enough")
+			require.ErrorContains(t, err, "20000")
+			require.Equal(t, perm.Deny, d.Effect())
+			_, err = e.Explain(context.Background(), request())
+			require.ErrorIs(t, err, rego.ErrSteps)
+		})
+	}
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Steps: 100})
+	require.NoError(t, err)
+	require.Equal(t, perm.Allow, decide(t, e, request()).Effect())
+	_, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Steps: -1})
+	require.ErrorContains(t, err, "must not be negative")
+}
+
+// TestStepsByDefault: a policy that never ends is ended.
+func TestStepsByDefault(t *testing.T) {
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": loops()["loop"]}, Deadline: patient})
+	require.NoError(t, err)
+	_, err = e.Decide(context.Background(), request())
+	require.ErrorIs(t, err, rego.ErrSteps)
+}
+
+// TestPacksTakeFewSteps: the bound is far from what real policies need.
+func TestPacksTakeFewSteps(t *testing.T) {
+	sources := []rego.Source{{FS: policies.Workspace()}, {FS: policies.Flow(), Prefix: "flow/"}, {FS: policies.Given(), Prefix: "given/"}}
+	for i := range sources {
+		sources[i].NoTests = true
+	}
+	e, err := rego.New(rego.Options{Sources: sources, Steps: rego.DefaultSteps / 1000, Deadline: patient})
+	require.NoError(t, err)
+	decide(t, e, request())
+}
+
+func loops() map[string]string {
+	return map[string]string{
 		"loop":  control + `deny contains "slow" if { some a in numbers.range(1, 10000); some b in numbers.range(1, 10000); a * b == -1 }`,
 		"range": control + `deny contains "slow" if count(numbers.range(1, 1000000000000)) == 3`,
 		"nested": control + `deny contains "slow" if {
@@ -61,12 +104,16 @@ func TestDeadline(t *testing.T) {
 	count([x | some a in r; some b in r; x := a * b]) == 1
 }`,
 	}
-	for name, text := range loops {
+}
+
+func TestDeadline(t *testing.T) {
+	for name, text := range loops() {
 		t.Run(name, func(t *testing.T) {
-			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: 30 * time.Millisecond})
+			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: math.MaxInt, Deadline: 30 * time.Millisecond})
 			require.NoError(t, err)
 			d, err := e.Decide(context.Background(), request())
 			require.ErrorIs(t, err, rego.ErrDeadline)
+			require.ErrorIs(t, err, perm.ErrTimeout)
 			require.NotErrorIs(t, err, rego.ErrEvaluation)
 			require.Equal(t, perm.Deny, d.Effect())
 		})
@@ -103,13 +150,7 @@ func TestContextDoneInTheQueue(t *testing.T) {
 }
 
 func TestDeadlineOfOptions(t *testing.T) {
-	e, err := rego.New(rego.Options{Modules: map[string]string{
-		"p.rego": control + `deny contains "slow" if { some a in numbers.range(1, 10000); some b in numbers.range(1, 10000); a * b == -1 }`,
-	}})
-	require.NoError(t, err)
-	_, err = e.Decide(context.Background(), request())
-	require.ErrorIs(t, err, rego.ErrDeadline, "where none is given there is one")
-	_, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Deadline: -1})
+	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Deadline: -1})
 	require.ErrorContains(t, err, "deadline")
 }
 
@@ -134,6 +175,7 @@ func TestContextDone(t *testing.T) {
 func TestContextDoneDuring(t *testing.T) {
 	e, err := rego.New(rego.Options{
 		Modules:  map[string]string{"p.rego": control + `deny contains "slow" if { some a in numbers.range(1, 10000); some b in numbers.range(1, 10000); a * b == -1 }`},
+		Steps:    math.MaxInt,
 		Deadline: time.Minute,
 	})
 	require.NoError(t, err)

@@ -15,8 +15,9 @@ type FileCoverage struct {
 
 // coverage lists the files that decide, by name.
 func coverage(report cover.Report, m *modules) []FileCoverage {
-	out := make([]FileCoverage, 0, len(m.names))
-	for _, name := range m.names {
+	own := m.own()
+	out := make([]FileCoverage, 0, len(own))
+	for _, name := range own {
 		c, reached := FileCoverage{File: name, Percent: 100}, map[int]bool{}
 		file := report.Files[name]
 		for _, r := range file.Covered {

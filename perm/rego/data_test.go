@@ -39,7 +39,7 @@ func TestDataFiles(t *testing.T) {
 		require.Equal(t, want, decide(t, e, r).Effect(), name)
 	}
 	// Named by a glob, a file of any name is data.
-	s := dataTree(map[string]string{"list.json": `{"allowed":["c"]}`})
+	s := dataTree(map[string]string{"list.json": `{"allowed":["c"],"teams":{"red":{"tools":[]}}}`})
 	s.Globs = []string{"*.rego", "*.json"}
 	e, err = rego.New(rego.Options{Sources: []rego.Source{s}, Deadline: patient})
 	require.NoError(t, err)
@@ -70,6 +70,7 @@ func TestDataFilesRefused(t *testing.T) {
 func TestRevisionOfData(t *testing.T) {
 	of := func(files map[string]string, prefix string, data map[string]any) string {
 		s := dataTree(files)
+		s.FS.(fstest.MapFS)["p.rego"] = &fstest.MapFile{Data: []byte(control)}
 		s.Prefix = prefix
 		e, err := rego.New(rego.Options{Sources: []rego.Source{s}, Data: data})
 		require.NoError(t, err)

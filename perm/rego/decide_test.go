@@ -232,7 +232,7 @@ ask contains "denied elsewhere" if "same" in deny
 		{Text: "from b", At: "b.rego:3", Set: "deny"},
 	}, decide(t, e, request()).Reasons())
 
-	e, err = rego.New(rego.Options{Modules: map[string]string{"a.rego": a}})
+	e, err = rego.New(rego.Options{Modules: map[string]string{"a.rego": a}, Data: map[string]any{"names": []string{}}})
 	require.NoError(t, err)
 	r := request()
 	r.Access.Resource.Root = "other"

@@ -113,7 +113,7 @@ func (d *document) changes(r *perm.Request) *ast.Term {
 		if c.Git != nil {
 			f = append(f, field{ast.StringTerm("git"), d.git(c.Git)})
 		}
-		terms[i] = d.object(f...)
+		terms[i] = d.object(d.content(f, c)...)
 	}
 	return ast.ArrayTerm(terms...)
 }
@@ -219,5 +219,9 @@ func checkChanges(d *document, r *perm.Request) {
 		d.checkTexts(c.Resource.Segments)
 		d.checkTexts(c.Resource.Argv)
 		d.checkGit(c.Git)
+		d.checkText(c.MediaType)
+		if c.Text != nil {
+			d.checkText(*c.Text)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package rego
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,6 +26,7 @@ type Engine struct {
 	keys     keys
 	parts    []part
 	memo     *memo
+	steps    int
 	deadline time.Duration
 	turns    turns
 	revision string
@@ -32,6 +34,7 @@ type Engine struct {
 	slow     []Note // tables that did not become rules
 	urls     bool   // it reads which URLs a call names and was given
 	results  bool   // labels depend on what a call returned
+	content  bool   // it reads the content that changes left
 }
 
 // ruleset is what one policy is evaluated with.
@@ -60,9 +63,10 @@ func New(o Options) (*Engine, error) {
 	if o.Deadline < 0 {
 		return nil, fmt.Errorf("rego: the deadline %v is in the past", o.Deadline)
 	}
-	if o.Deadline == 0 {
-		o.Deadline = DefaultDeadline
+	if o.Steps < 0 {
+		return nil, fmt.Errorf("rego: Options.Steps %d: must not be negative", o.Steps)
 	}
+	o.Deadline, o.Steps = cmp.Or(o.Deadline, DefaultDeadline), cmp.Or(o.Steps, DefaultSteps)
 	files, given, err := o.files()
 	if err != nil {
 		return nil, err
@@ -75,7 +79,12 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, err := m.check()
+	lib, err := m.addLib()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, lib...)
+	notes, err := m.check(data)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +99,9 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, deadline: o.Deadline, turns: newTurns(),
+		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, steps: o.Steps, deadline: o.Deadline, turns: newTurns(),
 		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.given"), results: plain.labelsResults(),
+		content: plain.readsContent(),
 	}, nil
 }
 

@@ -3,13 +3,19 @@ package rego
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/remit-dev/remit/perm"
 )
 
 // The ways in which a decision fails. All of them deny.
 var (
-	// ErrDeadline means that the rules took longer than Options.Deadline.
-	ErrDeadline = errors.New("rego: the policy did not answer in time")
+	// ErrSteps means that the rules needed more than Options.Steps, on whatever machine.
+	ErrSteps = errors.New("rego: the policy needs more evaluation steps than a decision may take")
+	// ErrDeadline means that the decision took longer than Options.Deadline. It wraps
+	// perm.ErrTimeout: the machine was busy, or a built-in had too much to do.
+	ErrDeadline = fmt.Errorf("rego: %w", perm.ErrTimeout)
 	// ErrEvaluation means that a rule failed: a built-in got a value that it
 	// cannot work with, rules contradicted each other, or a reason was not a text.
 	ErrEvaluation = errors.New("rego: the policy could not be evaluated")
@@ -19,7 +25,7 @@ var (
 
 // Problem is one thing that is wrong with a policy.
 type Problem struct {
-	At   string `json:"at,omitempty"` // file:line, "" when it is about the policy as a whole
+	At   string `json:"at,omitempty"` // file:line:column, "" when it is about the policy as a whole
 	Text string `json:"text"`
 	Fix  string `json:"fix,omitempty"` // what to write instead
 }
@@ -71,5 +77,5 @@ func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	return &LoadError{Problems: p}
+	return &LoadError{Problems: slices.Compact(p)} // the compiler writes one condition as several
 }

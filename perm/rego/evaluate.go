@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -42,15 +43,37 @@ func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, in
 	defer leave()
 	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
 	defer stop()
-	got, err := rules.ask(timed, body, input, follow)
-	if ctx.Err() != nil {
+	counted := &steps{most: e.steps}
+	got, err := rules.ask(timed, body, input, counted, follow)
+	switch {
+	case ctx.Err() != nil:
 		return nil, cancelled(ctx)
-	}
-	if timed.Err() != nil {
+	case counted.over():
+		return nil, fmt.Errorf("%w (%d)", ErrSteps, e.steps)
+	case timed.Err() != nil:
 		return nil, cancelled(timed)
 	}
 	return got, err
 }
+
+// steps count the conditions that an evaluation looks at, the numbers of ranges
+// and the writes of long texts: what OPA asks before it goes on whether it was
+// cancelled. Only the goroutine that evaluates asks.
+type steps struct {
+	taken, most int
+	halted      atomic.Bool
+}
+
+// Cancel ends the evaluation; any goroutine may call it.
+func (s *steps) Cancel() { s.halted.Store(true) }
+
+// Cancelled counts one step.
+func (s *steps) Cancelled() bool {
+	s.taken++
+	return s.over() || s.halted.Load()
+}
+
+func (s *steps) over() bool { return s.taken > s.most }
 
 // turns are those that may be evaluated at once. It is all processor: of many more at once than there are processors each
 // would take long enough for its time to be up, of which waiting for a turn is no part. None: there is no bound.
@@ -79,11 +102,10 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("rego: the request was given up before the policy answered: %w", cause)
 }
 
-func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
+func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt *steps, follow topdown.QueryTracer) (answers, error) {
 	if len(body) == 0 {
 		return answers{}, nil
 	}
-	halt := topdown.NewCancel()
 	defer context.AfterFunc(ctx, halt.Cancel)()
 	q := topdown.NewQuery(body).
 		WithCompiler(r.compiler).
@@ -164,7 +186,7 @@ func (r *ruleset) element(term *ast.Term) (element, error) {
 	if object, budget := pair.Elem(1).Value.(ast.Object); budget && where.set == setLimit {
 		l, err := limitOf(object)
 		if err != nil {
-			return element{}, fmt.Errorf("%w: %s: %w", ErrEvaluation, where.at, err)
+			return element{}, fmt.Errorf("%w: the rule of limit at %s: %w", ErrEvaluation, where.at, err)
 		}
 		return element{rule: n, text: l.Budget, at: where.at, limit: &l}, nil
 	}

@@ -90,7 +90,7 @@ func Member(text string, path []string) ([]byte, error) { return member([]byte(t
 // DecidePlain decides with the rules as they were before tables became rules,
 // with the whole document and without a memo.
 func DecidePlain(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
-	plain := &Engine{rules: e.plain, plain: e.plain, modules: e.modules, keys: e.keys, parts: e.parts, deadline: e.deadline, revision: e.revision}
+	plain := &Engine{rules: e.plain, plain: e.plain, modules: e.modules, keys: e.keys, parts: e.parts, steps: e.steps, deadline: e.deadline, revision: e.revision}
 	return DecideWhole(ctx, plain, r)
 }
 

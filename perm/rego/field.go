@@ -15,6 +15,7 @@ type fieldCheck struct {
 	params map[ast.Var]bool // of the function that is looked at
 	found  problems
 	notes  []Note
+	forms  map[string]form
 }
 
 // checkFields looks at every rule. What it cannot see through becomes a note.
@@ -23,7 +24,7 @@ func (m *modules) checkFields(c *ast.Compiler) ([]Note, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fieldCheck{}
+	f := &fieldCheck{forms: forms()}
 	for _, name := range m.names {
 		mod := c.Modules[name]
 		f.scope = newScope(c, mod, input)
@@ -32,7 +33,7 @@ func (m *modules) checkFields(c *ast.Compiler) ([]Note, error) {
 		}
 	}
 	slices.SortStableFunc(f.notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
-	return slices.Compact(f.notes), f.found.err()
+	return slices.Compact(m.ownNotes(f.notes)), f.found.err()
 }
 
 func (f *fieldCheck) rule(rule *ast.Rule) {
@@ -58,8 +59,13 @@ func (f *fieldCheck) rule(rule *ast.Rule) {
 }
 
 func orRule(loc *ast.Location, rule *ast.Rule) *ast.Location {
+	return orElse(loc, rule.Loc())
+}
+
+// orElse returns a location, or another where the compiler made what stands there.
+func orElse(loc, other *ast.Location) *ast.Location {
 	if loc == nil || loc.File == "" {
-		return rule.Loc()
+		return other
 	}
 	return loc
 }
@@ -88,7 +94,7 @@ func (f *fieldCheck) path(from *shape, path []*ast.Term, whole ast.Value, loc *a
 				f.note(loc, "%s: a computed key of input is not checked", f.spell(whole))
 				return
 			case from.fields[string(name)] == nil:
-				f.found.add(at(loc), fixName(string(name), from.names()), "input has no field %s here", string(name))
+				f.found.add(spot(loc), fixName(string(name), from.names()), "input has no field %s here", string(name))
 				return
 			}
 		}
@@ -129,6 +135,7 @@ func (f *fieldCheck) expr(e *ast.Expr, loc *ast.Location) {
 		}
 	}
 	ops := e.Operands()
+	f.impossible(callName(e), ops, loc)
 	switch name := callName(e); {
 	case name == "":
 	case name == "eq" || name == "equal" || name == "neq":
@@ -161,7 +168,7 @@ func (f *fieldCheck) compare(t, with *ast.Term, loc *ast.Location) {
 	}
 	for _, value := range values {
 		if !slices.Contains(s.enum, value) {
-			f.found.add(at(loc), fixName(value, s.enum), "%s can never be %q", f.spell(t.Value), value)
+			f.found.add(spot(loc), fixName(value, s.enum), "%s can never be %q", f.spell(t.Value), value)
 		}
 	}
 }
@@ -202,7 +209,7 @@ func (f *fieldCheck) time(name string, ops []*ast.Term, loc *ast.Location) {
 		switch zone := f.follow(pair.Elem(1)).Value.(type) {
 		case ast.String:
 			if zone == "Local" {
-				f.found.add(at(loc), `name the zone, such as "UTC" or "Europe/Berlin"`, "the time zone Local depends on the host")
+				f.found.add(spot(loc), `name the zone, such as "UTC" or "Europe/Berlin"`, "the time zone Local depends on the host")
 			}
 		default:
 			f.note(loc, "a time zone that is not written out is not checked")
@@ -219,7 +226,7 @@ func (f *fieldCheck) layout(op *ast.Term, loc *ast.Location) {
 	named := []string{"UnixDate", "RFC822", "RFC850", "RFC1123"}
 	for _, layout := range f.constants(op) {
 		if strings.Contains(layout, "MST") || slices.Contains(named, layout) {
-			f.found.add(at(loc), "use a layout with a numeric offset, such as RFC3339",
+			f.found.add(spot(loc), "use a layout with a numeric offset, such as RFC3339",
 				"what an abbreviated time zone means depends on the host")
 		}
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // shapeLimit is how an element of limit is written.
-const shapeLimit = `write {"budget": "payments an hour", "max": 100, "sum": "spend", "window": "1h", "tools": ["pay"]}; ` +
-	`sum, window and tools may be left out`
+const shapeLimit = `write {"budget": "payments an hour", "max": 100, "sum": "spend", "per": "principal", "window": "1h", "tools": ["pay"]}; ` +
+	`sum, per, window and tools may be left out`
 
 // limitOf reads an element of limit that is an object: a budget, which is held
 // against what the session has counted when the call is. One that is a text
@@ -27,6 +27,8 @@ func limitOf(object ast.Object) (perm.Limit, error) {
 			ok = readText(&l.Budget, value)
 		case "sum":
 			ok = readText(&l.Sum, value) && l.Sum != ""
+		case "per":
+			ok = readText(&l.Per, value) && l.Per != ""
 		case "window":
 			ok = readText(&l.Window, value) && l.Window != ""
 		case "max":

@@ -97,7 +97,7 @@ func TestLoadProblems(t *testing.T) {
 		{"x509", control + `deny contains "x" if crypto.x509.parse_and_verify_certificates("x")[0]`, "p.rego:4", "crypto.x509", "current time"},
 		{"metadata", control + `deny contains rego.metadata.rule().title`, "p.rego:4", "rego.metadata.rule", "annotations"},
 		{"no such function", control + `deny contains "x" if nosuch(1)`, "p.rego:4", "undefined function nosuch", "define the function"},
-		{"no such built-in", control + `deny contains "x" if strings.nosuch(1)`, "p.rego:4", "undefined function", "define the function"},
+		{"no such built-in", control + `deny contains "x" if strings.quitedifferent(1)`, "p.rego:4", "undefined function", "define the function"},
 		{"field of a number", control + `deny contains "x" if input.txn.calls.total > 1`, "p.rego:4", "undefined ref", ""},
 		{"zone", control + `deny contains "x" if time.clock([0, "Local"])[0] > 1`, "p.rego:4", "Local", "UTC"},
 		{"zone by alias", control + "deny contains \"x\" if {\n\tns := time.parse_rfc3339_ns(input.time)\n\tz := \"Local\"\n\ttime.weekday([ns, z]) == \"Monday\"\n}", "p.rego:7", "Local", "UTC"},
@@ -122,9 +122,9 @@ func TestLoadProblems(t *testing.T) {
 
 func TestLoadFiles(t *testing.T) {
 	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control, "q.rego": "package remit.deny\nx := 1"}})
-	require.ErrorContains(t, err, "q.rego:1: package remit.deny takes the place of the set deny")
+	require.ErrorContains(t, err, "q.rego:1:1: package remit.deny takes the place of the set deny")
 	_, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": control, "q.rego": "package remt\ndeny contains \"x\""}})
-	require.ErrorContains(t, err, "q.rego:2: deny of package remt is not asked for")
+	require.ErrorContains(t, err, "q.rego:2:1: deny of package remt is not asked for")
 	_, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": control, "": control}})
 	require.ErrorContains(t, err, "a module has no name")
 	require.False(t, errors.Is(err, rego.ErrEvaluation))

@@ -16,29 +16,29 @@ import (
 
 func TestReads(t *testing.T) {
 	for rule, want := range map[string][]string{
-		`deny contains "x"`:                                                                        {},
-		`deny contains "x" if input.tool.name == "a"`:                                              {"input.tool.name"},
-		`deny contains input.tool.name`:                                                            {"input.tool.name"},
-		`deny contains "x" if input["tool"]["name"] == "a"`:                                        {"input.tool.name"},
-		`deny contains "x" if input.call.args[0].x == "a"`:                                         {"input.call.args"},
-		`deny contains "x" if input.call.args[input.tool.name].x`:                                  {"input.call.args", "input.tool.name"},
-		"deny contains \"x\" if { k := \"tool\"; input[k].name }":                                  {"input"},
-		`deny contains "x" if count(input) == 1`:                                                   {"input"},
-		"f(x) if x.tool\ndeny contains \"x\" if f(input)":                                          {"input"},
-		`deny contains "x" if object.get(input, ["tool", "name"], "") == "a"`:                      {"input"},
-		`deny contains "x" if { walk(input, [_, v]); v == 1 }`:                                     {"input"},
-		"h := input.tool\ndeny contains \"x\" if h.name == \"a\"":                                  {"input.tool"},
-		"deny contains \"x\" if data.remit.h\nh if input.tool.name == \"a\"":                       {"input.tool.name"},
-		"unused if input.time == \"a\"\ndeny contains \"x\" if input.call.declared":                {"input.call.declared"},
-		"h if input.tool.name\ndeny contains \"x\" if h with input.tool.name as input.call.args.n": {"input.call.args.n", "input.tool.name"},
-		"deny contains \"x\" if data.t.x with data.t as input.txn.id":                              {"input.txn.id"},
-		"p[input.tool.name] := 1\ndeny contains \"x\" if p.a == 1":                                 {"input.tool.name"},
-		"h := 1 if input.call.declared\nelse := 2 if input.txn.id\ndeny contains \"x\" if h == 1":  {"input.call.declared", "input.txn.id"},
-		"default h := false\nh if input.txn.id\ndeny contains \"x\" if data[\"remit\"].h":          {"input.txn.id"},
-		`deny contains "x" if every s in input.tool.tags { s != input.txn.id }`:                    {"input.tool.tags", "input.txn.id"},
-		`deny contains "x" if count({s | s := input.tool.tags[_]; not input.txn.id}) > 1`:          {"input.tool.tags", "input.txn.id"},
-		"f(x) := 1\ng(x) := input.txn.id\ndeny contains \"x\" if f(1) == 1 with f as g":            {"input.txn.id"},
-		`ensure contains "x" if input.output.exit == 1`:                                            {},
+		`deny contains "x"`:                                                                            {},
+		`deny contains "x" if input.tool.name == "a"`:                                                  {"input.tool.name"},
+		`deny contains input.tool.name`:                                                                {"input.tool.name"},
+		`deny contains "x" if input["tool"]["name"] == "a"`:                                            {"input.tool.name"},
+		`deny contains "x" if input.call.args[0].x == "a"`:                                             {"input.call.args"},
+		`deny contains "x" if input.call.args[input.tool.name].x`:                                      {"input.call.args", "input.tool.name"},
+		"deny contains \"x\" if { k := \"tool\"; input[k].name }":                                      {"input"},
+		`deny contains "x" if count(input) == 1`:                                                       {"input"},
+		"f(x) if x.tool\ndeny contains \"x\" if f(input)":                                              {"input"},
+		`deny contains "x" if object.get(input, ["tool", "name"], "") == "a"`:                          {"input"},
+		`deny contains "x" if { walk(input, [_, v]); v == 1 }`:                                         {"input"},
+		"h := input.tool\ndeny contains \"x\" if h.name == \"a\"":                                      {"input.tool"},
+		"deny contains \"x\" if data.remit.h\nh if input.tool.name == \"a\"":                           {"input.tool.name"},
+		"unused if input.time == \"2026-01-02T03:04:05Z\"\ndeny contains \"x\" if input.call.declared": {"input.call.declared"},
+		"h if input.tool.name\ndeny contains \"x\" if h with input.tool.name as input.call.args.n":     {"input.call.args.n", "input.tool.name"},
+		"deny contains \"x\" if data.t.x with data.t as input.txn.id":                                  {"input.txn.id"},
+		"p[input.tool.name] := 1\ndeny contains \"x\" if p.a == 1":                                     {"input.tool.name"},
+		"h := 1 if input.call.declared\nelse := 2 if input.txn.id\ndeny contains \"x\" if h == 1":      {"input.call.declared", "input.txn.id"},
+		"default h := false\nh if input.txn.id\ndeny contains \"x\" if data[\"remit\"].h":              {"input.txn.id"},
+		`deny contains "x" if every s in input.tool.tags { s != input.txn.id }`:                        {"input.tool.tags", "input.txn.id"},
+		`deny contains "x" if count({s | s := input.tool.tags[_]; not input.txn.id}) > 1`:              {"input.tool.tags", "input.txn.id"},
+		"f(x) := 1\ng(x) := input.txn.id\ndeny contains \"x\" if f(1) == 1 with f as g":                {"input.txn.id"},
+		`ensure contains "x" if input.output.exit == 1`:                                                {},
 	} {
 		got := rego.Reads(engine(t, control+rule))
 		require.Equal(t, want, append([]string{}, got...), rule)
@@ -50,7 +50,7 @@ func TestSlow(t *testing.T) {
 limit contains "often" if input.session.tools.file_read.run > 3
 deny contains "late" if { ns := time.parse_rfc3339_ns(input.time); ns > 3 }
 deny contains "whole" if { c := input.call; c.id == "x" }
-ensure contains "asked for another purpose" if input.time == "x"
+ensure contains "asked for another purpose" if input.time == "2026-01-02T03:04:05Z"
 `).Slow()
 	require.Equal(t, []rego.Note{
 		{At: "p.rego:5", Text: "answers are not remembered: input.session.tools.file_read.run differs from call to call"},

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
@@ -16,18 +18,22 @@ type modules struct {
 	parsed map[string]*ast.Module // what decides, by file name
 	tests  map[string]*ast.Module // *_test.rego
 	names  []string               // of parsed, sorted
+	packs  map[string]bool        // files of packs: of what is said about a policy for its author, nothing is about these
 }
 
 // parse reads every file before it complains.
 func parse(files []file) (*modules, error) {
 	var found problems
-	m := &modules{parsed: map[string]*ast.Module{}, tests: map[string]*ast.Module{}}
+	m := &modules{parsed: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, packs: map[string]bool{}}
 	opts := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: capabilities()}
 	for _, f := range files {
+		if f.pack {
+			m.packs[f.name] = true
+		}
 		mod, err := ast.ParseModuleWithOpts(f.name, f.text, opts)
 		switch {
 		case err != nil:
-			found.addOPA(err)
+			found.addOPA(err, m.fix(f.text))
 		case mod == nil:
 			found.add(f.name, fixEmpty, "empty module")
 		case f.isTest():
@@ -40,6 +46,16 @@ func parse(files []file) (*modules, error) {
 	return m, found.err()
 }
 
+// own are the names of the files that decide and are the author's.
+func (m *modules) own() []string {
+	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return m.packs[name] })
+}
+
+// ownNotes leaves out what is about the files of packs.
+func (m *modules) ownNotes(notes []Note) []Note {
+	return slices.DeleteFunc(notes, func(n Note) bool { return m.packs[n.At[:max(0, strings.LastIndexByte(n.At, ':'))]] })
+}
+
 // newCompiler returns a compiler that knows the input document and lacks the
 // built-ins that a decision must not use. Calls of print are dropped.
 func newCompiler() (*ast.Compiler, error) {
@@ -47,12 +63,35 @@ func newCompiler() (*ast.Compiler, error) {
 	if err := json.Unmarshal(perm.InputSchema(), &schema); err != nil {
 		return nil, fmt.Errorf("rego: the input schema: %w", err)
 	}
+	anyOf(schema)
 	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, schema)
 	return ast.NewCompiler().
 		WithDefaultRegoVersion(ast.RegoV1).
 		WithCapabilities(capabilities()).
 		WithSchemas(schemas), nil
+}
+
+// anyOf writes each list of types as alternatives: of a list, OPA reads one type.
+func anyOf(node any) {
+	switch node := node.(type) {
+	case []any:
+		for _, below := range node {
+			anyOf(below)
+		}
+	case map[string]any:
+		if list, ok := node["type"].([]any); ok {
+			delete(node, "type")
+			alternatives := make([]any, len(list))
+			for i, one := range list {
+				alternatives[i] = map[string]any{"type": one}
+			}
+			node["anyOf"] = alternatives
+		}
+		for _, below := range node {
+			anyOf(below)
+		}
+	}
 }
 
 // compile checks and compiles what the author wrote.
@@ -63,7 +102,7 @@ func (m *modules) compile() (*ast.Compiler, error) {
 	}
 	if c.Compile(m.parsed); c.Failed() {
 		var found problems
-		found.addOPA(c.Errors)
+		found.addOPA(c.Errors, m.fix(""))
 		return nil, found.err()
 	}
 	return c, nil
@@ -155,8 +194,27 @@ func at(loc *ast.Location) string {
 	return fmt.Sprintf("%s:%d", loc.File, loc.Row)
 }
 
+// spot writes a location as file:line:column.
+func spot(loc *ast.Location) string {
+	if loc == nil || loc.Row == 0 || loc.Col == 0 {
+		return at(loc)
+	}
+	return fmt.Sprintf("%s:%d", at(loc), loc.Col)
+}
+
+// lineOf takes the column off a place.
+func lineOf(spot string) string { return spot[:max(0, strings.LastIndexByte(spot, ':'))] }
+
+// written is the one line that a location is of, as it begins a message.
+func written(loc *ast.Location) string {
+	if loc == nil || len(loc.Text) == 0 || len(loc.Text) > 120 || strings.Contains(string(loc.Text), "\n") {
+		return ""
+	}
+	return string(loc.Text) + ": "
+}
+
 // addOPA takes over the errors of OPA's parser and compiler.
-func (p *problems) addOPA(err error) {
+func (p *problems) addOPA(err error, fix func(*ast.Error) string) {
 	var list ast.Errors
 	var one *ast.Error
 	if errors.As(err, &one) {
@@ -168,8 +226,8 @@ func (p *problems) addOPA(err error) {
 	for _, e := range list {
 		text := e.Message
 		if d, ok := e.Details.(*ast.UnificationErrDetail); ok {
-			text = fmt.Sprintf("%s: %s against %s", text, types.Sprint(d.Left), types.Sprint(d.Right))
+			text = fmt.Sprintf("%s%s: %s against %s", written(e.Location), text, types.Sprint(d.Left), types.Sprint(d.Right))
 		}
-		p.add(at(e.Location), fixFor(e), "%s", text)
+		p.add(spot(e.Location), fix(e), "%s", text)
 	}
 }

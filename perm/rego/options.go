@@ -8,9 +8,14 @@ import (
 	"time"
 )
 
-// DefaultDeadline is the time that one decision may take where Options say
-// nothing: a thousand times what a usual policy needs.
-const DefaultDeadline = time.Second
+// DefaultSteps is the default of Options.Steps: a thousand times what a usual
+// policy needs, and about a second of processor time.
+const DefaultSteps = 1_000_000
+
+// DefaultDeadline is the default of Options.Deadline. Steps bound a policy on any
+// machine; the deadline is for the work of one built-in and for a machine that
+// stands still.
+const DefaultDeadline = 30 * time.Second
 
 // Options is what an Engine is made of. Files whose names end in _test.rego
 // hold tests: they are read by Engine.Test and never decide.
@@ -18,7 +23,8 @@ type Options struct {
 	Modules  map[string]string // file name -> text
 	Sources  []Source          // more files
 	Data     map[string]any    // what rules see as data, beside what *.json files of Sources hold; not the key remit
-	Deadline time.Duration     // per decision; 0 is DefaultDeadline
+	Steps    int               // evaluation steps per decision; 0 is DefaultSteps
+	Deadline time.Duration     // time per decision; 0 is DefaultDeadline
 	Memo     int               // how many decisions are remembered; 0 is DefaultMemo, less is none
 }
 
@@ -29,8 +35,9 @@ type Source struct {
 	Globs  []string // as of fs.Glob, *.rego and *.json files; none: every *.rego and data.json of the tree
 	Prefix string   // stands before the names of the files where places are told, such as "policies/" or "builtin:"
 
-	// NoTests leaves its *_test.rego out. What a pack's tests say holds for the
-	// pack alone, and not beside stricter rules.
+	// NoTests marks a pack beside the author's own rules. It leaves its *_test.rego
+	// out: what a pack's tests say holds for the pack alone. Coverage, Engine.Unchecked
+	// and Engine.Slow leave its other files out.
 	NoTests bool
 }
 
@@ -38,6 +45,7 @@ type Source struct {
 // its name says where that is.
 type file struct {
 	name, path, text string
+	pack             bool // of a Source with NoTests
 }
 
 func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.rego") }
@@ -89,16 +97,18 @@ func (s Source) read(all map[string]file, data map[string]any, found *problems) 
 			s.readData(data, path, name, found)
 			continue
 		}
-		if _, twice := all[name]; twice {
-			found.add(name, "rename one of them, or give a source a Prefix", "two sources have a file of this name")
-			continue
-		}
 		text, err := fs.ReadFile(s.FS, path)
 		if err != nil {
 			found.add(name, "", "the file cannot be read: %v", err)
 			continue
 		}
-		all[name] = file{name: name, path: path, text: string(text)}
+		if same, twice := all[name]; twice {
+			if same.text != string(text) { // packs share files
+				found.add(name, "rename one of them, or give a source a Prefix", "two sources have a file of this name")
+			}
+			continue
+		}
+		all[name] = file{name: name, path: path, text: string(text), pack: s.NoTests}
 	}
 }
 

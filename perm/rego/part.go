@@ -63,10 +63,14 @@ func toolParts() []part {
 		flag("tool.can_verify", func(r *perm.Request) bool { return r.Tool.CanVerify }),
 		flag("tool.can_revert", func(r *perm.Request) bool { return r.Tool.CanRevert }),
 		text("tool.confinement", func(r *perm.Request) string { return r.Tool.Confinement }),
+		text("tool.coverage", func(r *perm.Request) string { return r.Tool.Coverage }),
 		text("tool.destination", func(r *perm.Request) string { return r.Tool.Destination }),
 		text("tool.grade", func(r *perm.Request) string { return r.Tool.Grade }),
 		optional(number("tool.confidence", func(r *perm.Request) int { return r.Tool.Confidence }),
 			func(r *perm.Request) bool { return r.Tool.Confidence != 0 }),
+		flag("tool.idempotent", func(r *perm.Request) bool { return r.Tool.Idempotent }),
+		text("tool.risk", func(r *perm.Request) string { return string(r.Tool.Risk) }),
+		flag("tool.approval", func(r *perm.Request) bool { return r.Tool.Approval }),
 	}
 }
 

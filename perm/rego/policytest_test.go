@@ -78,7 +78,7 @@ func TestTestsNeverDecide(t *testing.T) {
 	_, err := rego.New(rego.Options{Modules: map[string]string{
 		"p.rego": tested, "p_test.rego": "package remit\ndeny contains \"never asked\"",
 	}})
-	require.ErrorContains(t, err, "p_test.rego:2: this rule adds to deny but stands in a file of tests")
+	require.ErrorContains(t, err, "p_test.rego:2:1: this rule adds to deny but stands in a file of tests")
 }
 
 func TestNoTestsIsNoFailure(t *testing.T) {

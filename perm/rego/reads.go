@@ -19,11 +19,19 @@ type reader struct {
 	queue    []*ast.Rule
 	rule     *ast.Rule // that is looked at
 	reads    []read
+	named    map[string]bool // texts and names of functions that occur, but for the text of a resource
+}
+
+func newReader(c *ast.Compiler) *reader {
+	return &reader{compiler: c, seen: map[*ast.Rule]bool{}, named: map[string]bool{}}
 }
 
 // readsOf returns what rules, and everything that they refer to, read.
 func readsOf(c *ast.Compiler, rules []*ast.Rule) []read {
-	r := &reader{compiler: c, seen: map[*ast.Rule]bool{}}
+	return newReader(c).all(rules)
+}
+
+func (r *reader) all(rules []*ast.Rule) []read {
 	r.add(rules)
 	for len(r.queue) > 0 {
 		r.rule, r.queue = r.queue[0], r.queue[1:]
@@ -69,6 +77,9 @@ func (r *reader) term(t *ast.Term) bool {
 		if v.Equal(ast.InputRootDocument.Value) {
 			r.input(nil, t.Location)
 		}
+		r.named[string(v)] = true
+	case ast.String:
+		r.named[string(v)] = true
 	}
 	return false
 }
@@ -88,7 +99,10 @@ func (r *reader) ref(ref ast.Ref, loc *ast.Location) {
 // tail looks at what a reference is computed from.
 func (r *reader) tail(ref ast.Ref) {
 	for i := 1; i < len(ref); i++ {
-		r.visit(ref[i])
+		_, constant := ref[i].Value.(ast.String)
+		if of := ast.String("resource"); !constant || of.Compare(ref[i-1].Value) != 0 {
+			r.visit(ref[i])
+		}
 	}
 }
 

@@ -16,6 +16,9 @@ type shape struct {
 	values *shape            // of an object whose names are free
 	items  *shape            // of a list
 	enum   []string
+	path   string   // below input, with [] for an element and * for any name
+	types  []string // string, integer, number, boolean, array, object, null; none: any
+	open   bool     // nothing is known of what is inside
 }
 
 // closed reports whether only the named fields can be there.
@@ -25,6 +28,7 @@ func (s *shape) names() []string { return sortedKeys(s.fields) }
 
 // schemaNode is the part of JSON schema that the input schema is written in.
 type schemaNode struct {
+	Type        json.RawMessage        `json:"type"`
 	Ref         string                 `json:"$ref"`
 	Properties  map[string]*schemaNode `json:"properties"`
 	Additional  json.RawMessage        `json:"additionalProperties"`
@@ -40,21 +44,40 @@ func inputShape() (*shape, error) {
 	if err := json.Unmarshal(perm.InputSchema(), &root); err != nil {
 		return nil, fmt.Errorf("rego: the input schema: %w", err)
 	}
-	return root.shape(root.Definitions)
+	return root.shape(root.Definitions, "")
 }
 
-func (n *schemaNode) shape(defs map[string]*schemaNode) (*shape, error) {
+// below is the path of a place inside another.
+func below(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// types reads the type of a place, which is a text or a list of texts.
+func (n *schemaNode) types() (types []string) {
+	var one string
+	if json.Unmarshal(n.Type, &one) == nil {
+		return []string{one}
+	}
+	_ = json.Unmarshal(n.Type, &types) // none: any
+	return types
+}
+
+func (n *schemaNode) shape(defs map[string]*schemaNode, path string) (*shape, error) {
 	if n.Ref != "" {
 		def := defs[strings.TrimPrefix(n.Ref, "#/definitions/")]
 		if def == nil {
 			return nil, fmt.Errorf("rego: the input schema lacks %s", n.Ref)
 		}
-		return def.shape(defs)
+		return def.shape(defs, path)
 	}
-	s := &shape{enum: slices.Clone(n.Enum)}
+	s := &shape{enum: slices.Clone(n.Enum), path: path, types: n.types()}
+	s.open = len(s.types) == 0
 	var err error
 	if n.Items != nil {
-		if s.items, err = n.Items.shape(defs); err != nil {
+		if s.items, err = n.Items.shape(defs, path+"[]"); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +85,7 @@ func (n *schemaNode) shape(defs map[string]*schemaNode) (*shape, error) {
 		if s.fields == nil {
 			s.fields = map[string]*shape{}
 		}
-		if s.fields[name], err = p.shape(defs); err != nil {
+		if s.fields[name], err = p.shape(defs, below(path, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +94,7 @@ func (n *schemaNode) shape(defs map[string]*schemaNode) (*shape, error) {
 		if err = json.Unmarshal(n.Additional, &values); err != nil {
 			return nil, fmt.Errorf("rego: the input schema: %w", err)
 		}
-		s.values, err = values.shape(defs)
+		s.values, err = values.shape(defs, below(path, "*"))
 	}
 	return s, err
 }

@@ -1,15 +1,21 @@
 package rego
 
-import "github.com/open-policy-agent/opa/v1/ast"
+import (
+	"cmp"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
 
 // scope knows what the variables of a module stand for. The compiler gives
 // every local variable a name of its own, so one table serves a whole module.
 type scope struct {
+	asked    map[ast.Var]bool // names that findVar looks at now
 	compiler *ast.Compiler
 	input    *shape
 	values   map[ast.Var][]*ast.Term // x := value, x = value, some x in list
 	domains  map[ast.Var]*ast.Term   // every x in list: the list
 	gets     map[ast.Var]*ast.Expr   // x := object.get(...)
+	counts   map[ast.Var]*ast.Term   // x := count(value)
 }
 
 // maxHops bounds how far a variable is followed through others.
@@ -18,7 +24,10 @@ const maxHops = 32
 func newScope(c *ast.Compiler, mod *ast.Module, input *shape) *scope {
 	s := &scope{
 		compiler: c, input: input,
-		values: map[ast.Var][]*ast.Term{}, domains: map[ast.Var]*ast.Term{}, gets: map[ast.Var]*ast.Expr{},
+		values: map[ast.Var][]*ast.Term{}, domains: map[ast.Var]*ast.Term{}, gets: map[ast.Var]*ast.Expr{}, counts: map[ast.Var]*ast.Term{},
+	}
+	if mod == nil {
+		return s
 	}
 	ast.WalkExprs(mod, func(e *ast.Expr) bool {
 		s.learn(e)
@@ -40,6 +49,12 @@ func (s *scope) learn(e *ast.Expr) {
 		if len(ops) == 2 {
 			s.bind(ops[0], ops[1])
 			s.bind(ops[1], ops[0])
+		}
+	case "count":
+		if len(ops) == 2 {
+			if v, ok := ops[1].Value.(ast.Var); ok {
+				s.counts[v] = ops[0]
+			}
 		}
 	case "object.get":
 		if len(ops) == 4 {
@@ -107,6 +122,14 @@ func (s *scope) findVar(v ast.Var, hops int) *shape {
 	if v.Equal(ast.InputRootDocument.Value) {
 		return s.input
 	}
+	if s.asked[v] {
+		return nil // names that are said to be equal lead back and forth
+	}
+	if s.asked == nil {
+		s.asked = map[ast.Var]bool{}
+	}
+	s.asked[v] = true
+	defer delete(s.asked, v)
 	for _, value := range s.values[v] {
 		if found := s.find(value, hops); found != nil {
 			return found
@@ -155,8 +178,12 @@ func (s *scope) step(from *shape, part *ast.Term) *shape {
 	if from == nil {
 		return nil
 	}
-	if name, ok := s.follow(part).Value.(ast.String); ok && from.fields != nil {
+	name, named := s.follow(part).Value.(ast.String)
+	if named && from.fields != nil {
 		return from.fields[string(name)]
+	}
+	if from.open {
+		return &shape{path: below(from.path, cmp.Or(string(name), "*")), open: true}
 	}
 	if from.values != nil {
 		return from.values

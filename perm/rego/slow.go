@@ -19,7 +19,7 @@ func (e *Engine) Slow() []Note {
 	notes := append(e.rules.unindexed(), e.rules.queries[perm.PurposeRun].plan.notes...)
 	notes = append(notes, e.slow...)
 	slices.SortStableFunc(notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
-	return slices.Compact(notes)
+	return slices.Compact(e.modules.ownNotes(notes))
 }
 
 // unindexed asks the index which rules it would give for an input where every

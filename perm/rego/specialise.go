@@ -28,10 +28,11 @@ func (r *ruleset) specialised(m *modules, list []part, most int) (*ruleset, []No
 			return out, append(notes, s.notes...)
 		}
 		found := problems{}
-		found.addOPA(err)
+		found.addOPA(err, m.fix(""))
 		for _, p := range found {
-			skip[p.At] = true
-			notes = append(notes, Note{At: p.At, Text: "goes over a table for every request: its rows cannot be made rules: " + p.Text})
+			where := lineOf(p.At)
+			skip[where] = true
+			notes = append(notes, Note{At: where, Text: "goes over a table for every request: its rows cannot be made rules: " + p.Text})
 		}
 	}
 	return r, notes

@@ -44,7 +44,6 @@ func overTables() []string {
 		`some row in data.rows; input.tool.name == row.name; every tag in row.tags { tag != input.tool.version }`,
 		`some row in data.rows; row.name == input.tool.name; not row.root`,
 		`some row in data.empty; input.tool.name == row.name`,
-		`some row in data.nowhere; input.tool.name == row.name`,
 		`some role in input.principal.roles; some row in data.rows; row.name == role`,
 		`k := input.tool.name; data.byname[k].on`,
 		`data.byname[input.tool.name].name == input.access.resource.name`,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester
 		RunTests(ctx, nil)
 	if err != nil {
 		var found problems
-		found.addOPA(err)
+		found.addOPA(err, e.modules.fix(""))
 		return nil, found.err()
 	}
 	var list []*tester.Result
@@ -101,14 +102,24 @@ func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)
 	}
-	return list, nil
+	return list, e.modules.checkTestNames(c, e.data)
 }
 
-// traceFailures runs the tests again, traced, and says of those that failed
-// where and with what values. To trace every test costs more than to run those
-// of a policy twice.
+// traceFailures runs the tests that failed again, traced, and says where they did
+// and with what values. To trace a test costs several times what it costs to run it.
 func (e *Engine) traceFailures(ctx context.Context, results []TestResult) error {
-	traced, err := e.runTests(ctx, func(r *tester.Runner) *tester.Runner { return r.EnableTracing(true) })
+	var failed []string
+	for _, r := range results {
+		if r.Status == "fail" {
+			failed = append(failed, regexp.QuoteMeta(r.Name))
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	traced, err := e.runTests(ctx, func(r *tester.Runner) *tester.Runner {
+		return r.EnableTracing(true).Filter(strings.Join(failed, "|")) // tests of like names too: they are passed over below
+	})
 	if err != nil {
 		return err
 	}
@@ -165,7 +176,7 @@ func testResult(r *tester.Result) TestResult {
 // uncovered lists the lines of what decides that no test reached.
 func uncovered(report cover.Report, m *modules) []string {
 	var out []string
-	for _, name := range m.names {
+	for _, name := range m.own() {
 		for _, r := range report.Files[name].NotCovered {
 			if line := fmt.Sprintf("%s:%d", name, r.Start.Row); !slices.Contains(out, line) {
 				out = append(out, line)

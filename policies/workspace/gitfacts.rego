@@ -2,10 +2,10 @@
 # in another policy does not widen it.
 package remit.workspace.git
 
-# A program in the sandbox has ended, and this is one of its changes: undo covers
-# what it did to the history.
+# A program in the sandbox has ended, and this is one of its changes, which is made
+# or taken back: undo covers what it did to the history.
 program if {
-	input.purpose == "apply"
+	input.purpose in {"apply", "revert"}
 	input.tool.confinement == "sandbox"
 }
 

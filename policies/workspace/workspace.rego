@@ -38,7 +38,7 @@ allow contains "a program may run in the sandbox, and each path that it changes 
 
 ask contains "the tool is not confined, so that it can be taken back is only its author's word" if {
 	not input.access.action in {"read", "list", "ask"}
-	input.call.effect_class == "reversible"
+	runs("reversible")
 	input.tool.confinement == "trusted"
 }
 
@@ -88,7 +88,7 @@ hint contains "work without this file, or ask the person for what is needed from
 hint contains "a tool that changes the workspace has to have the effect class reversible" if {
 	paths.inside
 	input.access.action in {"write", "delete"}
-	input.call.effect_class != "reversible"
+	irreversible
 }
 
 hint contains allowed if {
@@ -148,8 +148,12 @@ asks_client if {
 
 runs(class) if {
 	input.call.effect_class == class
-	not asks_client
+	not apart
 }
+
+# An agent asks to take back what a call of its session did. What may not be
+# touched, and what a person approves, stays so.
+allow contains "what a call did can be taken back" if input.purpose == "revert"
 
 # The person at a gateway writes no Go.
 undeclared := concat("", [
@@ -158,3 +162,59 @@ undeclared := concat("", [
 ]) if of_a_server
 
 of_a_server if "mcp" in input.tool.tags
+
+# A pure call changes nothing here, and what it is told leaves all the same. A
+# sandbox sends nothing without an access that is asked for.
+ask contains leaves if {
+	"untrusted" in input.session.labels
+	input.access.action == "call"
+	input.call.effect_class == "pure"
+	input.tool.destination == "model_chosen"
+	input.tool.confinement != "sandbox"
+}
+
+leaves := "content that others wrote was read, and this call goes where the model says" if not of_a_server
+
+leaves := concat("", [
+	"content that others wrote was read, and this call goes where the model says; ",
+	"if it sends nothing elsewhere, its entry can say so (destination none), or its server run in a sandbox",
+]) if of_a_server
+
+label contains "untrusted" if input.access.action == "connect"
+
+label contains "untrusted" if input.access.resource.kind == "mcp"
+
+label contains "untrusted" if "untrusted" in input.tool.tags
+
+# A server that can act anywhere, whose roots are compared before and after a
+# call: a revert restores the files of the roots, and nothing else is known.
+observed if input.tool.coverage == "observed"
+
+ask contains "the call can act outside its roots: a revert restores files of the roots, and what it does elsewhere is unknown" if {
+	input.call.effect_class == "pivot"
+	observed
+	not asks_client
+	not observed_change
+}
+
+# The call was let run, and these changes of the workspace have happened.
+allow contains "what an observed call changed in the workspace can be taken back" if observed_change
+
+observed_change if {
+	paths.inside
+	observed
+	input.purpose in {"apply", "revert"}
+	input.call.effect_class == "pivot"
+	input.access.action in {"write", "delete"}
+}
+
+apart if asks_client
+
+apart if input.purpose == "revert"
+
+apart if observed
+
+irreversible if {
+	input.call.effect_class != "reversible"
+	not observed
+}

@@ -95,6 +95,22 @@ test_git if {
 	}
 }
 
+test_clients if {
+	every path in [
+		".mcp.json", "sub/.MCP.json", ".vscode/mcp.json", ".cursor/mcp.json", ".codex/config.toml",
+		".claude/settings.json", "a/.Claude/settings.local.json", ".gemini/settings.json ",
+	] {
+		every action in ["write", "delete"] {
+			asks(file(action, "workspace", path, "reversible"))
+		}
+		runs(file("read", "workspace", path, "reversible"))
+	}
+	every path in ["mcp.json", ".vscode/settings.json", "docs/.claude.md", ".claude/notes.md", ".vscode/a/mcp.json"] {
+		runs(file("write", "workspace", path, "reversible"))
+	}
+	runs(observed_change("write", ".mcp.json", "apply"))
+}
+
 test_secrets if {
 	every path in [
 		".env", ".ENV", "a/.env.local", ".env/x", ".ssh/config", ".AWS/credentials", "k/id_rsa", "id_rsa.pub.bak",
@@ -149,6 +165,58 @@ test_unconfined if {
 		asks(object.union(file(action, "workspace", "src/a.go", "reversible"), {"tool": {"confinement": "trusted"}}))
 	}
 	runs(object.union(file("read", "workspace", "src/a.go", "reversible"), {"tool": {"confinement": "trusted"}}))
+}
+
+after_untrusted(class, confinement, destination) := object.union(
+	tool(class, true, confinement),
+	{"session": {"labels": ["untrusted"]}, "tool": {"destination": destination}},
+)
+
+test_pure_calls_after_untrusted_content if {
+	every confinement in ["trusted", "handles"] {
+		asks(after_untrusted("pure", confinement, "model_chosen"))
+		asks(object.union(after_untrusted("pure", confinement, "model_chosen"), {"access": {"resource": {"kind": "mcp"}}}))
+		every destination in ["none", "configured", "third_party"] {
+			runs(after_untrusted("pure", confinement, destination))
+		}
+		runs(object.union(after_untrusted("pure", confinement, "model_chosen"), {"session": {"labels": ["private"]}}))
+		runs(object.union(after_untrusted("reversible", "handles", "model_chosen"), file("read", "workspace", "a", "reversible")))
+	}
+	runs(after_untrusted("pure", "sandbox", "model_chosen"))
+	runs(object.union(file("read", "workspace", "a", "pure"), {"session": {"labels": ["untrusted"]}, "tool": {"destination": "model_chosen"}}))
+}
+
+taken_back(doc) := object.union(doc, {"purpose": "revert"})
+
+test_what_was_done_can_be_taken_back if {
+	every confinement in ["trusted", "handles", "sandbox"] {
+		every class in ["reversible", "compensable", "deferrable"] {
+			runs(taken_back(tool(class, true, confinement)))
+			runs(taken_back(object.union(file("write", "workspace", "src/a.go", class), {"tool": {"confinement": confinement}})))
+		}
+	}
+	runs(taken_back(object.union(server("pivot", true, "trusted"), {"tool": {"coverage": "observed"}, "access": {"action": "write", "resource": {"kind": "file", "root": "workspace", "path": "a", "segments": ["a"], "name": "a"}}})))
+	runs(taken_back(object.union(file("write", "workspace", ".git/objects/ab", "reversible"), {"tool": {"confinement": "sandbox"}})))
+	refused(taken_back(file("write", "workspace", ".env", "reversible")))
+	refused(taken_back(file("write", "workspace", ".git/config", "reversible")))
+	asks(taken_back(file("write", "workspace", ".mcp.json", "reversible")))
+}
+
+test_a_server_learns_what_ends_the_question if {
+	doc := object.union(after_untrusted("pure", "trusted", "model_chosen"), {"tool": {"tags": ["mcp"]}})
+	some said in remit.ask with input as doc
+	contains(said, "destination none")
+	plain := remit.ask with input as after_untrusted("pure", "trusted", "model_chosen")
+	every text in plain {
+		not contains(text, "destination none")
+	}
+}
+
+test_labels if {
+	remit.label == {"untrusted"} with input as {"access": {"action": "connect"}}
+	remit.label == {"untrusted"} with input as server("pure", true, "trusted")
+	remit.label == {"untrusted"} with input as {"tool": {"tags": ["untrusted"]}}
+	remit.label == set() with input as file("read", "workspace", "a", "pure")
 }
 
 test_undeclared if {
@@ -253,4 +321,30 @@ test_what_other_servers_ask if {
 		runs(asked_of_the_client(class, "sandbox"))
 	}
 	refused(object.union(tool("pure", true, "trusted"), {"access": {"action": "ask", "resource": {"kind": "tool", "tool": "t"}}}))
+}
+
+# A server that can act anywhere, whose roots are compared before and after a call.
+observed(class) := object.union(server(class, true, "trusted"), {"tool": {"coverage": "observed"}})
+
+observed_change(action, path, purpose) := object.union(
+	file(action, "workspace", path, "pivot"),
+	{"purpose": purpose, "tool": {"confinement": "trusted", "coverage": "observed"}},
+)
+
+test_observed_calls if {
+	runs(observed("pure"))
+	asks(observed("pivot"))
+	remit.ask == {"the call can act outside its roots: a revert restores files of the roots, and what it does elsewhere is unknown"} with input as observed("pivot")
+	remit.ask == {"there is no way back from this call"} with input as server("pivot", true, "trusted")
+	every action in ["write", "delete"] {
+		asks(observed_change(action, "a.txt", "run"))
+		count(remit.hint) == 0 with input as observed_change(action, "a.txt", "run")
+		runs(observed_change(action, "a.txt", "apply"))
+		refused(observed_change(action, ".git/hooks/x", "apply"))
+		refused(observed_change(action, ".env", "apply"))
+		asks(object.union(observed_change(action, "a.txt", "apply"), {"tool": {"coverage": "confined"}}))
+	}
+	asks(observed_change("read", "a.txt", "apply"))
+	not runs(object.union(observed_change("write", "a.txt", "apply"), {"access": {"resource": {"root": "home"}}}))
+	not runs(object.union(observed_change("write", "a.txt", "apply"), {"call": {"effect_class": "pure"}}))
 }

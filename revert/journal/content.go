@@ -24,10 +24,10 @@ func blobsIn(e record.Entry) ([]effect.BlobRef, error) {
 	return record.Blobs(r.Body), nil
 }
 
-// Blobs calls fn with each blob that an entry after a position names, as often as
-// it is named. It ends with an error where an entry cannot be read: what that one
+// Blobs calls fn with each blob that an entry after a position names, and with the
+// position of that entry, as often as it is named. It ends with an error where an entry cannot be read: what that one
 // names must not be taken for unnamed.
-func Blobs(ctx context.Context, j Journal, after int64, fn func(effect.BlobRef) error) error {
+func Blobs(ctx context.Context, j Journal, after int64, fn func(pos int64, ref effect.BlobRef) error) error {
 	for e, err := range j.Entries(ctx, Query{Kinds: naming, After: after}) {
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func Blobs(ctx context.Context, j Journal, after int64, fn func(effect.BlobRef) 
 			return err
 		}
 		for _, ref := range refs {
-			if err := fn(ref); err != nil {
+			if err := fn(e.Pos, ref); err != nil {
 				return err
 			}
 		}

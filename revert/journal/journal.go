@@ -80,6 +80,7 @@ type Journal interface {
 	// end, when the bytes are not those that were kept.
 	Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
 	// Collect drops the content that no entry names any more, and gives room back.
+	// If gone is not nil, it may look at the content that gone lists alone.
 	// Of content that was kept lately and that no entry names yet, it drops what
 	// gone names, and other only where nobody else has the journal open.
 	// Bytes of what was erased or dropped before it are nowhere in the store once it

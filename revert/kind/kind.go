@@ -17,6 +17,7 @@ const (
 	Denied     Kind = "denied"      // a call was denied; its code was never entered
 	Asked      Kind = "asked"       // a call waits until somebody approves it
 	Answered   Kind = "answered"    // somebody approved or refused an asked call
+	Approved   Kind = "approved"    // a running call got an approval
 	Held       Kind = "held"        // a call waits until its transaction commits
 	Dropped    Kind = "dropped"     // a held call will not be released
 	Started    Kind = "started"     // a call may have effects from now on
@@ -48,7 +49,7 @@ const (
 // All lists every kind.
 func All() []Kind {
 	return []Kind{
-		Session, Handed, Revoked, Remembered, Labelled, Given, Begun, Adopted, Invalid, Denied, Asked, Answered, Held, Dropped, Started, Changed,
+		Session, Handed, Revoked, Remembered, Labelled, Given, Begun, Adopted, Invalid, Denied, Asked, Answered, Held, Dropped, Started, Approved, Changed,
 		Landed, Noted, State, Done, Failed, Unknown, Decided, Verified, Savepoint, Nested, NestEnded, RevertedTo,
 		Reverting, Reverted, Committing, Committed, Aborting, Aborted, Erased, UndoneBy, Feedback, Accepted,
 	}
@@ -58,7 +59,7 @@ func All() []Kind {
 // erased. What binds a session or a transaction, such as labels, never does.
 func (k Kind) Erasable() bool {
 	switch k {
-	case Invalid, Denied, Asked, Answered, Held, Dropped, Started, Changed, Landed, Noted,
+	case Invalid, Denied, Asked, Answered, Held, Dropped, Started, Approved, Changed, Landed, Noted,
 		State, Done, Failed, Unknown, Decided, Verified, Reverting, Reverted, Feedback:
 		return true
 	default:

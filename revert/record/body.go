@@ -18,7 +18,7 @@ func KindOf(b Body) kind.Kind { return b.kind() }
 var bodies = func() map[kind.Kind]reflect.Type {
 	types := map[kind.Kind]reflect.Type{}
 	for _, b := range []Body{
-		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Given{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &Given{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Approved{}, &Changed{}, &Landed{}, &Noted{},
 		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{}, &Accepted{},
 	} {
@@ -48,6 +48,7 @@ func (*Invalid) kind() kind.Kind    { return kind.Invalid }
 func (*Denied) kind() kind.Kind     { return kind.Denied }
 func (*Asked) kind() kind.Kind      { return kind.Asked }
 func (*Answered) kind() kind.Kind   { return kind.Answered }
+func (*Approved) kind() kind.Kind   { return kind.Approved }
 func (*Held) kind() kind.Kind       { return kind.Held }
 func (*Dropped) kind() kind.Kind    { return kind.Dropped }
 func (*Started) kind() kind.Kind    { return kind.Started }

@@ -2,6 +2,8 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/remit-dev/remit/revert/effect"
@@ -30,14 +32,29 @@ type Denied struct {
 	Input       json.RawMessage `json:"input"`
 	Stage       string          `json:"stage"`  // grant, policy, approver, filter
 	Access      Access          `json:"access"` // the access that was refused
-	Decision    json.RawMessage `json:"decision"`
-	Why         string          `json:"why"`
+	// Others, During and Purpose are of a call that waited and that no person approved: the other accesses of its
+	// question, and what Asked says of it.
+	Others   []Access        `json:"others,omitempty"`
+	During   bool            `json:"during,omitempty"`
+	Purpose  string          `json:"purpose,omitempty"`
+	Decision json.RawMessage `json:"decision"`
+	Why      string          `json:"why"`
 	// Class and Declared are the effect class of this call, as the policy saw it.
 	Class    effect.Class  `json:"class,omitempty"`
 	Declared bool          `json:"declared,omitempty"`
 	Filter   string        `json:"filter,omitempty"`   // that refused it
 	Replaced []Replacement `json:"replaced,omitempty"` // inputs that filters put another one in the place of, oldest first
 	Ends     string        `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
+	// Timeout is true if the policy did not decide in time. The call ended with status timeout.
+	Timeout bool `json:"timeout,omitempty"`
+}
+
+// Status returns the status that the call ended with: denied or timeout.
+func (d *Denied) Status() string {
+	if d.Timeout {
+		return "timeout"
+	}
+	return "denied"
 }
 
 // Replacement is an input that a filter put another one in the place of.
@@ -59,14 +76,50 @@ type Asked struct {
 	Digest      string          `json:"digest"`         // of the ask; an answer names it
 	Nest        string          `json:"nest,omitempty"` // the nested transaction that the call is in
 	Expires     time.Time       `json:"expires"`        // UTC; later answers count as none
-	// Purpose is "apply" where the call's program has run, and waits with what it
-	// wants to change; Preview shows that, and Approval is who approved before that
-	// the program runs.
-	Purpose  string    `json:"purpose,omitempty"`
-	Preview  string    `json:"preview,omitempty"`
-	Approval *Approval `json:"approval,omitempty"`
+	// Askers are the processes that asked this question and the earlier ones of the call,
+	// each with what started it, oldest first; see internal/lineage. A person who lets a
+	// call go on asks its next question, so the newest alone does not tell who the agent is.
+	Askers []json.RawMessage `json:"askers,omitempty"`
+	// During is set if the call asked while it ran: it runs again once that is
+	// approved, or, if its start is on record, it still runs and waits.
+	During bool `json:"during,omitempty"`
+	// Purpose is "apply" if the call waits with changes whose content is known;
+	// Preview shows them.
+	Purpose string `json:"purpose,omitempty"`
+	Preview string `json:"preview,omitempty"`
+	// Approvals are those that the call got before this question, oldest first. They
+	// count when it runs again, if it asks the same.
+	Approvals []Approved `json:"approvals,omitempty"`
 
 	Replaced []Replacement `json:"replaced,omitempty"` // as in Denied
+}
+
+// Earlier says, for people, which questions of the call were approved before this one,
+// whose approvals still count; "" if it is the first.
+func (a *Asked) Earlier() string {
+	if len(a.Approvals) == 0 {
+		return ""
+	}
+	var each []string
+	for _, before := range a.Approvals {
+		each = append(each, before.words())
+	}
+	return fmt.Sprintf("this is question %d of the call; approved before, and still counted: %s", len(each)+1, strings.Join(each, "; "))
+}
+
+// maxNamed bounds how many accesses of an approval are named.
+const maxNamed = 3
+
+func (a Approved) words() string {
+	var names []string
+	for i, access := range a.Access {
+		if i == maxNamed {
+			names = append(names, fmt.Sprintf("%d more", len(a.Access)-i))
+			break
+		}
+		names = append(names, access.Action+" "+access.Resource)
+	}
+	return strings.TrimPrefix(strings.Join(names, ", ")+" (by "+a.By+")", " ")
 }
 
 // Answered is what somebody said to an asked call. Anybody may write it, so it
@@ -96,12 +149,12 @@ type Started struct {
 	Declared    bool            `json:"declared"`          // false: no class was declared
 	Reverts     bool            `json:"reverts,omitempty"` // the tool declares a Revert, which taking the call back needs
 	Confinement string          `json:"confinement"`
-	Access      []Access        `json:"access"` // decided before the call
-	Right       []Access        `json:"right"`  // what taking it back may touch
+	Coverage    effect.Coverage `json:"coverage,omitempty"` // empty: confined with handles or in a sandbox, else declared
+	Observed    []string        `json:"observed,omitempty"` // roots that were compared before and after the call
+	Access      []Access        `json:"access"`             // decided before the call
+	Right       []Access        `json:"right"`              // what taking it back may touch
 	Decision    json.RawMessage `json:"decision"`
 	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
-	// Previewed is who approved what the call's program wanted to change.
-	Previewed *Approval `json:"previewed,omitempty"`
 
 	Nest   string                 `json:"nest,omitempty"`   // the nested transaction that the call is in
 	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to sums of its session
@@ -116,11 +169,31 @@ type Started struct {
 	Ends       string `json:"ends,omitempty"` // as in Denied
 }
 
+// Covers returns how much of what the call does is known.
+func (s *Started) Covers() effect.Coverage {
+	switch {
+	case s.Coverage != "":
+		return s.Coverage
+	case s.Confinement == "handles", s.Confinement == "sandbox":
+		return effect.Confined
+	default:
+		return effect.Declared
+	}
+}
+
 // Approval is who answered an ask, bound to what was asked.
 type Approval struct {
 	By     string `json:"by"`
 	Digest string `json:"digest"`
 	Grant  string `json:"grant,omitempty"` // the remembered approval that stood for an answer
+}
+
+// Approved is an approval that a running call got, on record before anything that it
+// lets happen.
+type Approved struct {
+	Approval
+	Access  []Access `json:"access,omitempty"`  // what was approved
+	Purpose string   `json:"purpose,omitempty"` // apply: changes whose content was known
 }
 
 // Changed is one effect, durable before it happens.
@@ -133,6 +206,19 @@ type Changed struct {
 type Landed struct {
 	Posts []Post `json:"posts"`
 }
+
+// Unseen are files that the policy masks in folders which were compared before and after a call. Their content was neither kept nor compared.
+// Names begin with that of the root.
+type Unseen struct {
+	Names   []string `json:"names,omitempty"`   // the same before and after the call; what is in a folder of these can be another
+	Changed []string `json:"changed,omitempty"` // others may have changed them too
+	Came    []string `json:"came,omitempty"`
+	Gone    []string `json:"gone,omitempty"`
+	More    int      `json:"more,omitempty"` // that are not listed
+}
+
+// Key is that of the note which holds it.
+func (Unseen) Key() string { return "remit.unseen" }
 
 // Noted is something a tool wants to know when it takes the call back.
 type Noted struct {
@@ -230,6 +316,6 @@ type Held struct {
 
 // Dropped says that a held call will not be released.
 type Dropped struct {
-	Cause string `json:"cause"`        // abort, savepoint, nest, undo
+	Cause string `json:"cause"`        // abort, savepoint, nest, undo, budget
 	By    string `json:"by,omitempty"` // who asked for it; empty: the runtime itself
 }

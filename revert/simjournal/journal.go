@@ -248,7 +248,7 @@ func (j *opening) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, 
 // name only where gone says so.
 func (j *opening) Collect(ctx context.Context, gone []effect.BlobRef) (c journal.Collected, err error) {
 	named := map[string]bool{}
-	if err := journal.Blobs(ctx, j, 0, func(ref effect.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {
+	if err := journal.Blobs(ctx, j, 0, func(_ int64, ref effect.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {
 		return c, err
 	}
 	err = j.do(ctx, func(s *Store) error {

@@ -93,14 +93,9 @@ func (j *Journal) flushOnce(ctx context.Context) error {
 		// with their next batch. Letting them run once gets these into this
 		// transaction; waiting by the clock would cost more than it gathers.
 		runtime.Gosched()
-		durable, n := j.queue.durable()
+		durable := j.queue.durable()
 		if err := w.setSync(durable); err != nil {
 			return j.abandon(err)
-		}
-		if n == 1 {
-			if done, err := j.flushOne(w); done || err != nil {
-				return err
-			}
 		}
 		if err := w.begin(); err != nil {
 			if codeOf(err) == codeBusy {
@@ -110,37 +105,6 @@ func (j *Journal) flushOnce(ctx context.Context) error {
 		}
 		return j.commit(w, j.queue.take(durable))
 	})
-}
-
-// flushOne stores a single entry by a single statement, where that is all there
-// is to do: begin and commit around it would cost a fifth more. What it does not
-// store waits again, for a transaction that finds out why.
-func (j *Journal) flushOne(w *writer) (done bool, err error) {
-	r := j.queue.takePlain()
-	if r == nil {
-		return false, nil
-	}
-	if !ends(r.batch) && !w.reserve.whole() {
-		j.queue.putBack(r)
-		return false, nil
-	}
-	stored, err := w.insertFenced(r.batch.Entries[0], r.batch.Fence)
-	if stored && err == nil {
-		err = w.promise()
-	}
-	switch {
-	case codeOf(err) == codeBusy:
-		j.queue.putBack(r)
-		return false, err
-	case err != nil:
-		return true, j.failedToStore(err, r)
-	case !stored:
-		j.queue.putBack(r)
-		return false, nil
-	default:
-		r.tell(nil)
-	}
-	return true, nil
 }
 
 // commit stores the batches that may be stored, and tells all of them.

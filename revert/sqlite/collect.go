@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,63 +14,58 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Collect drops the blobs that no entry names, empties the write-ahead log, and
-// where nobody else has the journal open gives room in the database back. It may
-// run beside others, and die anywhere: the next one goes on. Blobs are dropped
-// inside a transaction that writes, in which what was named since the reading
-// began is read too, and nobody can name more.
-func (j *Journal) Collect(ctx context.Context, gone []effect.BlobRef) (journal.Collected, error) {
+// Collect drops the blobs that no entry names, gives room in the database back and
+// empties the write-ahead log. It looks at all blobs, or if gone is not nil at those
+// that it lists. It works in steps of some milliseconds, each between batches that
+// others append, and may die at any: the next one goes on. A blob is dropped inside
+// a transaction that writes, in which the entries that came since are read too, and
+// nobody can name more.
+func (j *Journal) Collect(ctx context.Context, gone []effect.BlobRef) (out journal.Collected, err error) {
 	if err := j.usable(ctx); err != nil {
-		return journal.Collected{}, err
+		return out, err
 	}
 	if failed := j.failed.Load(); failed != nil {
-		return journal.Collected{}, *failed
+		return out, *failed
 	}
-	c := collecting{j: j, gone: map[string]bool{}}
+	if err := j.names.take(ctx); err != nil {
+		return out, err
+	}
+	defer j.names.leave()
+	c := collecting{j: j, whole: gone == nil, gone: map[string]bool{}}
 	for _, ref := range gone {
 		c.gone[ref.Digest] = true
 	}
-	err := c.run(ctx)
+	err = c.run(ctx)
 	return c.out, err
 }
 
 type collecting struct {
 	j     *Journal
-	gone  map[string]bool // these were named, and go also where they are new
-	named *scratch
-	alone bool // nobody else has the journal open
-	conn  *sql.Conn
+	whole bool
+	gone  map[string]bool // these were named, and go also if they are new
 	out   journal.Collected
 }
 
-func (c *collecting) run(ctx context.Context) (err error) {
-	if c.named, err = newScratch(ctx); err != nil {
-		return explain(err)
-	}
-	defer func() { err = errors.Join(err, c.named.close()) }()
+// The size of a step, and the share of the database that stays free while others write,
+// who would take that room again at once.
+const (
+	stepBlobs = 32
+	stepPages = 64
+	spareOf   = 8
+)
+
+func (c *collecting) run(ctx context.Context) error {
 	before, err := c.j.stored()
 	if err != nil {
 		return err
 	}
-	read, err := c.j.size(ctx)
-	if err != nil {
-		return c.j.because(ctx, err)
-	}
-	if err := c.mark(ctx, 0); err != nil {
+	if err := c.j.names.read(ctx, c.j); err != nil {
 		return err
 	}
-	// No connection of the writer, which others may be using: it waits for this
-	// transaction like one of another process.
-	db, err := sql.Open("sqlite", c.j.dsn(writerPragmas()...))
-	if err != nil {
-		return explain(err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if c.conn, err = connect(ctx, db, c.j.wait); err != nil {
+	if err := c.candidates(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.conn.Close()) }()
-	if err := c.drop(ctx, read); err != nil {
+	if err := c.shrink(ctx); err != nil {
 		return err
 	}
 	if err := c.empty(ctx); err != nil {
@@ -83,121 +77,193 @@ func (c *collecting) run(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *collecting) mark(ctx context.Context, after int64) error {
-	return journal.Blobs(ctx, c.j, after, func(ref effect.BlobRef) error { return c.named.add(ctx, ref.Digest) })
+// candidates drops what seems not to be named, some at a time.
+func (c *collecting) candidates(ctx context.Context) error {
+	var some []string
+	add := func(digest string) error {
+		named, err := c.j.names.has(ctx, c.j, digest)
+		if err != nil || named {
+			return err
+		}
+		if some = append(some, digest); len(some) < stepBlobs {
+			return nil
+		}
+		err = c.drop(ctx, some)
+		some = nil
+		return err
+	}
+	var err error
+	if c.whole {
+		err = errors.Join(c.eachRow(ctx, add), c.eachBlobFile(add))
+	}
+	for digest := range c.gone {
+		if err == nil {
+			err = add(digest)
+		}
+	}
+	if err != nil || len(some) == 0 {
+		return err
+	}
+	return c.drop(ctx, some)
+}
+
+// eachRow calls fn with the digest of each small blob.
+func (c *collecting) eachRow(ctx context.Context, fn func(digest string) error) error {
+	for after, page := int64(0), []string(nil); ; {
+		rows, err := c.j.reader.QueryContext(ctx, "SELECT rowid, digest FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT 256", after)
+		if err != nil {
+			return c.j.because(ctx, err)
+		}
+		page = page[:0]
+		for rows.Next() {
+			digest := ""
+			if err := rows.Scan(&after, &digest); err != nil {
+				return errors.Join(explain(err), rows.Close())
+			}
+			page = append(page, digest)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return c.j.because(ctx, err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		for _, digest := range page {
+			if err := fn(digest); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// eachBlobFile calls fn with the digest of each large blob.
+func (c *collecting) eachBlobFile(fn func(digest string) error) error {
+	return ignoreMissing(eachFile(filepath.Join(c.j.dir, "blobs"), func(folder, short string) error {
+		if short == "new" {
+			return nil
+		}
+		return eachFile(folder, func(_, name string) error {
+			if digest := digestWord + name; canon.Digest(digest).Valid() { // fsck tells what does not belong here
+				return fn(digest)
+			}
+			return nil
+		})
+	}))
 }
 
 // drop removes what is not named. Files go before the transaction ends, which
 // keeps everybody out who would name them.
-func (c *collecting) drop(ctx context.Context, read int64) error {
-	if err := retryBusy(ctx, c.j.wait, func() error { return exec(c.conn, "BEGIN IMMEDIATE") }); err != nil {
+func (c *collecting) drop(ctx context.Context, digests []string) error {
+	folders := map[string]bool{}
+	err := c.j.alone(ctx, func(w *writer) error {
+		ctx := context.WithoutCancel(ctx) // it is short, and its end is known
+		if err := w.begin(); err != nil {
+			return err
+		}
+		if err := c.j.names.read(ctx, c.j); err != nil {
+			return err
+		}
+		others, err := c.j.others()
+		if err != nil {
+			return err
+		}
+		for _, digest := range digests {
+			named, err := c.j.names.has(ctx, c.j, digest)
+			if err == nil && !named {
+				err = errors.Join(c.dropRow(w, digest), c.dropFile(digest, others > 0, folders))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		_, err = w.run(stmtCommit)
 		return err
+	})
+	for folder := range folders {
+		if err == nil {
+			err = syncFolder(folder)
+		}
 	}
-	err := c.mark(ctx, read)
-	if err == nil {
-		c.alone, err = c.j.alone()
-	}
-	if err == nil {
-		err = c.dropRows(ctx)
-	}
-	if err == nil {
-		err = c.dropFiles(ctx)
-	}
-	if err != nil {
-		_ = exec(c.conn, "ROLLBACK") // the first error counts
-		return err
-	}
-	return exec(c.conn, "COMMIT")
+	return err
 }
 
-func (c *collecting) dropRows(ctx context.Context) error {
-	for after := int64(0); ; {
-		var digest string
-		var size int64
-		row := c.conn.QueryRowContext(ctx, "SELECT rowid, digest, size FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT 1", after)
-		if err := row.Scan(&after, &digest, &size); errors.Is(err, sql.ErrNoRows) {
-			return nil
-		} else if err != nil {
-			return explain(err)
-		}
-		named, err := c.named.has(ctx, digest)
-		if err != nil {
-			return explain(err)
-		}
-		if named {
-			continue
-		}
-		if _, err := c.conn.ExecContext(context.WithoutCancel(ctx), "DELETE FROM blobs WHERE rowid = ?", after); err != nil {
-			return explain(err)
-		}
-		c.out.Blobs, c.out.Bytes = c.out.Blobs+1, c.out.Bytes+size
+func (c *collecting) dropRow(w *writer, digest string) error {
+	var size int64
+	found, err := w.find(stmtBlobSize, &size, digest)
+	if err != nil || !found {
+		return err
 	}
+	if _, err := w.run(stmtDropBlob, digest); err != nil {
+		return err
+	}
+	c.out.Blobs, c.out.Bytes = c.out.Blobs+1, c.out.Bytes+size
+	return nil
 }
 
 // young is how long a file that nobody names is left alone beside others, and where
 // this process has kept it: content is kept first and named then.
 const young = time.Hour
 
-func (c *collecting) dropFiles(ctx context.Context) error {
-	return ignoreMissing(eachFile(filepath.Join(c.j.dir, "blobs"), func(folder, short string) error {
-		if short == "new" {
-			return nil
-		}
-		dropped := false
-		err := eachFile(folder, func(path, name string) error {
-			digest := "sha256:" + name
-			info, err := os.Lstat(path)
-			if err != nil || !canon.Digest(digest).Valid() || !info.Mode().IsRegular() {
-				return ignoreMissing(err) // fsck tells what does not belong here
-			}
-			named, err := c.named.has(ctx, digest)
-			if err != nil || named {
-				return explained(err)
-			}
-			awaited := !c.alone || c.j.kept.has(digest)
-			if awaited && !c.gone[digest] && time.Since(info.ModTime()) < young {
-				return nil
-			}
-			if err := os.Remove(path); err != nil {
-				return ignoreMissing(err)
-			}
-			c.j.kept.forget(digest)
-			dropped = true
-			c.out.Blobs, c.out.Bytes = c.out.Blobs+1, c.out.Bytes+info.Size()
-			return nil
-		})
-		if err == nil && dropped {
-			err = syncFolder(folder)
-		}
-		return err
-	}))
+func (c *collecting) dropFile(digest string, others bool, folders map[string]bool) error {
+	path := blobPath(c.j.dir, effect.BlobRef{Digest: digest})
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ignoreMissing(err)
+	}
+	awaited := others || c.j.kept.has(digest)
+	if awaited && !c.gone[digest] && time.Since(info.ModTime()) < young {
+		return nil
+	}
+	if err := os.Remove(path); err != nil {
+		return ignoreMissing(err)
+	}
+	c.j.kept.forget(digest)
+	folders[filepath.Dir(path)] = true
+	c.out.Blobs, c.out.Bytes = c.out.Blobs+1, c.out.Bytes+info.Size()
+	return nil
 }
 
-// empty gives room back and truncates the write-ahead log, in which pages stand
-// as they were before.
-func (c *collecting) empty(ctx context.Context) error {
-	var free int64
-	if err := c.conn.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil {
-		return explain(err)
-	}
-	if c.alone && free > 0 {
-		// Where somebody comes meanwhile, or the disk has no room for a copy, the
-		// free pages are used again instead.
-		err := exec(c.conn, "VACUUM")
-		if code := codeOf(err); err != nil && code != codeBusy && code != codeFull {
+// shrink gives free pages of the database back to the disk: all of them, or those
+// beyond what others who write soon need again.
+func (c *collecting) shrink(ctx context.Context) error {
+	for before := int64(-1); ; {
+		var free, pages int64
+		row := c.j.reader.QueryRowContext(ctx, "SELECT (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_count FROM pragma_page_count)")
+		if err := row.Scan(&free, &pages); err != nil {
+			return c.j.because(ctx, err)
+		}
+		spare := int64(0)
+		if !c.whole {
+			spare = pages / spareOf
+		}
+		if free <= spare || free == before {
+			return nil
+		}
+		before = free
+		err := c.j.alone(ctx, func(w *writer) error {
+			_, err := w.conn.ExecContext(context.Background(), fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free-spare, stepPages)))
+			return err
+		})
+		if codeOf(err) == codeFull { // the free pages are used again instead
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// empty truncates the write-ahead log, in which pages stand as they were before.
+func (c *collecting) empty(ctx context.Context) error {
 	wait := c.j.wait
 	wait.limit = min(wait.limit, 5*time.Second)
 	for {
 		var busy, pages, moved int64
-		err := c.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
-		switch {
-		case err == nil && busy == 0:
-			return nil
-		case err != nil && codeOf(err) != codeBusy:
-			return explained(err)
+		err := c.j.alone(ctx, func(w *writer) error {
+			return w.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+		})
+		if err != nil || busy == 0 {
+			return err
 		}
 		if err := wait.pause(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -209,20 +275,53 @@ func (c *collecting) empty(ctx context.Context) error {
 	}
 }
 
-// alone reports whether no other opening lives.
-func (j *Journal) alone() (bool, error) {
-	others := 0
-	err := eachFile(j.owners(), func(path, name string) error {
+// alone runs a step with the connection that writes, while no batch is stored. A step
+// that fails leaves nothing of itself.
+func (j *Journal) alone(ctx context.Context, step func(w *writer) error) error {
+	r := newRequest(journal.Batch{})
+	r.alone = true
+	if !j.queue.join(r) {
+		return errClosed
+	}
+	select {
+	case <-ctx.Done():
+		j.queue.leave(r)
+		return context.Cause(ctx)
+	case <-r.wake:
+	}
+	j.queue.leave(r)
+	defer j.queue.resign()
+	if failed := j.failed.Load(); failed != nil {
+		return *failed
+	}
+	return retryBusy(ctx, j.wait, func() error {
+		w, err := j.openWriter(ctx)
+		if err != nil {
+			return err
+		}
+		if err = w.setSync(false); err == nil { // what it does may be done again
+			err = step(w)
+		}
+		if err == nil || codeOf(err) == codeBusy {
+			return err
+		}
+		return j.abandon(err)
+	})
+}
+
+// others counts the other openings that live.
+func (j *Journal) others() (n int, err error) {
+	err = eachFile(j.owners(), func(path, name string) error {
 		if name == j.Owner()+lockSuffix {
 			return nil
 		}
 		locked, err := isLocked(path)
 		if locked {
-			others++
+			n++
 		}
 		return err
 	})
-	return others == 0, err
+	return n, err
 }
 
 // stored is the size of everything in the folder, but for the reserve.

@@ -19,15 +19,15 @@ import (
 
 func TestDamagedEntriesAreNamed(t *testing.T) {
 	for name, change := range map[string]string{
-		"head":    "head = CAST(replace(CAST(head AS TEXT), 'c_2', 'c_9') AS BLOB)",
-		"salt":    "salt = zeroblob(16)",
-		"body":    "body = CAST(replace(CAST(body AS TEXT), 'tool', 'tooo') AS BLOB)",
-		"leaf":    "leaf = replace(leaf, substr(leaf, 12, 1), CASE substr(leaf, 12, 1) WHEN 'a' THEN 'b' ELSE 'a' END)",
-		"kind":    "kind = 'done'",
-		"session": "session = 's_9'",
-		"txn":     "txn = 't_9'",
-		"call":    "call = 'c_9'",
-		"no body": "salt = NULL, body = NULL",
+		"head":    "entries SET head = CAST(replace(CAST(head AS TEXT), 'c_2', 'c_9') AS BLOB)",
+		"salt":    "bodies SET salt = zeroblob(16)",
+		"body":    "bodies SET body = CAST(replace(CAST(body AS TEXT), 'tool', 'tooo') AS BLOB)",
+		"leaf":    "entries SET leaf = zeroblob(32)",
+		"kind":    "entries SET kind = 'done'",
+		"session": "entries SET session = 's_9'",
+		"txn":     "entries SET txn = 't_9'",
+		"call":    "entries SET call = 'c_9'",
+		"no body": "bodies SET pos = 99",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestDamagedEntriesAreNamed(t *testing.T) {
 				e := journaltest.Entry(record.Header{Session: "s_1", Txn: "t_1", Call: fmt.Sprint("c_", i+1)}, "tool")
 				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}))
 			}
-			foreign(t, filepath.Join(dir, "journal.db"), "UPDATE entries SET "+change+" WHERE pos = 2")
+			foreign(t, filepath.Join(dir, "journal.db"), "UPDATE "+change+" WHERE pos = 2")
 			var sound []int64
 			for e, err := range j.Entries(t.Context(), journal.Query{}) {
 				if err == nil {
@@ -62,7 +62,7 @@ func TestDamagedPagesAreDamage(t *testing.T) {
 	file := filepath.Join(dir, "journal.db")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for page := 2 * 4096; page < len(data); page += 4096 {
+	for page := 3 * 4096; page < len(data); page += 4096 {
 		copy(data[page:], "this is not a page of a database")
 	}
 	require.NoError(t, os.WriteFile(file, data, 0o600))

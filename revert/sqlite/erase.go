@@ -11,7 +11,7 @@ import (
 )
 
 // erase destroys bodies and salts and leaves the digests of the bodies. What the
-// rows lose is overwritten with zeros (secure_delete); copies in the write-ahead
+// pages lose is overwritten with zeros (secure_delete); copies in the write-ahead
 // log go when Collect empties it.
 func (w *writer) erase(b journal.Batch) error {
 	for _, call := range b.Erase {
@@ -28,7 +28,11 @@ func (w *writer) erase(b journal.Batch) error {
 			if after = e.Pos; !e.Header.Kind.Erasable() {
 				continue
 			}
-			if _, err := w.run(stmtEraseOne, e.Pos, e.BodyDigest()); err != nil {
+			_, err = w.run(stmtErased, e.Pos, stored(e.BodyDigest()))
+			if err == nil {
+				_, err = w.run(stmtEraseOne, e.Pos)
+			}
+			if err != nil {
 				return fmt.Errorf("erase entry %d: %w", e.Pos, err)
 			}
 		}

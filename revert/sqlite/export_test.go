@@ -18,7 +18,7 @@ func (j *Journal) SyncLevel() (level int, err error) {
 
 // Plan returns how SQLite would go about a query, a line for each step.
 func (j *Journal) Plan(q journal.Query) (string, error) {
-	query, args := selectEntries(q, span{upTo: 1000}, pageEntries, j.erasedColumn())
+	query, args := selectEntries(q, span{upTo: 1000}, pageEntries)
 	rows, err := j.reader.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
 		return "", err
@@ -39,8 +39,9 @@ func (j *Journal) Plan(q journal.Query) (string, error) {
 // Waiting returns how many batches wait for a transaction. One that is alone is tried
 // again and again while another process writes, and is not counted for a moment.
 func (j *Journal) Waiting() int {
-	_, n := j.queue.durable()
-	return n
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return len(j.queue.waiting)
 }
 
 // LeadIsInherited makes three wait: the first leads and gives up, the second is

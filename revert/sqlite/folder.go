@@ -93,6 +93,8 @@ func checkFile(path string) error {
 		return fmt.Errorf("%s is a folder, not a file", filepath.Base(path))
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is a link or something else, not a file: name the folder where it is", filepath.Base(path))
+	case namesOf(info) > 1: // another folder could lead to it with rules of its own, and locks and logs beside it would not be the same
+		return fmt.Errorf("%s has a second name, a hard link: copy the folder instead, and remove the link", filepath.Base(path))
 	}
 	return nil
 }

@@ -36,6 +36,10 @@ func TestOpenInOddPlaces(t *testing.T) {
 		{"content is a file", file("blobs"), "", "is not a folder"},
 		{"owners are a file", file("owners"), "", "is not a folder"},
 		{"the database is a folder", file("journal.db", "x"), "", "journal.db is a folder, not a file"},
+		{"the database has two names", func(t *testing.T, dir string) {
+			file("other.db")(t, dir)
+			require.NoError(t, os.Link(filepath.Join(dir, "other.db"), filepath.Join(dir, "journal.db")))
+		}, "", map[bool]string{false: "journal.db has a second name, a hard link"}[runtime.GOOS == "windows"]},
 		{"the database is a link", func(t *testing.T, dir string) {
 			file("other.db")(t, dir)
 			require.NoError(t, os.Symlink("other.db", filepath.Join(dir, "journal.db")))

@@ -1,19 +1,15 @@
 package sqlite_test
 
 import (
-	"context"
 	"database/sql"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
 	"github.com/remit-dev/remit/revert/record"
@@ -43,14 +39,14 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 				require.NoError(t, open(t, filepath.Dir(file)).Close())
 				foreign(t, file, "PRAGMA user_version = 99")
 			},
-			says: "format 99; this remit knows formats up to 3: use a newer one",
+			says: "format 99; this remit knows formats up to 4: use a newer one",
 		},
 		"a format from before the first release": {
 			spoil: func(t *testing.T, file string) {
 				require.NoError(t, open(t, filepath.Dir(file)).Close())
-				foreign(t, file, "PRAGMA user_version = 1")
+				foreign(t, file, "PRAGMA user_version = 3")
 			},
-			says: "format 1, from before the first release",
+			says: "format 3, from before the first release",
 		},
 		"another application": {
 			spoil: func(t *testing.T, file string) {
@@ -71,7 +67,7 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 		},
 		"a journal without tables": {
 			spoil: func(t *testing.T, file string) {
-				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 3")
+				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 4")
 			},
 			says: "0 tables",
 			is:   record.ErrDamaged,
@@ -95,67 +91,6 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 			require.Equal(t, before, after, "a refused file is left alone")
 		})
 	}
-}
-
-// toFormat2 makes of a journal one that the release before this one left.
-func toFormat2(t *testing.T, dir string) {
-	t.Helper()
-	foreign(t, filepath.Join(dir, "journal.db"), "ALTER TABLE entries DROP COLUMN erased", "PRAGMA user_version = 2")
-}
-
-func TestOpenBringsAnOlderFormatForward(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(dir, 0o700))
-	j := open(t, dir)
-	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: benchEntries(300), Durable: true}))
-	large := keepLarge(t, j, 'x')
-	want, err := j.Head(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, j.Close())
-	toFormat2(t, dir)
-
-	report, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{Kept: want})
-	require.ErrorIs(t, err, record.ErrDamaged) // streams without a beginning, which no run writes
-	require.Equal(t, want, report.Head, "it is looked at as it is")
-	require.Equal(t, 2, formatOf(t, dir), "and not changed")
-
-	// Several at once, each of which finds the old format.
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			j, err := sqlite.Open(context.Background(), dir)
-			if err == nil {
-				err = errors.Join(j.Append(context.Background(), journal.Batch{Erase: []string{"c_000000000007"}, Durable: true}), j.Close())
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.Equal(t, 3, formatOf(t, dir))
-	j = open(t, dir)
-	defer func() { require.NoError(t, j.Close()) }()
-	now, err := j.Head(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, want, now)
-	content, err := j.Open(t.Context(), large)
-	require.NoError(t, err)
-	require.NoError(t, content.Close())
-	for e, err := range j.Entries(t.Context(), journal.Query{Call: "c_000000000007"}) {
-		require.NoError(t, err)
-		require.NotEmpty(t, e.Erased)
-	}
-}
-
-// formatOf reads the format's number.
-func formatOf(t *testing.T, dir string) (n int) {
-	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
-	require.NoError(t, err)
-	defer func() { _ = db.Close() }()
-	require.NoError(t, db.QueryRow("PRAGMA user_version").Scan(&n))
-	return n
 }
 
 func TestOpenTakesWhatACrashWhileCreatingLeft(t *testing.T) {

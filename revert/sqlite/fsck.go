@@ -88,7 +88,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	if errors.Is(err, errEmpty) {
 		err = cmp.Or(f.witness.begun(), err)
 	}
-	if f.journal.older = errors.Is(err, errOlder); err != nil && !f.journal.older {
+	if err != nil {
 		return err // it may belong to somebody else: nothing more is looked at
 	}
 	if f.named, err = newScratch(ctx); err != nil {

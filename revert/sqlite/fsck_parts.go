@@ -55,7 +55,7 @@ func (f *fsck) contract(ctx context.Context) error {
 				return err
 			}
 		}
-		return f.named.add(ctx, ref.Digest)
+		return f.named.add(ctx, ref.Digest, 0)
 	}
 	report, err := revert.Fsck(ctx, f.journal, o)
 	report.Problems += f.report.Problems
@@ -176,10 +176,11 @@ func (f *fsck) each(ctx context.Context, query string, row func(*sql.Rows) error
 	return rows.Err()
 }
 
-// scratch is a set of digests on disk: there may be more than fit in memory.
+// scratch is digests, and the entries that name them, on disk: there may be more
+// than fit in memory.
 type scratch struct {
-	db       *sql.DB
-	put, get *sql.Stmt
+	db                *sql.DB
+	put, get, at, cut *sql.Stmt
 }
 
 // newScratch makes a database without a name, which SQLite removes by itself.
@@ -190,16 +191,20 @@ func newScratch(ctx context.Context) (*scratch, error) {
 	}
 	db.SetMaxOpenConns(1) // each connection would have a database of its own
 	s := &scratch{db: db}
-	for _, query := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "CREATE TABLE seen (digest TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"} {
+	for _, query := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "CREATE TABLE seen (digest TEXT, pos INTEGER, PRIMARY KEY (digest, pos)) STRICT, WITHOUT ROWID"} {
 		if err == nil {
 			_, err = db.ExecContext(ctx, query)
 		}
 	}
-	if err == nil {
-		s.put, err = db.PrepareContext(ctx, "INSERT INTO seen VALUES (?) ON CONFLICT DO NOTHING")
-	}
-	if err == nil {
-		s.get, err = db.PrepareContext(ctx, "SELECT count(*) FROM seen WHERE digest = ?")
+	for query, stmt := range map[string]**sql.Stmt{
+		"INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING":           &s.put,
+		"SELECT EXISTS (SELECT 1 FROM seen WHERE digest = ?)":             &s.get,
+		"SELECT pos FROM seen WHERE digest = ? ORDER BY pos DESC LIMIT 1": &s.at,
+		"DELETE FROM seen WHERE digest = ? AND pos = ?":                   &s.cut,
+	} {
+		if err == nil {
+			*stmt, err = db.PrepareContext(ctx, query)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -207,8 +212,21 @@ func newScratch(ctx context.Context) (*scratch, error) {
 	return s, nil
 }
 
-func (s *scratch) add(ctx context.Context, digest string) error {
-	_, err := s.put.ExecContext(ctx, digest)
+func (s *scratch) add(ctx context.Context, digest string, pos int64) error {
+	_, err := s.put.ExecContext(ctx, digest, pos)
+	return err
+}
+
+// newest returns the position of the newest entry that names a digest, 0 if none does.
+func (s *scratch) newest(ctx context.Context, digest string) (pos int64, err error) {
+	if err = s.at.QueryRowContext(ctx, digest).Scan(&pos); errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return pos, err
+}
+
+func (s *scratch) forget(ctx context.Context, digest string, pos int64) error {
+	_, err := s.cut.ExecContext(ctx, digest, pos)
 	return err
 }
 
@@ -217,4 +235,6 @@ func (s *scratch) has(ctx context.Context, digest string) (found bool, err error
 	return found, err
 }
 
-func (s *scratch) close() error { return errors.Join(s.put.Close(), s.get.Close(), s.db.Close()) }
+func (s *scratch) close() error {
+	return errors.Join(s.put.Close(), s.get.Close(), s.at.Close(), s.cut.Close(), s.db.Close())
+}

@@ -90,10 +90,10 @@ func TestFsckOfASoundJournal(t *testing.T) {
 func TestFsckFindsWhatWasChanged(t *testing.T) {
 	for name, test := range map[string]struct{ change, says string }{
 		"a leaf":                       {"UPDATE entries SET leaf = (SELECT leaf FROM entries WHERE pos = 2) WHERE pos = 3", "entry 3 does not fit its leaf"},
-		"a body":                       {"UPDATE entries SET body = CAST('{}' AS BLOB) WHERE pos = 4", "entry 4 does not fit its leaf"},
+		"a body":                       {"UPDATE bodies SET body = CAST('{}' AS BLOB) WHERE pos = 4", "entry 4 does not fit its leaf"},
 		"an entry in the middle":       {"DELETE FROM entries WHERE pos = 3", "position 4 follows 2"},
 		"the end":                      {"DELETE FROM entries WHERE pos = 6", "its end was cut off"},
-		"a sealed forgery":             {"UPDATE entries SET (head, salt, body, leaf, kind, call) = (SELECT head, salt, body, leaf, kind, call FROM entries WHERE pos = 2) WHERE pos = 3", "hashes of the tree are not those of the leaves"},
+		"a sealed forgery":             {"UPDATE entries SET (head, leaf, kind, call) = (SELECT head, leaf, kind, call FROM entries WHERE pos = 2) WHERE pos = 3; UPDATE bodies SET (salt, body) = (SELECT salt, body FROM bodies WHERE pos = 2) WHERE pos = 3", "hashes of the tree are not those of the leaves"},
 		"a hash":                       {"UPDATE entries SET tree = zeroblob(length(tree)) WHERE pos = 2", "hashes of the tree are not those of the leaves"},
 		"hashes that are gone":         {"UPDATE entries SET tree = zeroblob(32) WHERE pos = 4", "entry 4 lacks hashes"},
 		"a small blob":                 {"UPDATE blobs SET content = zeroblob(10)", "has other content"},

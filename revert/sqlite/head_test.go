@@ -244,14 +244,14 @@ func TestHeadFile(t *testing.T) {
 func TestDamageIsNoLoss(t *testing.T) {
 	l := leftBehind(t, 4, true)
 	for name, change := range map[string]string{
-		"body": "body = zeroblob(9)",
-		"leaf": "leaf = 'x'",
-		"tree": "tree = zeroblob(length(tree))",
+		"body": "bodies SET body = zeroblob(9)",
+		"leaf": "entries SET leaf = x'00'",
+		"tree": "entries SET tree = zeroblob(length(tree))",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := shortLived(t)
 			lay(t, dir, l.each[3])
-			foreign(t, filepath.Join(dir, dbFile), "UPDATE entries SET "+change+" WHERE pos = 8")
+			foreign(t, filepath.Join(dir, dbFile), "UPDATE "+change+" WHERE pos = 8")
 			require.NoError(t, open(t, dir).Close())
 			_, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
 			require.ErrorIs(t, err, record.ErrDamaged)

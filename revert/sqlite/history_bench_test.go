@@ -73,14 +73,13 @@ func plainScan(tb testing.TB, dir string) (n int) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
 	require.NoError(tb, err)
-	rows, err := db.Query("SELECT pos, kind, session, txn, call, head, salt, body, leaf, erased FROM entries ORDER BY pos")
+	rows, err := db.Query("SELECT pos, kind, session, txn, call, head, salt, body, leaf FROM entries LEFT JOIN bodies USING (pos) ORDER BY pos")
 	require.NoError(tb, err)
 	var pos int64
 	var kind, session, txn, call, leaf string
 	var head, salt, body []byte
-	var erased sql.NullString
 	for rows.Next() {
-		require.NoError(tb, rows.Scan(&pos, &kind, &session, &txn, &call, &head, &salt, &body, &leaf, &erased))
+		require.NoError(tb, rows.Scan(&pos, &kind, &session, &txn, &call, &head, &salt, &body, &leaf))
 		n++
 	}
 	require.NoError(tb, rows.Err())

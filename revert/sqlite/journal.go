@@ -21,12 +21,12 @@ type Journal struct {
 	lock    *ownerLock
 	queue   queue
 	kept    kept
+	names   names
 	writer  *writer // of the caller who leads; nil until it is needed
 	failed  atomic.Pointer[error]
 	closed  atomic.Bool
 	whole   bool // it was compared with its head file
 	accepts bool // a person goes on with what is there
-	older   bool // the file has the format before this one, and is only read
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -98,6 +98,7 @@ func (j *Journal) Close() error {
 	if j.reader != nil {
 		errs = append(errs, j.reader.Close())
 	}
+	errs = append(errs, j.names.close())
 	if j.whole && j.failed.Load() == nil {
 		_ = j.rest() // without it the next opening looks at all
 	}

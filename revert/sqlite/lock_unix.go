@@ -5,6 +5,7 @@ package sqlite
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,4 +51,12 @@ func removeLock(path string) error {
 		err = ignoreMissing(os.Remove(path))
 	}
 	return errors.Join(err, f.Close())
+}
+
+// namesOf counts the names of a file.
+func namesOf(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // other widths elsewhere
+	}
+	return 1
 }

@@ -35,3 +35,6 @@ func removeLock(path string) error {
 	}
 	return err
 }
+
+// namesOf does not count the names of a file: what is asked for here does not say.
+func namesOf(os.FileInfo) uint64 { return 1 }

@@ -65,7 +65,7 @@ func countAlive(dir string) (n int, err error) {
 // stands before the damage can be had by cutting the log there.
 func unread(damage error) error {
 	if errors.Is(damage, record.ErrDamaged) {
-		return fmt.Errorf("%w; nothing was changed: copy the folder, and let remit fsck say more", damage)
+		return fmt.Errorf("%w; nothing was changed: copy the folder, and have the copy checked", damage)
 	}
 	return damage
 }

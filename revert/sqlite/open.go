@@ -30,13 +30,14 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j := &Journal{dir: dir, wait: patience{limit: time.Minute}}
+	j := newJournal(dir)
 	for _, opt := range opts {
 		opt(j)
 	}
 	err = j.open(ctx)
 	if starved(dir, err) && j.reserve().release() {
-		again := &Journal{dir: j.dir, wait: j.wait}
+		again := newJournal(j.dir)
+		again.wait = j.wait
 		err = errors.Join(j.Close(), again.open(ctx))
 		j = again
 	}
@@ -45,6 +46,10 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 	}
 	_ = j.reserve().fill() // where there is no room for it, what needs it is refused
 	return j, nil
+}
+
+func newJournal(dir string) *Journal {
+	return &Journal{dir: dir, wait: patience{limit: time.Minute}, names: names{turn: make(chan struct{}, 1)}}
 }
 
 func (j *Journal) open(ctx context.Context) error {
@@ -104,13 +109,11 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 		if j.whole = err == nil; err != nil && !j.accepts {
 			return err
 		}
-	case (err == nil || errors.Is(err, errOlder)) && !j.accepts:
-		older := err
+	case err == nil && !j.accepts:
 		err = w.complete(ctx, j)
-		if j.whole = err == nil; err != nil || older == nil {
-			return err
-		}
-	case !errors.Is(err, errOlder):
+		j.whole = err == nil
+		return err
+	default:
 		return err
 	}
 	// Before the write-ahead log exists, which takes its mode from here.

@@ -42,6 +42,8 @@ func TestMain(m *testing.M) {
 		err = childAppends(1 << 30)
 	case "append bounded":
 		err = childAppends(boundedCount)
+	case "retain":
+		err = childRetains()
 	case "append to the limit":
 		err = childFillsUp()
 	}

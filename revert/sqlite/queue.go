@@ -21,6 +21,7 @@ type queue struct {
 // request is a batch and the caller that waits for it.
 type request struct {
 	batch journal.Batch
+	alone bool        // it has no batch, and wants the lead for itself
 	wake  chan signal // room for all that is ever sent: a turn to lead, and the end
 	err   error       // the outcome, once told
 }
@@ -90,28 +91,24 @@ func (q *queue) passOn() {
 	}
 }
 
-// durable reports whether any batch that waits must be synced, and how many wait.
-func (q *queue) durable() (durable bool, n int) {
+// durable reports whether any batch that waits must be synced.
+func (q *queue) durable() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.ContainsFunc(q.waiting, func(r *request) bool { return r.batch.Durable }), len(q.waiting)
+	return slices.ContainsFunc(q.waiting, func(r *request) bool { return r.batch.Durable })
 }
 
-// take takes all that wait, those that need no sync only when synced is false.
+// take takes all batches that wait, those that need no sync only when synced is false.
 func (q *queue) take(synced bool) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if synced {
-		taken := q.waiting
-		q.waiting = nil
-		return taken
-	}
 	var taken []*request
 	q.waiting = slices.DeleteFunc(q.waiting, func(r *request) bool {
-		if !r.batch.Durable {
+		takes := !r.alone && (synced || !r.batch.Durable)
+		if takes {
 			taken = append(taken, r)
 		}
-		return !r.batch.Durable
+		return takes
 	})
 	return taken
 }
@@ -125,22 +122,6 @@ func (q *queue) drain() {
 	}
 	q.mu.Unlock()
 	<-q.drained
-}
-
-// takePlain takes the only one that waits if all it wants is one entry stored.
-func (q *queue) takePlain() *request {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) != 1 {
-		return nil
-	}
-	b := q.waiting[0].batch
-	if len(b.Entries) != 1 || len(b.Blobs)+len(b.Claims)+len(b.Erase) > 0 || b.End || b.Take.To.Txn != "" {
-		return nil
-	}
-	r := q.waiting[0]
-	q.waiting = nil
-	return r
 }
 
 // putBack lets the leader's own request wait again, before all others.

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"iter"
 	"math"
@@ -73,7 +75,7 @@ func (j *Journal) page(ctx context.Context, q journal.Query, s *span) ([]row, er
 	if s.left > 0 {
 		limit = min(limit, s.left)
 	}
-	query, args := selectEntries(q, *s, limit, j.erasedColumn())
+	query, args := selectEntries(q, *s, limit)
 	stmt, err := j.prepared(query)
 	if err != nil {
 		return nil, err
@@ -141,7 +143,7 @@ func (s *span) shorten(page []row, newest, atEnd bool) {
 // that selects least. Each index gives its rows in the order of positions. That of
 // kinds does so for one kind; several are merged, each from its own place, so that
 // whoever looks for what is rare reads nothing else.
-func selectEntries(q journal.Query, s span, limit int, erased string) (query string, args []any) {
+func selectEntries(q journal.Query, s span, limit int) (query string, args []any) {
 	var b strings.Builder
 	parts := [][]kind.Kind{q.Kinds}
 	if q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 0 {
@@ -151,7 +153,7 @@ func selectEntries(q journal.Query, s span, limit int, erased string) (query str
 		if i > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		args = append(args, selectSome(&b, q, s, kinds, erased)...)
+		args = append(args, selectSome(&b, q, s, kinds)...)
 	}
 	b.WriteString(" ORDER BY pos")
 	if q.Newest {
@@ -183,8 +185,9 @@ func apart(kinds []kind.Kind) (parts [][]kind.Kind) {
 }
 
 // selectSome writes the part of a query that goes through one index.
-func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind, erased string) []any {
-	b.WriteString("SELECT pos, kind, session, txn, call, head, salt, body, leaf, " + erased + " FROM entries WHERE pos > ? AND pos <= ?")
+func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind) []any {
+	b.WriteString("SELECT entries.pos AS pos, kind, session, txn, call, head, salt, body, leaf, digest FROM entries" +
+		" LEFT JOIN bodies ON bodies.pos = entries.pos LEFT JOIN erased ON erased.pos = entries.pos WHERE entries.pos > ? AND entries.pos <= ?")
 	args := []any{s.after, s.upTo}
 	hide := ""
 	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
@@ -212,20 +215,31 @@ func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind, 
 	return args
 }
 
-// erasedColumn is the column that a file of the older format has not, which only
-// Fsck reads as it is.
-func (j *Journal) erasedColumn() string {
-	if j.older {
-		return "NULL"
-	}
-	return "erased"
+func scan(rows *sql.Rows) (r row, err error) {
+	var leaf, erased []byte
+	err = rows.Scan(&r.Pos, &r.kind, &r.session, &r.txn, &r.call, &r.Head, &r.Salt, &r.Body, &leaf, &erased)
+	r.Leaf, r.Erased = digestOf(leaf), digestOf(erased)
+	return r, err
 }
 
-func scan(rows *sql.Rows) (r row, err error) {
-	var erased sql.NullString
-	err = rows.Scan(&r.Pos, &r.kind, &r.session, &r.txn, &r.call, &r.Head, &r.Salt, &r.Body, &r.Leaf, &erased)
-	r.Erased = erased.String
-	return r, err
+const digestWord = "sha256:"
+
+// stored is a digest as it is stored: its bytes without the word before them.
+func stored(digest string) []byte {
+	if hexed, ok := strings.CutPrefix(digest, digestWord); ok {
+		if b, err := hex.DecodeString(hexed); err == nil && len(b) == sha256.Size {
+			return b
+		}
+	}
+	return []byte(digest)
+}
+
+// digestOf is the text of a stored digest. Bytes that are none fit no entry.
+func digestOf(b []byte) string {
+	if len(b) != sha256.Size {
+		return string(b)
+	}
+	return digestWord + hex.EncodeToString(b)
 }
 
 // readEntry checks an entry and what was repeated of it.

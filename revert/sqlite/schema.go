@@ -11,19 +11,20 @@ import (
 
 const (
 	applicationID = 0x72656d74 // "remt", in the header of the file
-	formatVersion = 3          // raised by any change that an older remit would misread
+	formatVersion = 4          // raised by any change that an older remit would misread
 )
 
 // seldom is said of kinds that are looked for among all entries. The others are those that a call which only reads leaves: an index
 // of them would cost it a page for each, and whoever wants those wants most of the journal. It is no list, for which SQLite would build
-// a table at every insert. A file of an earlier remit has all kinds in its index, which is right too.
+// a table at every insert.
 const seldom = "kind <> 'begun' AND kind <> 'started' AND kind <> 'done' AND kind <> 'committed'"
 
 // schema is written once, with the format's number. Nothing is ever deleted from
 // entries, and a new row's pos is the next number. Kind, session, txn and call
-// repeat the head for queries; erased is the digest of a body that was destroyed
-// with its salt; tree has the hashes that the entry adds to the
-// Merkle tree (see tree.go). A sync has nothing to sync unless something was
+// repeat the head for queries; tree has the hashes that the entry adds to the
+// Merkle tree (see tree.go). What an erasure destroys lies apart, so that it leaves
+// whole pages free: a row of bodies goes, and one of erased with the digest of the
+// body comes. A sync has nothing to sync unless something was
 // written, so a barrier without entries writes into the table of that name.
 const schema = `
 CREATE TABLE entries (
@@ -33,16 +34,24 @@ CREATE TABLE entries (
 	txn     TEXT NOT NULL,
 	call    TEXT NOT NULL,
 	head    BLOB NOT NULL,
-	salt    BLOB,
-	body    BLOB,
-	leaf    TEXT NOT NULL,
-	tree    BLOB NOT NULL,
-	erased  TEXT
+	leaf    BLOB NOT NULL,
+	tree    BLOB NOT NULL
 ) STRICT;
 CREATE INDEX entries_kind ON entries (kind) WHERE ` + seldom + `;
 CREATE INDEX entries_session ON entries (session) WHERE session <> '';
 CREATE INDEX entries_txn ON entries (txn) WHERE txn <> '';
 CREATE INDEX entries_call ON entries (call) WHERE call <> '';
+
+CREATE TABLE bodies (
+	pos  INTEGER PRIMARY KEY,
+	salt BLOB NOT NULL,
+	body BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE erased (
+	pos    INTEGER PRIMARY KEY,
+	digest BLOB NOT NULL
+) STRICT;
 
 CREATE TABLE blobs (
 	digest  TEXT NOT NULL UNIQUE,
@@ -71,15 +80,8 @@ CREATE TABLE barrier (
 INSERT INTO barrier VALUES (1, 0);
 `
 
-// The two reasons to write before anything is read.
-var (
-	errEmpty = errors.New("no journal yet")
-	errOlder = errors.New("a journal of an older format")
-)
-
-// forward brings a file of format 2 to this one. The statements are one
-// transaction; what an older remit has open goes on working.
-const forward = "ALTER TABLE entries ADD COLUMN erased TEXT; PRAGMA user_version = 3; COMMIT"
+// errEmpty is the reason to write before anything is read.
+var errEmpty = errors.New("no journal yet")
 
 // querier is what reads: a pool or one connection.
 type querier interface {
@@ -105,17 +107,15 @@ func checkFormat(ctx context.Context, db querier) error {
 		return fmt.Errorf("%s belongs to another application (id %#x)", databaseName, application)
 	case version > formatVersion:
 		return fmt.Errorf("%s has format %d; this remit knows formats up to %d: use a newer one", databaseName, version, formatVersion)
-	case version == 1 && tables > 0:
-		return fmt.Errorf("%s has format 1, from before the first release, and no tree: move the folder away and begin a new one", databaseName)
-	case version == formatVersion-1 && tables > 0:
-		return errOlder
+	case version > 0 && version < formatVersion && tables > 0:
+		return fmt.Errorf("%s has format %d, from before the first release: move the folder away and begin a new one", databaseName, version)
 	case version != formatVersion || tables == 0:
 		return fmt.Errorf("%w: %s has format %d and %d tables", record.ErrDamaged, databaseName, version, tables)
 	}
 	return nil
 }
 
-// create makes the tables, or brings older ones forward, unless another process did meanwhile. Format and
+// create makes the tables, unless another process did meanwhile. Format and
 // tables become visible together, so that nobody ever sees half a journal.
 func create(ctx context.Context, db *sql.DB, limit patience) error {
 	conn, err := connect(ctx, db, limit)
@@ -123,6 +123,11 @@ func create(ctx context.Context, db *sql.DB, limit patience) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // only gives it back to the pool
+	// How pages are given back is in the file's header, and must be said before that is
+	// written. In a file that has one it changes nothing.
+	if err := retryBusy(ctx, limit, func() error { return exec(conn, "PRAGMA auto_vacuum = INCREMENTAL") }); err != nil {
+		return err
+	}
 	// The switch to WAL needs the file for itself and ignores busy_timeout.
 	if err := retryBusy(ctx, limit, func() error { return exec(conn, "PRAGMA journal_mode = WAL") }); err != nil {
 		return err
@@ -131,15 +136,8 @@ func create(ctx context.Context, db *sql.DB, limit patience) error {
 		return err
 	}
 	err = checkFormat(context.WithoutCancel(ctx), conn)
-	statements := ""
-	switch {
-	case errors.Is(err, errEmpty):
-		statements = schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, formatVersion)
-	case errors.Is(err, errOlder):
-		statements = forward
-	}
-	if statements != "" {
-		if err = exec(conn, statements); err == nil {
+	if errors.Is(err, errEmpty) {
+		if err = exec(conn, schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", applicationID, formatVersion)); err == nil {
 			return nil
 		}
 	}

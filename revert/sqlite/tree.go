@@ -116,7 +116,7 @@ func (w *writer) catchUp() error {
 	return err
 }
 
-// row returns what is stored for the next entry, and the tree with it.
+// row returns what is stored for the next entry, but for its salt and body, and the tree with it.
 func (w *writer) row(e record.Entry) ([]any, journal.Tree) {
 	tree, whole := w.tree.Add(e.Leaf)
 	hashes := make([]byte, 0, len(whole)*tlog.HashSize)
@@ -124,5 +124,5 @@ func (w *writer) row(e record.Entry) ([]any, journal.Tree) {
 		hashes = append(hashes, h[:]...)
 	}
 	h := e.Header
-	return []any{tree.Size(), string(h.Kind), h.Session, h.Txn, h.Call, e.Head, e.Salt, e.Body, e.Leaf, hashes}, tree
+	return []any{tree.Size(), string(h.Kind), h.Session, h.Txn, h.Call, e.Head, stored(e.Leaf), hashes}, tree
 }

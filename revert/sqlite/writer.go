@@ -18,7 +18,8 @@ import (
 const (
 	stmtInsert = iota
 	stmtInsertFour
-	stmtInsertFenced
+	stmtBody
+	stmtBodyFour
 	stmtLast
 	stmtHash
 	stmtHolder
@@ -32,7 +33,9 @@ const (
 	stmtClaim
 	stmtBlobSize
 	stmtBlob
+	stmtDropBlob
 	stmtErase
+	stmtErased
 	stmtEraseOne
 	stmtBarrier
 	stmtImmediate
@@ -42,18 +45,18 @@ const (
 )
 
 func statements() [stmtCount]string {
-	const insert, values = "INSERT INTO entries (pos, kind, session, txn, call, head, salt, body, leaf, tree) ", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	const insert, values = "INSERT INTO entries (pos, kind, session, txn, call, head, leaf, tree) VALUES ", "(?, ?, ?, ?, ?, ?, ?, ?)"
+	const body, bodyValues = "INSERT INTO bodies (pos, salt, body) VALUES ", "(?, ?, ?)"
 	return [stmtCount]string{
-		stmtInsert:     insert + "VALUES " + values,
-		stmtInsertFour: insert + "VALUES " + values + strings.Repeat(", "+values, 3),
-		stmtInsertFenced: insert + `SELECT ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?10
-			WHERE ?1 = 1 + (` + lastPos + `)
-			AND (?11 = '' OR EXISTS (SELECT 1 FROM txns WHERE txn = ?11 AND owner = ?12 AND ended = 0))`,
-		stmtLast:   lastPos,
-		stmtHash:   findHash,
-		stmtHolder: "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
-		stmtExists: "SELECT owner FROM txns WHERE txn = ?",
-		stmtBegin:  "INSERT INTO txns (txn, owner) VALUES (?, ?)",
+		stmtInsert:     insert + values,
+		stmtInsertFour: insert + values + strings.Repeat(", "+values, 3),
+		stmtBody:       body + bodyValues,
+		stmtBodyFour:   body + bodyValues + strings.Repeat(", "+bodyValues, 3),
+		stmtLast:       lastPos,
+		stmtHash:       findHash,
+		stmtHolder:     "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
+		stmtExists:     "SELECT owner FROM txns WHERE txn = ?",
+		stmtBegin:      "INSERT INTO txns (txn, owner) VALUES (?, ?)",
 		// One whose beginning and end come together is never among those that are open.
 		stmtBeginEnded: "INSERT INTO txns (txn, owner, ended) VALUES (?, ?, 1) ON CONFLICT DO NOTHING",
 		stmtAdopt:      "UPDATE txns SET owner = ?2 WHERE txn = ?1",
@@ -63,8 +66,10 @@ func statements() [stmtCount]string {
 		stmtClaim:      "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
 		stmtBlobSize:   "SELECT size FROM blobs WHERE digest = ?",
 		stmtBlob:       "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		stmtErase:      "SELECT pos, kind, salt, body FROM entries WHERE call = ? AND call <> '' AND erased IS NULL AND pos > ? ORDER BY pos LIMIT 1",
-		stmtEraseOne:   "UPDATE entries SET salt = NULL, body = NULL, erased = ?2 WHERE pos = ?1",
+		stmtDropBlob:   "DELETE FROM blobs WHERE digest = ?",
+		stmtErase:      "SELECT pos, kind, salt, body FROM entries JOIN bodies USING (pos) WHERE call = ? AND call <> '' AND pos > ? ORDER BY pos LIMIT 1",
+		stmtErased:     "INSERT INTO erased (pos, digest) VALUES (?, ?)",
+		stmtEraseOne:   "DELETE FROM bodies WHERE pos = ?",
 		stmtBarrier:    "UPDATE barrier SET n = n + 1",
 		stmtImmediate:  "BEGIN IMMEDIATE",
 		stmtCommit:     "COMMIT",
@@ -218,22 +223,6 @@ func (w *writer) begin() error {
 	return err
 }
 
-// insertFenced stores an entry in a transaction of its own, unless the fence
-// refuses it or somebody has appended what the tree here does not have. SQLite
-// takes the lock of a writer before it looks at either.
-func (w *writer) insertFenced(e record.Entry, fence journal.Ownership) (stored bool, err error) {
-	row, tree := w.row(e)
-	res, err := w.run(stmtInsertFenced, append(row, fence.Txn, fence.Owner)...)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	if n == 1 {
-		w.tree = tree
-	}
-	return n == 1, err
-}
-
 // store stores the batches of a transaction that has begun and commits it. Each
 // batch is looked at before anything of it is written, so one that is refused
 // leaves nothing that would have to be taken back from among its neighbours'.
@@ -334,19 +323,22 @@ func (w *writer) writeEntries(b journal.Batch) error {
 
 // insert stores one entry, or four.
 func (w *writer) insert(entries []record.Entry) error {
-	stmt, before := stmtInsert, w.tree
+	stmt, body, before := stmtInsert, stmtBody, w.tree
 	if len(entries) == 4 {
-		stmt = stmtInsertFour
+		stmt, body = stmtInsertFour, stmtBodyFour
 	}
-	var rows []any
+	var rows, bodies []any
 	for _, e := range entries {
 		row, tree := w.row(e)
 		rows, w.tree = append(rows, row...), tree
+		bodies = append(bodies, tree.Size(), e.Salt, e.Body)
 	}
 	_, err := w.run(stmt, rows...)
 	if err != nil {
 		w.tree = before
+		return err
 	}
+	_, err = w.run(body, bodies...)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -27,6 +28,9 @@ type Part struct {
 	// Input makes the part's input: of the call's input, and in a chain of the output of
 	// the part before. Nil takes that as it is. It only computes: no effects.
 	Input func(in json.RawMessage) (json.RawMessage, error)
+	// With is Input for a part of a chain that also wants the call's own input. It is asked
+	// with that and with the output of the part before.
+	With func(call, before json.RawMessage) (json.RawMessage, error)
 }
 
 // Chain runs the parts one after the other, each with what the one before put out: its
@@ -77,9 +81,12 @@ func (n *node) chosen(in json.RawMessage) (i int, err error) {
 	return 1, nil
 }
 
-// input makes what a part gets.
-func (n *node) input(i int, from json.RawMessage) (in json.RawMessage, err error) {
-	f := n.parts[i].Input
+// input makes what a part gets, of the call's input and of what it is handed.
+func (n *node) input(i int, call, from json.RawMessage) (in json.RawMessage, err error) {
+	f, with := n.parts[i].Input, n.parts[i].With
+	if with != nil {
+		f = func(from json.RawMessage) (json.RawMessage, error) { return with(slices.Clone(call), from) }
+	}
 	if f == nil {
 		return from, nil
 	}

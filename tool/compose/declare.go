@@ -38,7 +38,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 	s := tool.Spec{
 		Name: about.Name, Description: about.Description, Version: about.Version, Tags: slices.Clone(about.Tags),
 		Confinement: tool.Handles, Destination: tool.NoDestination, EffectClass: effect.Pure,
-		Hints: tool.Hints{Idempotent: true}, Execute: n.execute, Access: n.access,
+		Hints: tool.Hints{Idempotent: true, Risk: perm.RiskLow}, Execute: n.execute, Access: n.access,
 	}
 	verifies, reverts, classes := false, false, n.kind == "conditional"
 	for i, p := range n.parts {
@@ -53,6 +53,9 @@ func (n *node) spec(about About) (tool.Spec, error) {
 			}
 		}
 		s.Confinement = weaker(s.Confinement, part.Confinement)
+		if part.Coverage == effect.Declared {
+			s.Coverage = effect.Declared
+		}
 		s.Destination = worst(destinations, s.Destination, part.Destination)
 		if part.EffectClass == "" || s.EffectClass == "" {
 			s.EffectClass = "" // what is undeclared of a part is so of the whole
@@ -64,6 +67,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 		s.OutputContent = contentOf(s.OutputContent, part.OutputContent)
 		s.Capabilities = append(s.Capabilities, part.Capabilities...)
 		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent && (i == 0 || !n.turns())
+		s.Hints.Risk, s.Hints.Approval = s.Hints.Risk.Max(part.Hints.Risk), s.Hints.Approval || part.Hints.Approval
 		s.Hints.Sensitive = append(s.Hints.Sensitive, part.Hints.Sensitive...)
 		verifies, reverts, classes = verifies || part.Verify != nil, reverts || part.Revert != nil, classes || part.ClassOf != nil
 	}
@@ -103,8 +107,12 @@ func (n *node) fits(i int, part tool.Spec) error {
 	switch {
 	case n.parts[i].Tool.IsZero():
 		return errors.New("it is the zero Tool")
+	case n.parts[i].With != nil && (n.kind != "chain" || i == 0 || n.parts[i].Input != nil):
+		return errors.New("With is for a later part of a chain, instead of Input")
 	case part.Sandboxed() || part.Confinement == tool.Sandbox:
 		return errors.New("it runs a program, whose changes are decided and made when its call ends, after all parts have ended; call it by itself")
+	case part.Coverage == effect.Observed:
+		return errors.New("its roots are compared before and after a call of its own; call it by itself")
 	case part.Settings != nil:
 		return errors.New("its settings are given to it by its name; call it by itself")
 	case part.Script != nil:
@@ -133,7 +141,7 @@ func (n *node) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 	}
 	var all []perm.ResourceAccess
 	for i := first; i <= last; i++ {
-		raw, err := n.input(i, in)
+		raw, err := n.input(i, in, in)
 		var ask []perm.ResourceAccess
 		if err == nil {
 			_, ask, _, err = n.parts[i].Tool.Admit(line.NewKey(), raw)
@@ -167,7 +175,7 @@ func (n *node) class(in json.RawMessage) effect.Class {
 		}
 		class := p.Tool.Class()
 		if n.kind != "chain" || i == 0 {
-			if raw, err := n.input(i, in); err == nil {
+			if raw, err := n.input(i, in, in); err == nil {
 				if _, _, of, err := p.Tool.Admit(line.NewKey(), raw); err == nil {
 					class = of
 				}

@@ -65,7 +65,7 @@ func (n *node) piece(live *line.Call, i int, key string, class effect.Class) (*l
 func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
 	t := r.node.parts[i].Tool
 	e := ended{at: i, harmless: true}
-	raw, err := r.node.input(i, from)
+	raw, err := r.node.input(i, r.in, from)
 	var in json.RawMessage
 	var ask []perm.ResourceAccess
 	if err == nil {
@@ -168,7 +168,9 @@ func (r *run) says(i int, err error) error {
 }
 
 // own reports whether a part gets the call's input as it is.
-func (n *node) own(i int) bool { return n.parts[i].Input == nil && (n.kind != "chain" || i == 0) }
+func (n *node) own(i int) bool {
+	return n.parts[i].Input == nil && n.parts[i].With == nil && (n.kind != "chain" || i == 0)
+}
 
 // end is the error of a call of which a part went wrong, nil where none did. It says of all
 // parts what is known of their effects.

@@ -32,6 +32,5 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output:
 	// upper@1.0.0 pure upper.json
-	// implementation "example/uper": no file names it
 	// upper.json:5:21: there is no implementation "example/upper"; did you mean "example/uper"?
 }

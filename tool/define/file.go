@@ -91,7 +91,7 @@ func (f *file) base() (tool.Tool, bool) { return f.impl.base, !f.impl.base.IsZer
 
 func (f *file) function() {
 	fn := f.root.Need("function")
-	if fn == nil || !fn.Closed("name", "description", "strict", "parameters", "returns") {
+	if fn == nil || !fn.Closed("name", "description", "usage", "strict", "parameters", "returns") {
 		return
 	}
 	name, description := fn.Need("name"), fn.Need("description")
@@ -101,6 +101,12 @@ func (f *file) function() {
 	}
 	if f.spec.Description = description.Text(); description != nil && f.spec.Description == "" {
 		description.Refuse("it is empty: a model knows nothing else of the tool")
+	}
+	if usage := fn.Get("usage"); usage != nil {
+		f.spec.Usage = usage.Text()
+		if err := probe(tool.Spec{Usage: f.spec.Usage}); err != nil {
+			usage.Refuse("%v", err)
+		}
 	}
 	f.parameters(fn)
 	if returns := fn.Get("returns"); returns != nil {
@@ -134,7 +140,9 @@ func compiled(n *jsonfile.Node) *schema.Schema {
 		return s
 	}
 	if at, ok := errors.AsType[*schema.PlaceError](err); ok {
-		n.Under(at.Path).Refuse("%s", at.Text)
+		for _, at := range append([]*schema.PlaceError{at}, at.More...) {
+			n.Under(at.Path).Refuse("%s", at.Text)
+		}
 	} else {
 		n.Refuse("%v", err)
 	}
@@ -313,8 +321,9 @@ func anys(n *jsonfile.Node) []any {
 }
 
 func (f *file) hints() {
-	if n := f.root.Get("hints"); n != nil && n.Closed("idempotent", "timeout") {
+	if n := f.root.Get("hints"); n != nil && n.Closed("idempotent", "risk", "approval", "concurrent", "timeout") {
 		f.idempotent(n.Get("idempotent"))
+		f.risk(n)
 		if t := n.Get("timeout"); t != nil {
 			limit, err := time.ParseDuration(t.Text())
 			if err != nil || limit <= 0 {
@@ -352,6 +361,33 @@ func (f *file) idempotent(n *jsonfile.Node) {
 		n.Refuse("the implementation does not say that it is")
 	}
 	f.spec.Hints.Idempotent = says
+}
+
+// risk reads what the author thinks of calls. What narrows an implementation says no milder.
+func (f *file) risk(hints *jsonfile.Node) {
+	_, narrows := f.base()
+	was := f.spec.Hints
+	if n := hints.Get("risk"); n != nil {
+		risk := perm.Risk(n.Text())
+		switch {
+		case !risk.Valid():
+			n.Refuse("unknown risk; valid are low, medium, high")
+		case narrows && was.Risk != "" && risk.Max(was.Risk) != risk:
+			n.Refuse("it is lower than what the implementation says of itself, which is %s", was.Risk)
+		default:
+			f.spec.Hints.Risk = risk
+		}
+	}
+	if n := hints.Get("approval"); n != nil {
+		if f.spec.Hints.Approval = n.Bool(); narrows && was.Approval && !f.spec.Hints.Approval {
+			n.Refuse("the implementation advises it")
+		}
+	}
+	if n := hints.Get("concurrent"); n != nil {
+		if f.spec.Hints.Concurrent = n.Bool(); narrows && !was.Concurrent && f.spec.Hints.Concurrent {
+			n.Refuse("the implementation does not say that it is")
+		}
+	}
 }
 
 // sensitive refuses names of no argument, which would keep nothing from being shown.

@@ -54,6 +54,15 @@ func (i Implementation) spec() tool.Spec {
 		return execute(ctx, tc, full)
 	}
 	s.Access = func(in json.RawMessage) ([]perm.ResourceAccess, error) { return t.Accesses(in) }
+	if bound := s.Bound; bound != nil {
+		s.Bound = func(in json.RawMessage) ([]perm.ResourceAccess, error) {
+			full, err := t.Complete(in)
+			if err != nil {
+				return nil, err
+			}
+			return bound(full)
+		}
+	}
 	if verifier != nil {
 		s.Verify = func(ctx context.Context, subject verify.Subject) verify.Verdict {
 			full, err := t.Complete(subject.Input)

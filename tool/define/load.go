@@ -43,17 +43,19 @@ func Load(fsys fs.FS, implementations map[string]Implementation, opts ...Option)
 	}
 	twice(files)
 	if !c.spare {
-		unused(report, files, implementations)
-	}
-	if err := report.Err(); err != nil {
-		return nil, err
+		unused(report, fsys, files, implementations)
 	}
 	return freeze(report, files)
 }
 
+// freeze makes the tools. What only the whole of a definition tells is told beside what is
+// wrong with the others.
 func freeze(report *jsonfile.Report, files []*file) ([]tool.Tool, error) {
 	var tools []tool.Tool
 	for _, f := range files {
+		if f.root == nil || report.About(f.path) {
+			continue
+		}
 		t, err := f.tool()
 		if err != nil {
 			f.root.Refuse("%v", err)
@@ -158,10 +160,31 @@ func keep(first map[string]*file, key string, f *file) *file {
 	return first[key]
 }
 
-func unused(report *jsonfile.Report, files []*file, implementations map[string]Implementation) {
+// unused refuses implementations that no file names. Where a file could not be read, or names
+// none that there is, that is what is wrong, and is told there.
+func unused(report *jsonfile.Report, fsys fs.FS, files []*file, implementations map[string]Implementation) {
+	astray := func(f *file) bool { _, there := implementations[f.key]; return !there }
+	if slices.ContainsFunc(files, astray) {
+		return
+	}
 	for _, key := range slices.Sorted(maps.Keys(implementations)) {
 		if !slices.ContainsFunc(files, func(f *file) bool { return f.key == key }) {
-			report.Add(jsonfile.Finding{File: fmt.Sprintf("implementation %q", key), Text: "no file names it"})
+			report.Add(jsonfile.Finding{File: fmt.Sprintf("implementation %q", key), Text: "no file names it" + passed(fsys)})
 		}
 	}
+}
+
+// passed names files that may have been meant as definitions, and are none by their names.
+func passed(fsys fs.FS) string {
+	var names []string
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (hidden(name) || !strings.HasSuffix(name, ".json")) && strings.Contains(strings.ToLower(name), "js") {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil || len(names) == 0 {
+		return ""
+	}
+	return "; not read, because a definition's name ends in .json and begins with neither a point nor an underscore: " + strings.Join(names, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -33,6 +34,7 @@ type written struct {
 type function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
+	Usage       string          `json:"usage,omitempty"`
 	Strict      bool            `json:"strict,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 	Returns     json.RawMessage `json:"returns,omitempty"`
@@ -60,8 +62,11 @@ type compensation struct {
 }
 
 type hints struct {
-	Idempotent bool   `json:"idempotent,omitempty"`
-	Timeout    string `json:"timeout,omitempty"`
+	Idempotent bool      `json:"idempotent,omitempty"`
+	Risk       perm.Risk `json:"risk,omitempty"`
+	Approval   bool      `json:"approval,omitempty"`
+	Concurrent bool      `json:"concurrent,omitempty"`
+	Timeout    string    `json:"timeout,omitempty"`
 }
 
 type translations struct {
@@ -80,7 +85,7 @@ func Write(t tool.Tool, id, implementation string) ([]byte, error) {
 		SchemaVersion: 1, ID: id, Version: s.Version, Implementation: implementation, Icon: s.Display.Icon, Visibility: s.Display.Surfaces,
 		Deprecated: s.Deprecated, Tags: s.Tags, EffectClass: string(s.EffectClass), Destination: string(s.Destination),
 		Counters: s.Counters, Sensitive: s.Hints.Sensitive,
-		Function: function{Name: s.Name, Description: s.Description, Parameters: s.Input, Returns: s.Output},
+		Function: function{Name: s.Name, Description: s.Description, Usage: s.Usage, Parameters: s.Input, Returns: s.Output},
 	}
 	for _, a := range s.Needs {
 		w.Needs = append(w.Needs, need{string(a.Action), a.Resource, a.Method})
@@ -88,11 +93,12 @@ func Write(t tool.Tool, id, implementation string) ([]byte, error) {
 	if s.Revert != nil {
 		w.Compensation = &compensation{s.UndoVersion}
 	}
-	if s.Hints.Idempotent || s.Hints.Timeout > 0 {
-		w.Hints = &hints{Idempotent: s.Hints.Idempotent}
-		if s.Hints.Timeout > 0 {
-			w.Hints.Timeout = s.Hints.Timeout.String()
-		}
+	h := hints{Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Concurrent: s.Hints.Concurrent}
+	if s.Hints.Timeout > 0 {
+		h.Timeout = s.Hints.Timeout.String()
+	}
+	if h != (hints{}) {
+		w.Hints = &h
 	}
 	w.settings(s.Settings)
 	w.translate(s.Display)

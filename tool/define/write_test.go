@@ -66,7 +66,11 @@ func arguments(t *rapid.T, s *tool.Spec) {
 		p := tool.Param{Name: name, Type: kind, Required: rapid.Bool().Draw(t, "required")}
 		switch kind {
 		case "string":
-			s.Needs = append(s.Needs, perm.Access(rapid.SampledFrom([]perm.Action{perm.Read, perm.Write}).Draw(t, "action"), "file://workspace/{"+name+"}"))
+			actions := []perm.Action{perm.Read, perm.Write}
+			if s.EffectClass == effect.Pure {
+				actions = actions[:1]
+			}
+			s.Needs = append(s.Needs, perm.Access(rapid.SampledFrom(actions).Draw(t, "action"), "file://workspace/{"+name+"}"))
 			if rapid.Bool().Draw(t, "sensitive") {
 				s.Hints.Sensitive = append(s.Hints.Sensitive, name)
 			}

@@ -20,6 +20,7 @@ type Layer string
 const (
 	Locked  Layer = "locked"  // by the administrator: nobody else can set it
 	User    Layer = "user"    // by the user
+	Preset  Layer = "preset"  // by the organisation: users can set something else
 	Default Layer = "default" // by the tool
 )
 
@@ -29,6 +30,7 @@ type File struct {
 	name  string
 	by    string
 	tools map[string]*entry // by name or name@version
+	tags  map[string]*entry // for each tool that has the tag and such a setting
 }
 
 type entry struct {
@@ -39,18 +41,19 @@ type entry struct {
 type setting struct {
 	value canon.Value
 	at    string
+	twice string // another tag of the tool has another value there
 }
 
-// Read reads a file of one layer, Locked or User. Name is what errors call it. The error
+// Read reads a file of one layer, Locked, User or Preset. Name is what errors call it. The error
 // tells all that is wrong with it, with line and column.
 func Read(layer Layer, name string, text []byte) (File, error) {
-	if layer != Locked && layer != User {
-		return File{}, fmt.Errorf("a file of settings is of layer %q or %q, not %q", Locked, User, layer)
+	if !slices.Contains([]Layer{Locked, User, Preset}, layer) {
+		return File{}, fmt.Errorf("a file of settings is of layer %q, %q or %q, not %q", Locked, User, Preset, layer)
 	}
 	report := &jsonfile.Report{}
-	f := File{layer: layer, name: name, tools: map[string]*entry{}}
+	f := File{layer: layer, name: name, tools: map[string]*entry{}, tags: map[string]*entry{}}
 	root := jsonfile.Parse(report, name, text)
-	if root.Closed("schemaVersion", "by", "tools") {
+	if root.Closed("schemaVersion", "by", "tools", "tags") {
 		root.Version("1")
 		if by := root.Get("by"); by != nil {
 			f.by = by.Text()
@@ -58,16 +61,25 @@ func Read(layer Layer, name string, text []byte) (File, error) {
 		if layer == Locked && f.by == "" {
 			root.Refuse(`"by" is missing: whoever is refused is told who locked a setting`)
 		}
-		if tools := root.Need("tools"); tools != nil && tools.IsObject() {
-			for _, m := range tools.Members() {
-				f.tools[m.Name] = readEntry(m)
-			}
+		groups := root.Get("tags")
+		readEntries(groups, f.tags)
+		if tools := root.Get("tools"); tools != nil || groups == nil {
+			readEntries(root.Need("tools"), f.tools)
 		}
 	}
 	if err := report.Err(); err != nil {
 		return File{}, err
 	}
 	return f, nil
+}
+
+func readEntries(n *jsonfile.Node, into map[string]*entry) {
+	if n == nil || !n.IsObject() {
+		return
+	}
+	for _, m := range n.Members() {
+		into[m.Name] = readEntry(m)
+	}
 }
 
 func readEntry(n *jsonfile.Node) *entry {
@@ -80,9 +92,45 @@ func readEntry(n *jsonfile.Node) *entry {
 	return e
 }
 
-// of returns what the file says of a tool: of its version, or else of its name. What is
-// locked for a tool is locked for each version of it, unless that is locked to something else.
+// of returns what the file says of a tool: by its name, and what that leaves out by its tags.
 func (f File) of(t tool.Tool) *entry {
+	named := f.named(t)
+	var e *entry
+	for _, tag := range t.Spec().Tags {
+		group := f.tags[tag]
+		for _, p := range t.Spec().Settings {
+			s := group.get(p.Name)
+			if s == nil || named.get(p.Name) != nil {
+				continue
+			}
+			if e == nil {
+				e = named.clone(group.at)
+			}
+			e.add(p.Name, *s)
+		}
+	}
+	return cmp.Or(e, named)
+}
+
+// clone is an entry of its own.
+func (e *entry) clone(at string) *entry {
+	if e == nil {
+		return &entry{at: at, sets: map[string]setting{}}
+	}
+	return &entry{at: e.at, sets: maps.Clone(e.sets)}
+}
+
+// add sets a value that a tag gives. Two tags that give different ones are told of.
+func (e *entry) add(name string, s setting) {
+	if other, twice := e.sets[name]; twice && string(other.value.Canonical()) != string(s.value.Canonical()) {
+		s.twice = other.at
+	}
+	e.sets[name] = s
+}
+
+// named returns what the file says of a tool by its version, or else by its name. What is
+// locked for a tool is locked for each version of it, unless that is locked to something else.
+func (f File) named(t tool.Tool) *entry {
 	own, all := f.tools[t.Ask()], f.tools[t.Name()]
 	if own == nil || all == nil || f.layer != Locked {
 		return cmp.Or(own, all)
@@ -98,18 +146,22 @@ func (f File) of(t tool.Tool) *entry {
 
 // JSON writes the file again.
 func (f File) JSON() ([]byte, error) {
-	tools := map[string]map[string]canon.Value{}
-	for name, e := range f.tools {
-		tools[name] = map[string]canon.Value{}
-		for setting, s := range e.sets {
-			tools[name][setting] = s.value
+	plain := func(entries map[string]*entry) map[string]map[string]canon.Value {
+		all := map[string]map[string]canon.Value{}
+		for name, e := range entries {
+			all[name] = map[string]canon.Value{}
+			for setting, s := range e.sets {
+				all[name][setting] = s.value
+			}
 		}
+		return all
 	}
 	doc := struct {
 		SchemaVersion int                               `json:"schemaVersion"`
 		By            string                            `json:"by,omitempty"`
 		Tools         map[string]map[string]canon.Value `json:"tools"`
-	}{1, f.by, tools}
+		Tags          map[string]map[string]canon.Value `json:"tags,omitempty"`
+	}{1, f.by, plain(f.tools), plain(f.tags)}
 	text, err := json.MarshalIndent(doc, "", "  ")
 	return append(text, '\n'), err
 }
@@ -131,6 +183,29 @@ func (f File) with(name, field string, value *canon.Value) File {
 	tools[name] = e
 	f.tools, f.layer = tools, User
 	return f
+}
+
+// unknownTags are those that no tool has, and settings that no tool with the tag has.
+func (f File) unknownTags(report *jsonfile.Report, tools []tool.Tool) {
+	for _, tag := range slices.Sorted(maps.Keys(f.tags)) {
+		var names []string
+		for _, t := range tools {
+			if slices.Contains(t.Spec().Tags, tag) {
+				for _, p := range t.Spec().Settings {
+					names = append(names, p.Name)
+				}
+			}
+		}
+		if len(names) == 0 {
+			report.Add(jsonfile.Finding{File: f.tags[tag].at, Text: fmt.Sprintf("there is no tool with tag %q that has settings", tag)})
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.tags[tag].sets)) {
+			if !slices.Contains(names, name) {
+				report.Add(jsonfile.Finding{File: f.tags[tag].sets[name].at, Text: fmt.Sprintf("no tool with tag %q has a setting %q", tag, name)})
+			}
+		}
+	}
 }
 
 // unknownTools are those that a file names and that are not there.

@@ -18,6 +18,7 @@ import (
 type Sources struct {
 	Locked File // of the administrator
 	User   File
+	Preset File // of the organisation, for what the user does not set
 	// Secrets are the names of those that there are; nil: not looked at. A reference to
 	// another one fails its check.
 	Secrets []string
@@ -34,7 +35,7 @@ type Value struct {
 
 // Problem is one check that fails.
 type Problem struct {
-	Check   string `json:"check"` // required, schema, unknown, locked, secret, own
+	Check   string `json:"check"` // required, schema, unknown, locked, secret, twice, own
 	Setting string `json:"setting,omitempty"`
 	At      string `json:"at,omitempty"` // file, line and column
 	Why     string `json:"why"`
@@ -78,8 +79,10 @@ func Resolve(ctx context.Context, from Sources, tools ...tool.Tool) ([]tool.Tool
 	slices.Sort(known)
 	known = slices.Compact(known)
 	report := &jsonfile.Report{}
-	from.Locked.unknownTools(report, known)
-	from.User.unknownTools(report, known)
+	for _, f := range []File{from.Locked, from.User, from.Preset} {
+		f.unknownTools(report, known)
+		f.unknownTags(report, tools)
+	}
 	if err := report.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -98,13 +101,13 @@ func (from Sources) resolve(ctx context.Context, t tool.Tool) (tool.Tool, Status
 		st.Configured = !t.IsZero()
 		return t, st
 	}
-	locked, user := from.Locked.of(t), from.User.of(t)
-	for _, f := range []File{from.Locked, from.User} {
+	locked, user, preset := from.Locked.of(t), from.User.of(t), from.Preset.of(t)
+	for _, f := range []File{from.Locked, from.User, from.Preset} {
 		st.unknown(f.of(t), spec.Settings)
 	}
 	values := map[string]canon.Value{}
 	for _, p := range spec.Settings {
-		v, ok := st.choose(p, locked.get(p.Name), user.get(p.Name), from)
+		v, ok := st.choose(p, locked.get(p.Name), user.get(p.Name), preset.get(p.Name), from)
 		if !ok {
 			continue
 		}
@@ -189,17 +192,26 @@ type chosen struct {
 }
 
 // choose takes the strongest layer that has a value.
-func (st *Status) choose(p tool.Param, locked, user *setting, from Sources) (chosen, bool) {
+func (st *Status) choose(p tool.Param, locked, user, preset *setting, from Sources) (chosen, bool) {
 	if locked != nil && user != nil && string(locked.value.Canonical()) != string(user.value.Canonical()) {
 		st.Problems = append(st.Problems, Problem{
 			Check: "locked", Setting: p.Name, At: user.at, Why: lockedBy(from.Locked, locked), Fix: "take it out of " + from.User.name,
 		})
+	}
+	for _, s := range []*setting{locked, user, preset} {
+		if s != nil && s.twice != "" {
+			st.Problems = append(st.Problems, Problem{
+				Check: "twice", Setting: p.Name, At: s.at, Why: "two tags of the tool give it different values, the other one at " + s.twice, Fix: "set it for the tool by its name",
+			})
+		}
 	}
 	switch {
 	case locked != nil:
 		return chosen{*locked, Locked, from.Locked.by}, true
 	case user != nil:
 		return chosen{*user, User, from.User.by}, true
+	case preset != nil:
+		return chosen{*preset, Preset, from.Preset.by}, true
 	case p.Default != nil:
 		v, err := canon.From(p.Default)
 		return chosen{setting{value: v}, Default, ""}, err == nil

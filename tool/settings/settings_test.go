@@ -145,7 +145,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"nobody locked":   {settings.Locked, `{"schemaVersion":1,"tools":{}}`, `f.json:1:1: "by" is missing: whoever is refused is told who locked a setting`},
 		"no object":       {settings.User, `{"schemaVersion":1,"tools":{"a":"` + token + `"}}`, `f.json:1:33: "a" is a string, want an object`},
 		"a list":          {settings.User, `[]`, "f.json:1:1: the file is an array, want an object"},
-		"another layer":   {settings.Default, `{}`, `a file of settings is of layer "locked" or "user", not "default"`},
+		"another layer":   {settings.Default, `{}`, `a file of settings is of layer "locked", "user" or "preset", not "default"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := settings.Read(test.layer, "f.json", []byte(test.text))

@@ -135,7 +135,9 @@ func (r *row) count(c *revert.Call) *int {
 		return &r.Done
 	case revert.PhaseFailed:
 		return r.ended(c.Failed.Status)
-	case revert.PhaseInvalid, revert.PhaseDenied, revert.PhaseUnknown:
+	case revert.PhaseDenied:
+		return r.ended(c.Denied.Status())
+	case revert.PhaseInvalid, revert.PhaseUnknown:
 		return r.ended(string(c.Phase))
 	case revert.PhasePending, revert.PhaseHeld:
 		return &r.Waiting

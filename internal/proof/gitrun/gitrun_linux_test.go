@@ -40,7 +40,21 @@ func TestGit(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("this machine has no bash")
 	}
-	first, count := uint64(1), uint64(4)
+	first, count := seeds(t, 4)
+	var all tally
+	// One after the other: a process that another goroutine has just started holds for
+	// a moment what this one has open for writing, and undo then reports a conflict.
+	for seed := first; seed < first+count; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { try(t, seed, &all) })
+	}
+	t.Logf("%d calls, %d done, %d denied", all.calls, all.done, all.denied)
+	t.Logf("proved: random sequences of git commands under the default policy, reverted, redone and reverted: %d sequences, %d violations", all.sequences, all.differences)
+}
+
+// seeds are the first seed of a run and their number. REMIT_LONG and REMIT_SEED count.
+func seeds(t *testing.T, usual uint64) (first, count uint64) {
+	t.Helper()
+	first, count = 1, usual
 	if os.Getenv("REMIT_LONG") != "" {
 		count = 1000
 	}
@@ -55,14 +69,7 @@ func TestGit(t *testing.T) {
 			count = last - n + 1
 		}
 	}
-	var all tally
-	// One after the other: a process that another goroutine has just started holds for
-	// a moment what this one has open for writing, and undo then reports a conflict.
-	for seed := first; seed < first+count; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { try(t, seed, &all) })
-	}
-	t.Logf("%d calls, %d done, %d denied", all.calls, all.done, all.denied)
-	t.Logf("proved: random sequences of git commands under the default policy, reverted, redone and reverted: %d sequences, %d violations", all.sequences, all.differences)
+	return first, count
 }
 
 func try(t *testing.T, seed uint64, all *tally) {

@@ -117,8 +117,8 @@ func (a *actor) folder() (string, error) {
 	return a.dirs[1+a.random.IntN(len(a.dirs)-1)], nil
 }
 
-// entry chooses any name but that of the top folder, or of a pipe: not every
-// sandbox shows those.
+// entry chooses any name but that of the top folder, or of a pipe: a call that takes
+// one away is refused.
 func (a *actor) entry() (string, error) {
 	return a.any(slices.Concat(a.dirs[1:], a.files, a.links))
 }

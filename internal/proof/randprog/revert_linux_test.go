@@ -177,6 +177,7 @@ type trial struct {
 	program       string
 	groups        []int
 	dir, plain    string // the workspace, and a folder just like it that no sandbox has seen
+	resynced      bool   // the latter is a copy of the former
 	rt            *agent.Runtime
 	s             *agent.Session
 	tally         tally
@@ -224,7 +225,6 @@ func (x *trial) run(base string) error {
 			return err
 		}
 	}
-	x.unpipe()
 	scratch := filepath.Join(base, "scratch")
 	driver, err := process.New(process.Config{Path: filepath.Dir(x.program) + ":/usr/local/bin:/usr/bin:/bin", Scratch: scratch, Copies: x.copies()})
 	if err != nil {
@@ -346,11 +346,10 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	if err != nil {
 		return err
 	}
-	pipes := map[string]bool{}
-	for _, e := range now.Entries {
-		pipes[e.Path] = x.copies() && e.Type == treecheck.FIFO
+	diff := without(compare(plain, now), treecheck.Mtime, treecheck.DirMtime)
+	if x.resynced {
+		diff = without(diff, treecheck.Sparse)
 	}
-	diff := slices.DeleteFunc(without(compare(plain, now), treecheck.Mtime, treecheck.DirMtime), func(d treecheck.Difference) bool { return pipes[d.Path] })
 	// An overlay keeps at most 256 bytes of the path that a folder was moved from; the
 	// program is told by the error of its rename, and mv copies then.
 	told := namesAll(out.Text, diff) || strings.Contains(out.Text, "cross-device link") || slices.ContainsFunc(strings.Split(out.Text, "\n"), func(line string) bool {
@@ -365,24 +364,13 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	return nil
 }
 
-// resync makes the folder without a sandbox like the other one again.
+// resync makes the folder without a sandbox like the other one again. cp makes holes of zeros that a program wrote into a sparse file.
 func (x *trial) resync() {
+	x.resynced = true
 	_ = exec.Command("chmod", "-R", "u+rwx", x.plain).Run()
 	_ = os.RemoveAll(x.plain)
 	if out, err := exec.Command("cp", "-a", x.dir, x.plain).CombinedOutput(); err != nil {
 		x.violation("cp: %v: %s", err, out)
-	}
-	x.unpipe()
-}
-
-// unpipe removes the pipes from the folder that no sandbox has seen, if a program in
-// the sandbox works on a copy: the copy has none.
-func (x *trial) unpipe() {
-	if !x.copies() {
-		return
-	}
-	if out, err := exec.Command("find", x.plain, "-type", "p", "-delete").CombinedOutput(); err != nil {
-		x.violation("find: %v: %s", err, out)
 	}
 }
 

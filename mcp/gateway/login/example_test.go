@@ -27,6 +27,8 @@ func Example() {
 	g, err := gateway.Open(ctx, config, gateway.Options{Authorize: store.Handler})
 	check(err)
 	defer func() { _ = g.Close() }()
+	g.Start()
+	g.Await(ctx)
 	for _, s := range g.States() {
 		fmt.Println(s.Server, s.Login)
 		fmt.Println(s.Why)

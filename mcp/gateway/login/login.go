@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,12 +29,8 @@ func (s Store) Login(ctx context.Context, server gateway.Server, show func(page 
 		return Kept{}, err
 	}
 	defer back.close()
-	was, err := s.read(server.Name, server.URL)
+	f, err := s.flow(server, back, show)
 	if err != nil {
-		was = record{} // it is replaced
-	}
-	f := &flow{server: server, was: was, back: back, show: show, client: browserless(server.URL)}
-	if f.handler, err = auth.NewAuthorizationCodeHandler(f.config()); err != nil {
 		return Kept{}, err
 	}
 	if err := f.run(ctx); err != nil {
@@ -75,13 +72,25 @@ type flow struct {
 	show    func(page string)
 	client  *http.Client
 	handler *auth.AuthorizationCodeHandler
+	ask     func(*http.Request, *http.Response) error // for as long as the login lasts
 
-	begun    bool // the person is asked once
+	mu       sync.Mutex // the connection asks from several goroutines; held while the person is waited for
+	begun    bool       // the person is asked once
 	stop     context.CancelCauseFunc
 	failed   error
 	resource string
 	oauth    *oauth2.Config
 	token    *oauth2.Token
+}
+
+func (s Store) flow(server gateway.Server, back *callback, show func(string)) (f *flow, err error) {
+	was, err := s.read(server.Name, server.URL)
+	if err != nil {
+		was = record{} // it is replaced
+	}
+	f = &flow{server: server, was: was, back: back, show: show, client: browserless(server.URL)}
+	f.handler, err = auth.NewAuthorizationCodeHandler(f.config())
+	return f, err
 }
 
 func (f *flow) config() *auth.AuthorizationCodeHandlerConfig {
@@ -126,19 +135,25 @@ func (f *flow) scopes(found []string) []string {
 	return found
 }
 
-// run connects to the server, which wants a login, and takes the token or not.
+// run connects to the server, which wants a login, and takes the token or not. Nobody is asked once it has returned.
 func (f *flow) run(ctx context.Context) error {
+	asking, end := context.WithCancel(ctx)
+	defer end()
+	f.ask = func(req *http.Request, resp *http.Response) error { return f.authorize(asking, req, resp) }
 	if len(f.was.Challenge) > 0 { // a gateway has heard what it wants, which it may not say to everybody who connects
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.URL, http.NoBody)
 		if err != nil {
 			return err
 		}
 		resp := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": f.was.Challenge}, Body: http.NoBody}
-		if err := f.Authorize(ctx, req, resp); err != nil {
+		if err := f.ask(req, resp); err != nil {
 			return err
 		}
 	}
 	err := f.connect(ctx)
+	end()
+	f.mu.Lock() // who asks for a message that was given up, as that the first was cancelled, is done after this
+	defer f.mu.Unlock()
 	switch {
 	case f.failed != nil:
 		return f.failed
@@ -161,7 +176,10 @@ func (f *flow) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.token == nil { // it may let everybody connect
+	f.mu.Lock()
+	open := f.token == nil
+	f.mu.Unlock()
+	if open { // it may let everybody connect
 		_, _ = cs.ListTools(ctx, nil)
 	}
 	return cs.Close()
@@ -172,8 +190,18 @@ func (f *flow) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return f.handler.TokenSource(ctx)
 }
 
-// Authorize has the person log in, once.
-func (f *flow) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+// Authorize has the person log in, once, and waits as long as the login lasts, however long the request that it is for may take.
+func (f *flow) Authorize(_ context.Context, req *http.Request, resp *http.Response) error {
+	return f.ask(req, resp)
+}
+
+func (f *flow) authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		_ = resp.Body.Close()
+		return err
+	}
 	if f.begun {
 		_ = resp.Body.Close()
 		if f.failed == nil {

@@ -107,6 +107,17 @@ func TestLoginThatFails(t *testing.T) {
 	require.Zero(t, elsewhere.Load())
 }
 
+// TestLoginThatIsOver: nobody is asked to log in for a message that was given up, as that the first request was cancelled.
+func TestLoginThatIsOver(t *testing.T) {
+	h := newHouse(t, logintest.Rules{})
+	why := errors.New("nobody came")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	first, late := h.store.Late(ctx, h.entry, func(page string) { t.Error("somebody was asked to open", page) })
+	require.ErrorIs(t, first, why)
+	require.ErrorIs(t, late, why)
+}
+
 // TestLoginAllTheSame: what authorization servers do that is not quite as it should be, and harms nobody.
 func TestLoginAllTheSame(t *testing.T) {
 	newHouse(t, logintest.Rules{Iss: "own"}).in()

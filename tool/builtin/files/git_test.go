@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
@@ -43,6 +44,7 @@ func write(path, content string) call {
 
 const (
 	monitor = "[core]\n\trepositoryformatversion = 0\n\tworktree = ..\n\tbare = false\n\tfsmonitor = \"touch $MARK; echo\"\n"
+	watch   = "[core]\n\tfsmonitor = \"touch $MARK; echo\"\n"
 	hook    = "#!/bin/sh\ntouch $MARK\n"
 	commit  = "git commit -q --allow-empty -m x"
 	head    = "ref: refs/heads/main\n"
@@ -96,6 +98,35 @@ var traps = map[string]trap{
 	"linked config": {"git init -q .; mv .git/config cfg; ln -s ../cfg .git/config", []call{
 		{"file_edit", tool.Args{"path": "cfg", "old": "[core]", "new": "[core]\n\tfsmonitor = \"touch $MARK; echo\""}},
 	}, "git status", "core.fsmonitor"},
+	"hooks below a linked folder":       {"git init -q .; git config core.hooksPath ld/hk; mkdir -p rd/hk; ln -s rd ld", []call{write("rd/hk/pre-commit", hook)}, commit, "runs this hook"},
+	"hooks below two links":             {"git init -q .; git config core.hooksPath a/b/hk; mkdir -p rd/hk x; ln -s x a; ln -s ../rd x/b", []call{write("rd/hk/pre-commit", hook)}, commit, "runs this hook"},
+	"hooks by a link outside":           {"git init -q .; mkdir -p hk; ln -s ws ../out; ln -s out ../out2; git config core.hooksPath $PWD/../out2/hk", []call{write("hk/pre-commit", hook)}, commit, "runs this hook"},
+	"hooks of a linked folder":          {"git init -q .; mkdir -p rd/info; mv .git/hooks rd/hooks; ln -s ../rd .git/gd; ln -s gd/hooks .git/hooks", []call{write("rd/hooks/pre-commit", hook)}, commit, "runs this hook"},
+	"hooks where git is run":            {"git init -q .; git config core.hooksPath hk; mkdir -p .git/x w; ln -s ../w .git/hk", []call{write("w/pre-auto-gc", hook)}, "cd .git; git hook run pre-auto-gc", "runs this hook"},
+	"linked hook below a linked folder": {"git init -q .; mkdir -p rd; echo x > rd/check; ln -s rd ld; ln -s ../../ld/check .git/hooks/pre-commit", []call{write("rd/check", hook)}, commit, "runs this hook"},
+	"included from a linked folder":     {"git init -q .; git config include.path ../ld/inc; mkdir rd; touch rd/inc; ln -s rd ld", []call{write("rd/inc", watch)}, "git status", "core.fsmonitor"},
+	"included by a link outside":        {"git init -q .; ln -s ws ../out; git config include.path $PWD/../out/rd/inc; mkdir rd; touch rd/inc", []call{write("rd/inc", watch)}, "git status", "core.fsmonitor"},
+	"included above a link":             {"git init -q .; mkdir -p d e; ln -s ../d e/l; git config include.path ../e/l/../d/b; touch d/b", []call{write("d/b", watch)}, "git status", "core.fsmonitor"},
+	"included from a linked file": {"git init -q .; mkdir c; mv .git/config c/cfg; ln -s ../c/cfg .git/config; git config -f c/cfg include.path ../rd/one; mkdir rd ld; git config -f rd/x include.path two; ln -s ../rd/x ld/one; ln -sf ../ld/one rd/one; touch rd/two", []call{
+		write("rd/two", watch),
+	}, "git status", "core.fsmonitor"},
+	"common folder below a link": {
+		"git init -q .; mkdir -p rd/cm/objects rd/cm/refs .git/worktrees/w wt; touch rd/cm/config; ln -s rd ld; " +
+			"echo ref: refs/heads/m > .git/worktrees/w/HEAD; echo ../../../ld/cm > .git/worktrees/w/commondir; echo \"$PWD/wt/.git\" > .git/worktrees/w/gitdir; echo \"gitdir: $PWD/.git/worktrees/w\" > wt/.git",
+		[]call{write("rd/cm/config", watch)},
+		"git -C wt status", "core.fsmonitor",
+	},
+	"attributes that are a link": {"git init -q .; git config filter.x.clean 'touch ../mark; cat'; touch real f; ln -s ../../real .git/info/attributes", []call{
+		{"file_write", tool.Args{"path": "real", "content": "* filter=x\n"}},
+	}, "git add f", "filters"},
+	"attributes of the configuration": {"git init -q .; git config filter.x.clean 'touch ../mark; cat'; touch f; mkdir rd; ln -s rd ld; git config core.attributesFile ld/at", []call{
+		{"file_write", tool.Args{"path": "rd/at", "content": "* filter=x\n"}},
+	}, "git add f", "filters"},
+	"submodule with hooks elsewhere": {"git init -q .; git init -q ../lib; git -C ../lib " + commit[4:] + "; git -c protocol.file.allow=always submodule --quiet add ../lib sub/m; git -C sub/m config core.hooksPath ../../ld/hk; mkdir -p rd/hk; ln -s rd ld", []call{
+		write("rd/hk/pre-commit", hook),
+	}, "git -C sub/m " + commit[4:], "runs this hook"},
+	"git folder below a link":              {"mkdir -p rd; git init -q --separate-git-dir rd/gd .; ln -s rd ld; echo 'gitdir: ld/gd' > .git; git config core.hooksPath ld/hk; mkdir rd/hk", []call{write("rd/hk/pre-commit", hook)}, commit, "runs this hook"},
+	"bare repository with hooks elsewhere": {"git init -q --bare st; git -C st config core.hooksPath ld/hk; mkdir -p st/rd/hk; ln -s rd st/ld", []call{write("st/rd/hk/post-update", hook)}, "git -C st hook run post-update", "runs this hook"},
 	"unknown place": {"git init -q ../main; git -C ../main " + commit[4:] + "; git -C ../main config core.hooksPath ci; git -C ../main worktree add -q -f ../ws; mkdir ci", []call{
 		write("ci/pre-commit", hook),
 	}, commit, "runs this hook"},
@@ -111,6 +142,12 @@ type gitted struct {
 // gitWorld is a workspace in which the user has git, and a file that only code that
 // git runs makes.
 func gitWorld(t *testing.T, opts ...agent.Option) gitted {
+	t.Helper()
+	return gitWorldAt(t, "ws", opts...)
+}
+
+// gitWorldAt is gitWorld whose root has another name, which can be a link.
+func gitWorldAt(t *testing.T, name string, opts ...agent.Option) gitted {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -130,7 +167,10 @@ func gitWorld(t *testing.T, opts ...agent.Option) gitted {
 		out, err := cmd.CombinedOutput()
 		t.Logf("%s: %v %s", script, err, out)
 	}
-	opts = append([]agent.Option{agent.Tools(append(files.Tools(), own(t))...), agent.Root("workspace", dir), agent.Log(slog.New(slog.DiscardHandler))}, opts...)
+	if name != "ws" {
+		require.NoError(t, os.Symlink("ws", filepath.Join(top, name)))
+	}
+	opts = append([]agent.Option{agent.Tools(append(files.Tools(), own(t))...), agent.Root("workspace", filepath.Join(top, name)), agent.Log(slog.New(slog.DiscardHandler))}, opts...)
 	rt, err := agent.New(opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
@@ -196,6 +236,23 @@ func TestGit(t *testing.T) {
 			_, err = w.s.Revert(t.Context(), tx.ID())
 			require.NoError(t, err)
 		})
+	}
+}
+
+// TestGitRootThroughLink: the user works in a folder that a link leads to, and names it so.
+func TestGitRootThroughLink(t *testing.T) {
+	for name, before := range map[string]string{
+		"by the link":   "git init -q .; mkdir hk; git config core.hooksPath $PWD/../out/hk",
+		"by the folder": "git init -q .; mkdir hk; git config core.hooksPath $PWD/hk",
+	} {
+		w := gitWorldAt(t, "out")
+		w.shell(before)
+		tx, err := w.s.Begin(t.Context())
+		require.NoError(t, err)
+		c := write("hk/pre-commit", hook)
+		o, err := tx.Invoke(t.Context(), c.tool, c.args)
+		require.ErrorIs(t, err, tool.ErrDenied, name)
+		require.Contains(t, o.Error.Why, "runs this hook", name)
 	}
 }
 
@@ -287,11 +344,16 @@ func TestGitOfOwnTools(t *testing.T) {
 		"after others":     {{"write", "x/y", "z"}, {"write", "a/b/post-commit", "x"}, {"write", "x/z", "z"}},
 	} {
 		for _, on := range []string{"deny", "wait"} {
+			var w gitted
 			opts := []agent.Option{}
 			if on == "wait" {
-				opts = append(opts, agent.Wait())
+				opts = append(opts, agent.Wait(), agent.OnWaiting(func(ask ctxperm.Ask) {
+					if name == "after others" { // it changed something, so it waits in place
+						assert.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: ask.Call, By: "boss", Question: ask.Digest}))
+					}
+				}))
 			}
-			w := gitWorld(t, opts...)
+			w = gitWorld(t, opts...)
 			w.shell(user)
 			tx, err := w.s.Begin(t.Context())
 			require.NoError(t, err)

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,5 +81,31 @@ func TestLimitsOfFiles(t *testing.T) {
 			require.True(t, bytes.Equal(large, now))
 			require.FileExists(t, filepath.Join(dir, "many", "3"))
 		})
+	}
+}
+
+// A file within the limit of files may make a result that is too large: what is
+// said then can be followed.
+func TestReadThatHasNoRoom(t *testing.T) {
+	dir, tx := session(t)
+	contents := map[string][]byte{"zeros": make([]byte, 6<<20)}
+	if sample.Whole() { // each result takes seconds under the race detector
+		contents["quotes"] = bytes.Repeat([]byte(`"`), 17<<20)
+		contents["binary"] = bytes.Repeat([]byte{0xff}, 31<<20)
+	}
+	for name, content := range contents {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+		_, err := tx.Invoke(t.Context(), "file_read", map[string]any{"path": name})
+		require.ErrorContains(t, err, "read a part of it")
+		limit := regexp.MustCompile(`limit of at most (\d+)`).FindStringSubmatch(err.Error())
+		require.NotNil(t, limit, err)
+		most, convErr := strconv.Atoi(limit[1])
+		require.NoError(t, convErr)
+		if !sample.Whole() {
+			require.Greater(t, most, 5<<20)
+			most = 1 << 10
+		}
+		_, err = tx.Invoke(t.Context(), "file_read", map[string]any{"path": name, "limit": most})
+		require.NoError(t, err)
 	}
 }

@@ -56,34 +56,40 @@ const dirArgument = `"path":{"type":"string","description":"Path relative to the
 func listSpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_list", Tags: []string{"files"},
-		Description: "List a directory; with recursive all below it, sorted, leaving out what may not be listed. The answer is one page: entries and has_more.",
+		Description: "List a directory; with recursive all below it, sorted. The answer is one page: entries, has_more, and left_out: how many entries it passes over, by reason.",
 		Input:       object(dirArgument+`,"recursive":{"type":"boolean","description":"List what is in directories too."}`+pageArgument+rootArgument, ``),
 		Needs:       anywhere(perm.List), Access: exact(listAccess), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i listIn) (tool.Result, error) {
 			number := max(i.Page, 1)
 			if i.Recursive {
 				page, err := f.Walk(ctx, i.dir(), number)
-				return entries(page.Items, func(e handle.Entry) entry { return entryOf(e.Path, e.Info) }, page.HasMore, err)
+				return entries(page, func(e handle.Entry) entry { return entryOf(e.Path, e.Info) }, err)
 			}
 			page, err := f.ListPage(ctx, i.dir(), number)
-			return entries(page.Items, func(e handle.Info) entry { return entryOf(e.Name, e) }, page.HasMore, err)
+			return entries(page, func(e handle.Info) entry { return entryOf(e.Name, e) }, err)
 		}),
 	}
 }
 
+// pageEnd is what an answer of one page says of the rest.
+type pageEnd struct {
+	HasMore bool           `json:"has_more"`
+	LeftOut map[string]int `json:"left_out,omitempty"` // how many entries, by reason
+}
+
 // entries is one page of a list.
-func entries[T any](found []T, line func(T) entry, more bool, err error) (tool.Result, error) {
+func entries[T any](page handle.Page[T], line func(T) entry, err error) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	list := make([]entry, 0, len(found))
-	for _, e := range found {
+	list := make([]entry, 0, len(page.Items))
+	for _, e := range page.Items {
 		list = append(list, line(e))
 	}
 	return result(struct {
 		Entries []entry `json:"entries"`
-		HasMore bool    `json:"has_more"`
-	}{list, more})
+		pageEnd
+	}{list, pageEnd{page.HasMore, page.LeftOut}})
 }
 
 func result(v any) (tool.Result, error) {
@@ -117,7 +123,7 @@ func searchAccess(i searchIn) ([]access, error) {
 func searchSpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_search", Tags: []string{"files"},
-		Description: "Find lines in text files below a directory, or in one file. The answer is one page: matches and has_more. What may not be read is left out.",
+		Description: "Find lines in text files below a directory, or in one file. One page: matches, has_more, left_out: entries passed over, by reason (denied, unreadable, link, too_large, not_text).",
 		Input: object(`"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"RE2 expression, matched against each line."},
 			"literal":{"type":"boolean","description":"The pattern is plain text."},
 			"glob":{"type":"string","description":"Which files: *.go by name, src/**/*.go by path."},`+dirArgument+pageArgument+rootArgument, `"pattern"`),
@@ -136,8 +142,8 @@ func searchSpec() tool.Spec {
 			}
 			return result(struct {
 				Matches []match `json:"matches"`
-				HasMore bool    `json:"has_more"`
-			}{found, page.HasMore})
+				pageEnd
+			}{found, pageEnd{page.HasMore, page.LeftOut}})
 		}),
 	}
 }

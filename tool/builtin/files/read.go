@@ -2,6 +2,8 @@ package files
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -32,6 +34,9 @@ func readSpec() tool.Spec {
 			if err != nil {
 				return tool.Result{}, err
 			}
+			if err := fits(part.Data); err != nil {
+				return tool.Result{}, err
+			}
 			meta := map[string]string{"size": strconv.FormatInt(part.Size, 10)}
 			if utf8.Valid(part.Data) {
 				return tool.Result{Text: string(part.Data), Meta: meta}, nil
@@ -42,4 +47,31 @@ func readSpec() tool.Spec {
 			}, nil
 		}),
 	}
+}
+
+// maxResult is the default of tool.Limits.Output.
+const maxResult = 32 << 20
+
+// fits refuses content that no result has room for: base64 makes three bytes four,
+// and JSON makes a control character six.
+func fits(data []byte) error {
+	size := base64.StdEncoding.EncodedLen(len(data))
+	if utf8.Valid(data) {
+		size = len(data)
+		for _, c := range data {
+			switch {
+			case c == '"', c == '\\', c == '\n', c == '\t', c == '\r', c == '\b', c == '\f':
+				size++
+			case c < ' ':
+				size += len(`\u0000`) - 1
+			}
+		}
+	}
+	const beside = 4 << 10 // what stands beside the content
+	if size <= maxResult-beside {
+		return nil
+	}
+	most := int64(len(data)) * (maxResult - beside) / int64(size)
+	return fmt.Errorf("%d bytes take %d in a result, which has room for %d; read a part of it, by offset and a limit of at most %d",
+		len(data), size, maxResult, most)
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -18,9 +19,21 @@ type writeIn struct {
 	Content  string `json:"content"`
 	Mode     string `json:"mode"`
 	IfAbsent bool   `json:"if_absent"`
+	Parents  bool   `json:"parents"`
 }
 
 func (i writeIn) path() string { return i.Path }
+
+// above are the directories that a call may make, which are asked for when they are
+// missing.
+func (i writeIn) above() (all []access, _ error) {
+	for at, c := range i.Path {
+		if i.Parents && c == '/' {
+			all = append(all, access{perm.Write, "path", i.Path[:at]})
+		}
+	}
+	return all, nil
+}
 
 func writeSpec() tool.Spec {
 	return tool.Spec{
@@ -28,10 +41,12 @@ func writeSpec() tool.Spec {
 		Input: object(pathArgument+`,
 			"content":{"type":"string","description":"The whole new content."},
 			"mode":{"type":"string","pattern":"^0?[4-7][0-7]{2}$","description":"Permission bits in octal, such as 0644, readable for the owner; kept by default."},
-			"if_absent":{"type":"boolean","description":"Fail if the file exists."}`+rootArgument, `"path","content"`),
-		Needs: need(perm.Write), Access: named[writeIn](perm.Write), EffectClass: effect.Reversible, Verify: verifyWrite,
+			"if_absent":{"type":"boolean","description":"Fail if the file exists."},
+			"parents":{"type":"boolean","description":"Make the directories above it that are missing."}`+rootArgument, `"path","content"`),
+		Needs: append(need(perm.Write), anywhere(perm.Write)...), Access: named[writeIn](perm.Write), Bound: exact(writeIn.above),
+		EffectClass: effect.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
-			o := handle.WriteOptions{IfAbsent: i.IfAbsent}
+			o := handle.WriteOptions{IfAbsent: i.IfAbsent, MakeParents: i.Parents}
 			if i.Mode != "" {
 				bits, err := strconv.ParseUint(i.Mode, 8, 12)
 				if err != nil {
@@ -40,6 +55,9 @@ func writeSpec() tool.Spec {
 				o.Perm = fs.FileMode(bits)
 			}
 			err := f.Write(ctx, i.Path, []byte(i.Content), o)
+			if errors.Is(err, fs.ErrNotExist) && !i.Parents {
+				err = fmt.Errorf("%w; dir_create makes it, and so does \"parents\": true", err)
+			}
 			return tool.Text(fmt.Sprintf("wrote %d bytes", len(i.Content))), err
 		}),
 	}

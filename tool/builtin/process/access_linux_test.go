@@ -137,3 +137,65 @@ func TestAccessOfPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestAttributesOfOverlays: attributes with names that an overlay uses for itself come and stay as
+// they do anywhere else, seen through an overlay or in a copy, and are back after the undo.
+func TestAttributesOfOverlays(t *testing.T) {
+	const script = `echo x >> a; echo y > docs/new; echo z > src/new; chmod 700 docs; python3 -c 'import os
+for name in "b", "docs/readme", "src":
+    os.setxattr(name, "user.overlay.opaque", b"y"); os.setxattr(name, "user.overlay.own", b"1")
+os.setxattr("a", "user.overlay.overlay.k", b"2")
+open("made", "w").close(); os.setxattr("made", "user.overlay.whiteout", b"")'`
+	dress := func(dir string) {
+		for _, name := range []string{"a", "docs", "src/main.go"} {
+			for key, value := range map[string]string{"user.overlay.opaque": "y", "user.overlay.z": "1", "user.overlay.overlay.z": "2", "user.k": "v"} {
+				if err := unix.Setxattr(filepath.Join(dir, name), key, []byte(value), 0); errors.Is(err, unix.ENOTSUP) {
+					t.Skip("the file system keeps no attributes")
+				} else {
+					require.NoError(t, err)
+				}
+			}
+		}
+	}
+	for i, way := range ways(t) {
+		t.Run("attributes"+way.name, func(t *testing.T) {
+			dir := newWorld(t, allowAll(), agent.Driver(way.driver)).dir
+			removable(t, dir)
+			fill(t, dir)
+			dress(dir)
+			w := makeWorldIn(t, dir, allowAll(), agent.Driver(ways(t)[i].driver))
+			other := w.dir + "-plain"
+			removable(t, w.dir, other)
+			require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
+			before := listing(t, w.dir, true)
+			txn, o := w.shell(t, script)
+			plainly(t, other, script)
+			equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
+			after := listing(t, w.dir, true)
+			rep, err := w.s.Revert(t.Context(), txn)
+			require.NoError(t, err, "%+v", rep)
+			equal(t, before, listing(t, w.dir, true), "undo")
+			_, err = w.rt.Redo(t.Context(), txn, "tester")
+			require.NoError(t, err)
+			equal(t, after, listing(t, w.dir, true), "redo")
+		})
+	}
+}
+
+// TestSetgid: a folder keeps the bit by which it passes its group on, and a file does not get the one by which
+// it runs as its group; the answer says so.
+func TestSetgid(t *testing.T) {
+	for _, way := range ways(t) {
+		t.Run("setgid"+way.name, func(t *testing.T) {
+			w := newWorld(t, allowAll(), agent.Driver(way.driver))
+			_, o := w.shell(t, "mkdir d; chmod 2755 d; echo x > f; chmod 2755 f")
+			for name, bits := range map[string]os.FileMode{"d": os.ModeDir | os.ModeSetgid | 0o755, "f": 0o755} {
+				info, err := os.Stat(filepath.Join(w.dir, name))
+				require.NoError(t, err)
+				require.Equal(t, bits, info.Mode(), name)
+			}
+			require.Contains(t, o.Text, "workspace/f: the setuid and setgid bits")
+			require.NotContains(t, o.Text, "workspace/d:")
+		})
+	}
+}

@@ -132,6 +132,9 @@ func person(t *testing.T) agent.Option {
 // restores identical bytes, redo brings back identical bytes.
 func TestGit(t *testing.T) {
 	for name, script := range gitScripts {
+		if ofTheOther(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, person(t))
 			repository(t, w.dir)
@@ -179,6 +182,9 @@ var guarded = map[string][2]string{
 // TestGitAsks: what makes git run code later is approved by a person, or not done.
 func TestGitAsks(t *testing.T) {
 	for name, tt := range guarded {
+		if ofTheOther(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, person(t))
 			repository(t, w.dir)
@@ -189,6 +195,48 @@ func TestGitAsks(t *testing.T) {
 			require.ErrorIs(t, err, tool.ErrDenied, o.Text)
 			require.Contains(t, o.Error.Why, tt[1])
 			equal(t, before, listing(t, w.dir, true), "nothing happened")
+		})
+	}
+}
+
+// linked are the user's own links on the way that git goes, and what a program then
+// changes at their ends.
+var linked = map[string][3]string{
+	"hooks":      {"git config core.hooksPath ld/hk; mkdir -p rd/hk; ln -s rd ld", "printf '#!/bin/sh\\n' >rd/hk/pre-commit; chmod +x rd/hk/pre-commit", "runs this hook"},
+	"renamed":    {"git config core.hooksPath ld/hk; mkdir -p rd; ln -s rd ld", "mkdir h; echo x > h/pre-commit; chmod +x h/pre-commit; mv h rd/hk", "runs this hook"},
+	"taken away": {"git config core.hooksPath ld/hk; mkdir -p rd/hk; ln -s rd ld", "rm ld", "runs this hook"},
+	"led on":     {"git config core.hooksPath ld/hk; mkdir -p rd; ln -s rd ld", "mkdir e; echo x > e/pre-commit; chmod +x e/pre-commit; ln -s ../e rd/hk", "runs this hook"},
+	"outside":    {"git config core.hooksPath $PWD/../out/hk; mkdir hk; ln -s $(basename $PWD) ../out", "echo x > hk/pre-commit; chmod +x hk/pre-commit", "runs this hook"},
+	"included":   {"git config include.path ../ld/inc; mkdir rd; touch rd/inc; ln -s rd ld", "git config -f rd/inc core.fsmonitor evil", "core.fsmonitor"},
+	"above":      {"mkdir -p d e; ln -s ../d e/l; git config include.path ../e/l/../d/b; touch d/b", "git config -f d/b core.fsmonitor evil", "core.fsmonitor"},
+	"worktree":   {"mkdir -p rd/cm/objects rd/cm/refs; ln -s rd ld; git worktree add -q wt side; echo ../../../ld/cm > .git/worktrees/wt/commondir", "git config -f rd/cm/config core.fsmonitor evil", "core.fsmonitor"},
+	"attributes": {"touch real; ln -s ../../real .git/info/attributes", "echo '* filter=x' > real", "filters"},
+	"home":       {"git config include.path '~/rd/inc'; mkdir rd", "git config -f rd/inc core.fsmonitor evil", "core.fsmonitor"},
+}
+
+// TestGitLinks: the links of the user count as git follows them, in folders too.
+func TestGitLinks(t *testing.T) {
+	for name, tt := range linked {
+		if ofTheOther(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, person(t))
+			repository(t, w.dir)
+			cmd := exec.CommandContext(t.Context(), "sh", "-ec", tt[0])
+			cmd.Dir = w.dir
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, string(out))
+			before := listing(t, w.dir, true)
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "set -e\n" + tt[1]})
+			require.ErrorIs(t, err, tool.ErrDenied, o.Text)
+			require.Contains(t, o.Error.Why, tt[2])
+			equal(t, before, listing(t, w.dir, true), "nothing happened")
+			o, err = tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "set -e\nmkdir -p other; echo x > other/pre-push.txt; git status; git commit -q --allow-empty -m more"})
+			require.NoError(t, err, o.Text)
 		})
 	}
 }

@@ -23,10 +23,12 @@ func TestFilesThatRunAsOthers(t *testing.T) {
 		t.Skip("this machine has no setpriv, which runs a program with as few rights as the sandbox gives it")
 	}
 	fixture := func(t *testing.T, dir string) {
-		plainly(t, dir, `mkdir d; for f in s c k; do echo $f > $f; ln $f d/$f; touch -d 2020-01-01 $f; done; chmod 4755 s; echo other > o`)
+		plainly(t, dir, `mkdir d; for f in s c k; do echo $f > $f; ln $f d/$f; touch -d 2020-01-01 $f; done; chmod 4755 s; echo other > o; mkdir g; echo g > g/f`)
 		net := []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 		require.NoError(t, unix.Setxattr(filepath.Join(dir, "c"), "security.capability", net, 0))
-		require.NoError(t, unix.Setxattr(filepath.Join(dir, "k"), "trusted.k", []byte("v"), 0))
+		for _, name := range []string{"k", "g"} {
+			require.NoError(t, unix.Setxattr(filepath.Join(dir, name), "trusted.k", []byte("v"), 0))
+		}
 	}
 	const exchange = `python3 -c 'import os; os.rename("k", "t"); os.rename("o", "k"); os.rename("t", "o")'`
 	for _, tt := range []struct{ name, script string }{
@@ -40,6 +42,8 @@ func TestFilesThatRunAsOthers(t *testing.T) {
 		{"names that change places", exchange},
 		{"a file in the place of another", "mv o s; echo new > o; mv o c"},
 		{"removal of a name", "rm d/s c"},
+		{"a folder of other bits", "chmod 700 g; echo > g/n"},
+		{"a folder made anew", "mkdir n; mv g/f n; rmdir g; mv n g"},
 	} {
 		for _, way := range ways(t) {
 			t.Run(tt.name+way.name, func(t *testing.T) {

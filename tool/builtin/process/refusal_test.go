@@ -302,7 +302,10 @@ func TestPreview(t *testing.T) {
 	var seen ctxperm.Ask
 	approve := true
 	w := newWorld(t, deciding(func(perm.Request) perm.Decision {
-		return allowed(perm.Details{Requires: []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}}})
+		return perm.NewDecision(perm.Allow, perm.Details{
+			Reasons:  []perm.Reason{{Text: "all", At: "a.rego:2", Set: "allow"}},
+			Requires: []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}},
+		})
 	}), agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
 		if a.Preview != "" {
 			seen = a
@@ -318,6 +321,8 @@ func TestPreview(t *testing.T) {
 	_, o, err := w.invoke(t, "sed -i s/aaa/bbb/ a; rm b; chmod 700 src")
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.Contains(t, o.Error.Why, "not like this")
+	require.Equal(t, "Denied: the approver refused it. Repeating the call cannot help.", o.Text, "what let it run is no reason for a denial")
+	require.Equal(t, "let somebody else approve it", o.Error.Fix)
 	equal(t, before, listing(t, w.dir, true), "nothing happened")
 	for _, line := range []string{"-aaa", "+bbb", "workspace/b", "deleted file", "workspace/src"} {
 		require.Contains(t, seen.Preview, line)

@@ -55,10 +55,6 @@ func TestAsUser(t *testing.T) {
 // second is another group of the ordinary user.
 const second = 54322
 
-// foreignEnv names a workspace with a file of somebody else, which only the root user
-// can make.
-const foreignEnv = "REMIT_TEST_FOREIGN"
-
 // TestForeignOwner: files of others, which no overlay could take over, are no hindrance
 // as long as the program leaves them alone. What it does to them is refused: nobody can
 // tell whether their owner writes to them.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,13 +74,14 @@ func TestWait(t *testing.T) {
 	before := listing(t, w.dir, true)
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "sed -i s/aaa/bbb/ a; rm b; chmod 700 src"})
 	equal(t, before, listing(t, w.dir, true), "nothing happened")
-	require.Contains(t, o.Error.Fix, "remit show "+o.Call)
+	require.Contains(t, o.Error.Fix, "a person looks at what it wants to change")
+	require.NotContains(t, o.Error.Fix, "remit ", "a model reads it, and is given no command that approves")
 
 	c := w.call(t, o.Call)
 	require.Equal(t, revert.PhasePending, c.Phase)
 	require.Equal(t, "apply", c.Asked.Purpose)
 	require.Len(t, c.Asked.Access, 3)
-	require.Nil(t, c.Asked.Approval)
+	require.Empty(t, c.Asked.Approvals)
 	for _, line := range []string{"-aaa", "+bbb", "workspace/b", "deleted file", "workspace/src"} {
 		require.Contains(t, c.Asked.Preview, line)
 	}
@@ -98,9 +100,12 @@ func TestWait(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(w.dir, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "bbb\n", string(data))
-	started := w.call(t, o.Call).Started
-	require.Nil(t, started.Approval)
-	require.Equal(t, &record.Approval{By: "boss", Digest: c.Asked.Digest}, started.Previewed)
+	ran := w.call(t, o.Call)
+	require.Nil(t, ran.Started.Approval)
+	require.Len(t, ran.Approvals, 1)
+	require.Equal(t, record.Approval{By: "boss", Digest: c.Asked.Digest}, ran.Approvals[0].Approval)
+	require.Equal(t, "apply", ran.Approvals[0].Purpose)
+	require.Len(t, ran.Approvals[0].Access, 3)
 	_, err = tx.Revert(t.Context())
 	require.NoError(t, err)
 	equal(t, before, listing(t, w.dir, true), "taken back")
@@ -123,15 +128,16 @@ func TestWaitTwice(t *testing.T) {
 	late := agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: first.Digest}
 	require.ErrorIs(t, w.rt.Answer(t.Context(), late), tool.ErrInvalid, "it asks something else by now")
 	require.Nil(t, c.Answered, "what was said counts for the question that it answered")
-	require.Equal(t, &record.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approval)
+	require.Len(t, c.Asked.Approvals, 1)
+	require.Equal(t, record.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approvals[0].Approval)
 	require.Contains(t, c.Asked.Preview, "+x")
 
 	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "chief", Question: w.asks(t, o.Call)}))
 	out, err = tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, out.Text)
 	require.FileExists(t, filepath.Join(w.dir, "new"))
-	started := w.call(t, o.Call).Started
-	require.Equal(t, []string{"boss", "chief"}, []string{started.Approval.By, started.Previewed.By})
+	ran := w.call(t, o.Call)
+	require.Equal(t, []string{"boss", "chief"}, []string{ran.Started.Approval.By, ran.Approvals[0].By})
 }
 
 // TestWaitInVain: what is refused, or is not what was shown, is not done, and is told
@@ -215,8 +221,8 @@ func TestWaitNotRemembered(t *testing.T) {
 	}
 }
 
-// TestWaitWithMore: a call that did more than run its program cannot wait, and what it
-// did is taken back.
+// TestWaitWithMore: a call that did more than run its program waits where it is, with the
+// difference. Once that was approved it goes on; else what it did is taken back.
 func TestWaitWithMore(t *testing.T) {
 	needs := []perm.ResourceAccess{
 		perm.Access(perm.Execute, "exec://touch"), perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
@@ -233,19 +239,45 @@ func TestWaitWithMore(t *testing.T) {
 		return "", err
 	}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	require.NoError(t, err)
-	w := newWorld(t, agent.Wait(), agent.Tools(both), deciding(func(r perm.Request) perm.Decision {
-		if r.Purpose == perm.PurposeApply {
-			return asking(r)
-		}
-		return allowed(perm.Details{})
-	}))
-	tx, err := w.s.Begin(t.Context())
-	require.NoError(t, err)
-	out, err := tx.Invoke(t.Context(), "both", "")
-	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
-	require.Contains(t, out.Error.Why, "a call that has changed something before cannot wait")
-	require.NoFileExists(t, filepath.Join(w.dir, "mine"))
-	require.NoFileExists(t, filepath.Join(w.dir, "theirs"))
+	for name, answers := range map[string]bool{"approved": true, "nobody answers": false} {
+		t.Run(name, func(t *testing.T) {
+			limit := time.Millisecond
+			if answers {
+				limit = time.Hour
+			}
+			w := newWorld(t, agent.Wait(), agent.Tools(both), agent.Limits(tool.Limits{Answer: limit}), deciding(func(r perm.Request) perm.Decision {
+				if r.Purpose == perm.PurposeApply {
+					return asking(r)
+				}
+				return allowed(perm.Details{})
+			}))
+			tx, err := w.s.Begin(t.Context())
+			require.NoError(t, err)
+			out, err := tx.Invoke(t.Context(), "both", "", agent.WithAsked(func(_ context.Context, ask ctxperm.Ask) {
+				if !answers {
+					return
+				}
+				if !strings.Contains(ask.Preview, "theirs") {
+					t.Errorf("the difference is not shown: %s", ask.Preview)
+				}
+				if err := w.rt.Answer(t.Context(), agent.Reply{Call: ask.Call, Approved: true, By: "boss", Question: ask.Digest}); err != nil {
+					t.Error(err)
+				}
+			}))
+			if answers {
+				require.NoError(t, err, out.Text)
+				require.FileExists(t, filepath.Join(w.dir, "theirs"))
+				ran := w.call(t, out.Call)
+				require.Len(t, ran.Approvals, 1)
+				require.Equal(t, "apply", ran.Approvals[0].Purpose)
+				return
+			}
+			require.ErrorIs(t, err, tool.ErrDenied, out.Text)
+			require.Contains(t, out.Error.Why, "nobody answered within")
+			require.NoFileExists(t, filepath.Join(w.dir, "mine"))
+			require.NoFileExists(t, filepath.Join(w.dir, "theirs"))
+		})
+	}
 }
 
 // TestWaitUses: a call that runs again has used its grant once.
@@ -282,7 +314,8 @@ func TestWaitUnderAnotherPolicy(t *testing.T) {
 }
 
 // TestWaitWithNetwork: what a program did over the network is real, whatever becomes of
-// its changes. It is on the journal before, and the call cannot wait and do it again.
+// its changes. It is on the journal before, and the call waits where it is: it does not
+// run again.
 func TestWaitWithNetwork(t *testing.T) {
 	needs := []perm.ResourceAccess{
 		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
@@ -299,7 +332,7 @@ func TestWaitWithNetwork(t *testing.T) {
 			return "", err
 		}, tool.Effect(effect.Pivot), tool.Confined(how))
 		require.NoError(t, err)
-		w = newWorld(t, agent.Wait(), agent.Tools(sends), deciding(func(r perm.Request) perm.Decision {
+		w = newWorld(t, agent.Wait(), agent.Tools(sends), agent.Limits(tool.Limits{Answer: time.Millisecond}), deciding(func(r perm.Request) perm.Decision {
 			if r.Purpose == perm.PurposeApply {
 				return asking(r)
 			}
@@ -309,18 +342,22 @@ func TestWaitWithNetwork(t *testing.T) {
 		require.NoError(t, err)
 		out, err := tx.Invoke(t.Context(), "sends", "")
 		require.ErrorIs(t, err, tool.ErrUnknown, "%s: %s", how, out.Text)
-		require.Contains(t, out.Error.Why, "cannot wait")
+		require.Contains(t, out.Error.Why, "nobody answered within")
 		require.NoFileExists(t, filepath.Join(w.dir, "new"))
 	}
 }
 
 // TestNetworkIsNotReversible: no declaration makes what a program sends go back.
 func TestNetworkIsNotReversible(t *testing.T) {
-	needs := []perm.ResourceAccess{
-		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
-		perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
-	}
-	for _, class := range []effect.Class{effect.Reversible, effect.Pure} {
+	for class, needs := range map[effect.Class][]perm.ResourceAccess{
+		effect.Pure: {
+			perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"), perm.Access(perm.Read, "file://workspace/**"),
+		},
+		effect.Reversible: {
+			perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
+			perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
+		},
+	} {
 		sends, err := tool.CreateWith("sends", "Runs a program that may send something.", needs, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 			_, err := handle.Run(ctx, tc, handle.Cmd{Argv: []string{"sh", "-c", "echo sent > new"}, Root: "workspace", Network: true})
 			return "", err

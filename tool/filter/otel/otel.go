@@ -54,8 +54,7 @@ type Telemetry struct {
 // around what they do, and the parent of every span of the tool's own. The span's
 // parent is that of the context which the call was made with.
 //
-// A call that the policy denies comes to no filter; one that is denied later has an
-// event, and no error. One that waits, or is held, has a span for each attempt.
+// A call that is denied has a span with an event, and no error. One that waits, or is held, has a span for each attempt.
 func (t Telemetry) Filter() (tool.Filter, error) {
 	w := &watch{content: t.Content}
 	if t.Traces != nil {
@@ -69,7 +68,7 @@ func (t Telemetry) Filter() (tool.Filter, error) {
 			return tool.Filter{}, fmt.Errorf("otel: %w", err)
 		}
 	}
-	return tool.Filter{Name: "otel", Before: w.before, Ended: w.ended}, nil
+	return tool.Filter{Name: "otel", Before: w.before, Ended: w.ended, Denied: w.denied}, nil
 }
 
 // watch is the filter.
@@ -86,6 +85,17 @@ type running struct {
 }
 
 func (w *watch) before(ctx context.Context, f *tool.Filtered) error {
+	f.Within(w.begin(ctx, f))
+	return nil
+}
+
+// denied tells of a call that never got here: it took no time.
+func (w *watch) denied(ctx context.Context, f *tool.Filtered, o tool.Outcome) {
+	w.ended(w.begin(ctx, f), f, o)
+}
+
+// begin begins a span, and returns the context in it.
+func (w *watch) begin(ctx context.Context, f *tool.Filtered) context.Context {
 	r := running{at: f.Now()}
 	if w.tracer != nil {
 		d := f.Decision()
@@ -104,10 +114,9 @@ func (w *watch) before(ctx context.Context, f *tool.Filtered) error {
 		}
 		ctx, r.span = w.tracer.Start(ctx, operation+" "+f.Tool().Name(),
 			trace.WithSpanKind(trace.SpanKindInternal), trace.WithTimestamp(r.at), trace.WithAttributes(attrs...))
-		f.Within(ctx)
 	}
 	f.Properties().Store(w, r)
-	return nil
+	return ctx
 }
 
 func (w *watch) ended(ctx context.Context, f *tool.Filtered, o tool.Outcome) {

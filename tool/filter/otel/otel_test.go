@@ -168,5 +168,5 @@ func Example() {
 	for _, f := range rt.Filters() {
 		fmt.Println(f.Name, f.Hooks())
 	}
-	// Output: otel [before ended]
+	// Output: otel [before ended denied]
 }

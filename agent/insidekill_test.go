@@ -1,0 +1,184 @@
+package agent_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+)
+
+const askingKilledIn, askingKilledHow = "REMIT_ASKING_KILLED_IN", "REMIT_ASKING_KILLED_HOW"
+
+// mortal is a runtime whose calls ask about the file e while they run.
+func mortal(t *testing.T, dir string, code func(ctx context.Context, f *files.Files) error, opts ...agent.Option) (*agent.Runtime, func()) {
+	t.Helper()
+	one, err := tool.CreateWith("one", "Does as the test says.", []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**")}, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
+		f, err := files.Open(tc, "workspace")
+		if err != nil {
+			return "", err
+		}
+		return "", code(ctx, f)
+	}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
+	require.NoError(t, err)
+	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "journal"))
+	require.NoError(t, err)
+	rt, err := agent.New(append([]agent.Option{
+		agent.Tools(one), agent.Root("workspace", filepath.Join(dir, "ws")), agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Policy(perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) {
+			r.Access.Dynamic = r.Access.Dynamic && r.Access.Resource.Path == "e"
+			return asksInside(ctx, r)
+		})),
+	}, opts...)...)
+	require.NoError(t, err)
+	return rt, func() {
+		require.NoError(t, rt.Close())
+		require.NoError(t, j.Close())
+	}
+}
+
+// kill ends this process as kill -9 does.
+func kill() {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = p.Kill()
+	}
+	panic(err)
+}
+
+// TestKilledWhileItAsks: a process dies while a person is asked. What was asked about has
+// not happened, what the call did before is known, and all of it goes back; nobody is told
+// that an answer helps.
+func TestKilledWhileItAsks(t *testing.T) {
+	ctx := context.Background()
+	if dir := os.Getenv(askingKilledIn); dir != "" {
+		opts := []agent.Option{agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+			kill()
+			return ctxperm.Answer{}, nil
+		}))}
+		if os.Getenv(askingKilledHow) != "approver" {
+			opts = []agent.Option{agent.Wait()}
+		}
+		rt, _ := mortal(t, dir, func(ctx context.Context, f *files.Files) error {
+			if os.Getenv(askingKilledHow) != "before a change" {
+				if err := putNew(ctx, f, "d"); err != nil {
+					return err
+				}
+			}
+			return putNew(ctx, f, "e")
+		}, opts...)
+		s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+		require.NoError(t, err)
+		tx, err := s.Begin(ctx)
+		require.NoError(t, err)
+		_, err = tx.Invoke(ctx, "one", "", agent.WithAsked(func(context.Context, ctxperm.Ask) { kill() }))
+		require.ErrorIs(t, err, tool.ErrPending)
+		kill()
+	}
+	for how, phase := range map[string]revert.Phase{"approver": revert.PhaseFailed, "after a change": revert.PhaseFailed, "before a change": revert.PhasePending} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			ws := filepath.Join(dir, "ws")
+			require.NoError(t, os.Mkdir(ws, 0o700))
+			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileItAsks$")
+			cmd.Env = append(os.Environ(), askingKilledIn+"="+dir, askingKilledHow+"="+how)
+			out, err := cmd.CombinedOutput()
+			var ended *exec.ExitError
+			require.ErrorAs(t, err, &ended)
+			require.Equal(t, -1, ended.ExitCode(), "%s", out)
+			require.NoFileExists(t, filepath.Join(ws, "e"))
+
+			rt, end := mortal(t, dir, func(ctx context.Context, f *files.Files) error { return putNew(ctx, f, "e") }, agent.Wait())
+			defer end()
+			_, err = rt.Recover(ctx)
+			require.NoError(t, err)
+			txn, call := "", ""
+			for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Started, kind.Asked}, Limit: 1}) {
+				require.NoError(t, err)
+				txn, call = e.Header.Txn, e.Header.Call
+			}
+			_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
+			require.NoError(t, err)
+			require.Equal(t, phase, c.Phase)
+			reply := agent.Reply{Call: call, Approved: true, By: "boss"}
+			if phase != revert.PhasePending {
+				require.False(t, c.Waits())
+				require.Error(t, rt.Answer(ctx, reply), "it waits for nobody")
+				rep, err := rt.Revert(ctx, txn)
+				require.NoError(t, err)
+				require.True(t, rep.Complete())
+				require.NoFileExists(t, filepath.Join(ws, "d"))
+				return
+			}
+			require.NoError(t, rt.Answer(ctx, reply))
+			tx, err := rt.Open(ctx, txn)
+			require.NoError(t, err)
+			o, err := tx.Resume(ctx, call)
+			require.NoError(t, err, o.Text)
+			require.FileExists(t, filepath.Join(ws, "e"), "it goes on in another process")
+			require.NoError(t, tx.Commit(ctx))
+		})
+	}
+}
+
+// TestAnswerToTheDead: a call that waited where it was, in a process that is gone, takes
+// no answer, also before anything is recovered.
+func TestAnswerToTheDead(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "ws"), 0o700))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileItAsks$")
+	cmd.Env = append(os.Environ(), askingKilledIn+"="+dir, askingKilledHow+"=after a change")
+	require.Error(t, cmd.Run())
+	rt, end := mortal(t, dir, func(context.Context, *files.Files) error { return nil }, agent.Wait())
+	defer end()
+	call := ""
+	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Asked}, Limit: 1}) {
+		require.NoError(t, err)
+		call = e.Header.Call
+	}
+	_, c, err := revert.LoadCall(t.Context(), rt.Journal(), call)
+	require.NoError(t, err)
+	require.True(t, c.Waits())
+	require.True(t, time.Now().Before(c.Asked.Expires))
+	err = rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: c.Asked.Digest})
+	require.ErrorIs(t, err, tool.ErrInvalid)
+	require.ErrorContains(t, err, "its process is gone")
+}
+
+// TestAskedForAHelper: what a helper's call asks for while it runs is answered neither by
+// the helper nor by who handed the grant on, and within that grant.
+func TestAskedForAHelper(t *testing.T) {
+	by := ""
+	boss := &heard{say: func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { return ctxperm.Approve(by), nil }}
+	name := "d"
+	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error { return putNew(ctx, f, name) }, nil, agent.Approve(boss))
+	helper, err := w.s.Hand(t.Context(), perm.Principal{ID: "helper"}, agent.Grant(perm.Access(perm.Call, "tool://one"), perm.Access(perm.Write, "file://workspace/d")))
+	require.NoError(t, err)
+	tx, err := helper.Begin(t.Context())
+	require.NoError(t, err)
+	for _, by = range []string{"helper", "coder", "boss"} {
+		o, err := tx.Invoke(t.Context(), "one", "")
+		require.Equal(t, by == "boss", err == nil, o.Text)
+	}
+	require.Equal(t, []string{"coder"}, boss.asks[0].Principal.Chain)
+	name = "other"
+	o, err := tx.Invoke(t.Context(), "one", "")
+	require.ErrorIs(t, err, tool.ErrDenied)
+	require.Equal(t, "grant", o.Stage)
+	require.Len(t, boss.asks, 3, "nobody is asked about more than was handed on")
+}

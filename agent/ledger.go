@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+// ledger counts the calls of each principal, or of one transaction, over all sessions and processes. It is a fold of the journal, of
+// which it reads what came since it last looked. What a budget allows a call is decided by the position of the record of the call's
+// start: of two processes that begin a call at once, the later record sees the earlier one.
+type ledger struct {
+	rt  *Runtime
+	txn string // empty: all transactions, by principal
+
+	mu      sync.Mutex // never held across a wait
+	pos     int64
+	owners  map[string]string             // who a session counts for, by session
+	tallies map[string]*tally             // by owner
+	calls   map[string]string             // owners of the calls that have not ended
+	erased  map[string]bool               // calls of which it read no more than that they were erased
+	awaited map[string]*perm.SessionFacts // what had been counted before a call; nil: its start was not read yet
+}
+
+func newLedger(rt *Runtime, txn string) *ledger {
+	return &ledger{
+		rt: rt, txn: txn, owners: map[string]string{}, tallies: map[string]*tally{}, calls: map[string]string{}, erased: map[string]bool{},
+		awaited: map[string]*perm.SessionFacts{},
+	}
+}
+
+// ownerOf is who a budget of a principal belongs to: the principal, or who began the chain of delegation that it is at the end of.
+func ownerOf(p perm.Principal) string { return cmp.Or(slices.Concat(p.Chain, []string{p.ID})[0], p.ID) }
+
+// spent returns what is counted for an owner as the journal is now.
+func (l *ledger) spent(ctx context.Context, owner string) (perm.SessionFacts, error) {
+	if err := l.read(ctx); err != nil {
+		return perm.SessionFacts{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of(owner).facts(owner), nil
+}
+
+// charge has write put the start of a call on the journal, and returns what was counted for its owner before that record.
+func (l *ledger) charge(ctx context.Context, call string, write func() error) (perm.SessionFacts, error) {
+	l.mu.Lock()
+	l.awaited[call] = nil
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.awaited, call)
+	}()
+	if err := write(); err != nil {
+		return perm.SessionFacts{}, err
+	}
+	if err := l.read(ctx); err != nil {
+		return perm.SessionFacts{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.awaited[call]
+	if before == nil {
+		return perm.SessionFacts{}, fmt.Errorf("the journal does not show the start of call %s", call)
+	}
+	return *before, nil
+}
+
+func (l *ledger) read(ctx context.Context) error {
+	l.mu.Lock()
+	after := l.pos
+	l.mu.Unlock()
+	q := journal.Query{Txn: l.txn, After: after, Kinds: []kind.Kind{
+		kind.Session, kind.Held, kind.Dropped, kind.Started, kind.Done, kind.Failed, kind.Unknown, kind.Erased,
+	}}
+	for e, err := range l.rt.journal.Entries(ctx, q) {
+		if err == nil {
+			err = l.note(e)
+		}
+		if err != nil {
+			return fmt.Errorf("what was spent of a budget: %w", err)
+		}
+	}
+	return nil
+}
+
+// note takes an entry in, once.
+func (l *ledger) note(e record.Entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Pos <= l.pos {
+		return nil
+	}
+	if e.Erased != "" {
+		l.erased[e.Header.Call] = true
+		l.pos = e.Pos
+		return nil
+	}
+	rec, err := record.Unseal(e)
+	if err == nil {
+		err = l.record(rec)
+	}
+	if err == nil {
+		l.pos = e.Pos
+	}
+	return err
+}
+
+// record is called with the lock.
+func (l *ledger) record(rec record.Record) error {
+	if opened, is := rec.Body.(*record.Session); is {
+		var who perm.Principal
+		if err := canon.Decode(opened.Principal, &who); err != nil {
+			return err
+		}
+		l.owners[rec.Session] = ownerOf(who)
+		return nil
+	}
+	switch b := rec.Body.(type) {
+	case *record.Held:
+		l.begins(rec).records(rec.At, lineOf(rec))
+	case *record.Started:
+		_, queued := l.calls[rec.Call]
+		t := l.begins(rec)
+		if !queued {
+			t.reserve(rec.Session, rec.Call, b.Tool.Name, b.Counts)
+		}
+		t.records(rec.At, lineOf(rec))
+	case *record.Done:
+		l.ends(rec, tool.StatusDone)
+	case *record.Failed:
+		l.ends(rec, tool.Status(b.Status))
+	case *record.Unknown:
+		l.ends(rec, tool.StatusUnknown)
+	case *record.Dropped:
+		l.ends(rec, "")
+	case *record.Erased:
+		if l.erased[rec.Call] { // else its own records were counted
+			delete(l.erased, rec.Call)
+			l.of(l.owners[rec.Session]).records(rec.At, lineOf(rec))
+		}
+	}
+	return nil
+}
+
+func lineOf(rec record.Record) []revert.Line { return []revert.Line{{Call: rec.Call, Body: rec.Body}} }
+
+// begins returns the tally that a call which begins counts in, and keeps what it held before for whoever waits for that. It is called
+// with the lock.
+func (l *ledger) begins(rec record.Record) *tally {
+	owner := l.owners[rec.Session]
+	t := l.of(owner)
+	if _, again := l.calls[rec.Call]; again {
+		return t
+	}
+	l.calls[rec.Call] = owner
+	if before, wanted := l.awaited[rec.Call]; wanted && before == nil {
+		facts := t.facts(owner)
+		l.awaited[rec.Call] = &facts
+	}
+	return t
+}
+
+// ends counts a call as what it came to. It is called with the lock.
+func (l *ledger) ends(rec record.Record, s tool.Status) {
+	owner, begun := l.calls[rec.Call]
+	if !begun {
+		return
+	}
+	t := l.of(owner)
+	t.records(rec.At, lineOf(rec))
+	if s != "" {
+		t.release(rec.Call, s)
+	}
+	if !t.counting(rec.Call) { // else it waits in the queue again
+		delete(l.calls, rec.Call)
+	}
+}
+
+// of is called with the lock.
+func (l *ledger) of(owner string) *tally {
+	t, ok := l.tallies[owner]
+	if !ok {
+		t = newTally(l.rt.host, l.rt.tools.Load)
+		l.tallies[owner] = t
+	}
+	return t
+}
+
+// ledgerOf returns the ledger of a scope, and who the session's calls count for in it.
+func (c *counts) ledgerOf(per string) (l *ledger, owner string) {
+	if per == perm.PerPrincipal {
+		rt := c.session.rt
+		rt.exchange.Lock()
+		defer rt.exchange.Unlock()
+		if rt.ledger == nil {
+			rt.ledger = newLedger(rt, "")
+		}
+		return rt.ledger, ownerOf(c.session.principal)
+	}
+	for c.up != nil {
+		c = c.up
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ledger == nil {
+		c.ledger = newLedger(c.session.rt, c.txn)
+	}
+	return c.ledger, ""
+}
+
+// Spent returns what the calls of a scope came to, as the journal is now.
+func (c *counts) Spent(ctx context.Context, per string) (perm.SessionFacts, error) {
+	l, owner := c.ledgerOf(per)
+	return l.spent(ctx, owner)
+}
+
+// Charge has write put the start of a call on the journal, and returns for each scope what its calls had come to before that record.
+func (c *counts) Charge(ctx context.Context, call string, per []string, write func() error) ([]perm.SessionFacts, error) {
+	before := make([]perm.SessionFacts, len(per))
+	for i, one := range per {
+		inner := write
+		write = func() (err error) {
+			l, _ := c.ledgerOf(one)
+			before[i], err = l.charge(ctx, call, inner)
+			return err
+		}
+	}
+	return before, write()
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/remit-dev/remit/revert"
+)
+
+// Retain begins to drop, for as long as the runtime is open, what is needed to take
+// transactions back that are past retention; see Prune. It returns at once, and works
+// beside calls every eighth of keep.Keep: at most once a second and at least once an
+// hour. Close ends it. Several runtimes on one journal take turns. The log names what
+// could not be dropped, and the next round tries again. Default: nothing is dropped.
+func (rt *Runtime) Retain(keep revert.Retention) error {
+	switch {
+	case keep.Keep < 0 || keep.Last < 0:
+		return errors.New("agent: retention: Keep and Last must not be negative")
+	case keep.Dry:
+		return errors.New("agent: retention: Dry drops nothing; call Prune for it")
+	}
+	rt.exchange.Lock()
+	defer rt.exchange.Unlock()
+	if err := rt.open(); err != nil {
+		return err
+	}
+	if rt.retention != nil {
+		return errors.New("agent: retention: it was begun before; open another runtime for another one")
+	}
+	rt.retention = rt.retain(keep)
+	return nil
+}
+
+// The bounds of the time between two runs of a retention, and the most time before
+// its first one: a server that a client starts may not live for long.
+const (
+	retainOften = time.Second
+	retainRare  = time.Hour
+	retainFirst = 10 * time.Second
+)
+
+// retention is the background work of Retain.
+type retention struct {
+	rt    *Runtime
+	every time.Duration
+	by    *revert.Retainer
+	said  string // the error that was logged last; none: the last run was well
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+func (rt *Runtime) retain(keep revert.Retention) *retention {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &retention{
+		rt: rt, by: rt.reverter.Retain(keep), stop: stop, ended: make(chan struct{}),
+		every: min(max(keep.Keep/8, retainOften), retainRare),
+	}
+	go r.loop(ctx)
+	return r
+}
+
+func (r *retention) loop(ctx context.Context) {
+	defer close(r.ended)
+	for wait := min(r.every, retainFirst); ; wait = r.every {
+		next, done := r.rt.host.WithTimeout(ctx, wait, nil)
+		<-next.Done()
+		done()
+		if ctx.Err() != nil {
+			return
+		}
+		r.run(ctx)
+	}
+}
+
+// run prunes once. An error is logged when it is new.
+func (r *retention) run(ctx context.Context) {
+	done, err := r.by.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		r.said = ""
+		if done.Txns > 0 {
+			r.rt.log.Debug("retention dropped what was past it", "transactions", done.Txns, "content", done.Blobs, "kept", len(done.Kept))
+		}
+	case err.Error() != r.said:
+		r.said = err.Error()
+		r.rt.log.Error("retention could not drop what is past it; it tries again", "error", r.said, "every", r.every)
+	}
+}
+
+// end stops the work and waits until nothing of it goes on.
+func (r *retention) end() {
+	if r == nil {
+		return
+	}
+	r.stop()
+	<-r.ended
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/term"
+
+	"github.com/remit-dev/remit/internal/atomicfile"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// approvalSettings say whose approvals are taken for the calls of a journal. They are a file of the state folder, which lies in no root and which
+// no program in the sandbox sees: no call can change it.
+type approvalSettings struct {
+	// Unattended takes approvals from a process without a terminal, and from below the process that asked.
+	Unattended bool      `json:"unattended"`
+	Passphrase *verifier `json:"passphrase,omitempty"` // that each approval needs
+}
+
+// verifier tells a passphrase from others, and does not hold it.
+type verifier struct {
+	KDF     string `json:"kdf"` // argon2id
+	Time    uint32 `json:"time"`
+	Memory  uint32 `json:"memory"` // KiB
+	Threads uint8  `json:"threads"`
+	Salt    []byte `json:"salt"`
+	Key     []byte `json:"key"`
+}
+
+// The costs of a new verifier are the second recommendation of RFC 9106, for machines with little memory to spare.
+const (
+	kdf           = "argon2id"
+	kdfTime       = 3
+	kdfMemory     = 64 << 10
+	kdfThreads    = 4
+	saltBytes     = 16
+	keyBytes      = 32
+	minPhrase     = 8
+	maxPhrase     = 1 << 10
+	mostKDFTime   = 1 << 10
+	mostKDFMemory = 4 << 20
+	settingFile   = "approval.json"
+)
+
+func newVerifier(phrase string) *verifier {
+	v := &verifier{KDF: kdf, Time: kdfTime, Memory: kdfMemory, Threads: kdfThreads, Salt: randomBytes(saltBytes)}
+	v.Key = v.derive(phrase)
+	return v
+}
+
+func (v *verifier) derive(phrase string) []byte {
+	return argon2.IDKey([]byte(phrase), v.Salt, v.Time, v.Memory, v.Threads, keyBytes)
+}
+
+func (v *verifier) fits(phrase string) bool {
+	return subtle.ConstantTimeCompare(v.derive(phrase), v.Key) == 1
+}
+
+// valid keeps a file that was damaged from accepting any phrase, or from taking all memory.
+func (v *verifier) valid() bool {
+	return v.KDF == kdf && v.Time >= 1 && v.Time <= mostKDFTime && v.Memory >= 8*uint32(v.Threads) && v.Memory <= mostKDFMemory && v.Threads >= 1 &&
+		len(v.Salt) >= saltBytes && len(v.Key) == keyBytes
+}
+
+// readApproval reads those of a state folder. Without a file a person must approve, at a terminal.
+func readApproval(state string) (s approvalSettings, err error) {
+	path := filepath.Join(state, settingFile)
+	damaged := func(why string) (approvalSettings, error) {
+		return approvalSettings{}, &problem{code: exitUsage, what: "who may approve cannot be read from " + path, why: why, fix: "mend the file or remove it: without it a person approves at a terminal"}
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return damaged(plainError(err))
+	case !info.Mode().IsRegular():
+		return damaged("it is not a regular file")
+	case info.Mode().Perm()&0o022 != 0:
+		return damaged("others can write to it")
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = canon.Decode(text, &s)
+	}
+	if err != nil {
+		return damaged(err.Error())
+	}
+	if s.Passphrase != nil && !s.Passphrase.valid() {
+		return damaged("its passphrase has values that are not valid")
+	}
+	return s, nil
+}
+
+// writeApproval replaces the file as a whole. A passphrase that a person set is there after a power failure, too.
+func writeApproval(state string, s approvalSettings) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Replace(filepath.Join(state, settingFile), append(text, '\n'))
+}
+
+// choosePassphrase asks for a new one, twice.
+func (a *app) choosePassphrase(s *approvalSettings) error {
+	phrase, err := a.readPhrase("new passphrase for approvals (not shown): ")
+	if err != nil {
+		return err
+	}
+	if n := len(phrase); n < minPhrase || n > maxPhrase {
+		return usage(fmt.Sprintf("the passphrase has %d bytes; valid are %d to %d", n, minPhrase, maxPhrase))
+	}
+	again, err := a.readPhrase("once more: ")
+	if err != nil {
+		return err
+	}
+	if again != phrase {
+		return usage("the two passphrases differ")
+	}
+	s.Passphrase = newVerifier(phrase)
+	return nil
+}
+
+// askPassphrase wants the passphrase that approvals need, from the terminal.
+func (a *app) askPassphrase(v *verifier) error {
+	phrase, err := a.readPhrase("passphrase for approvals (not shown): ")
+	if err != nil {
+		return err
+	}
+	if len(phrase) > maxPhrase || !v.fits(phrase) {
+		return &problem{code: exitDenied, what: "nothing was approved", why: "the passphrase is not the one that was set"}
+	}
+	return nil
+}
+
+// readPhrase reads a line from the terminal, and shows nothing of it.
+func (a *app) readPhrase(ask string) (string, error) {
+	refused := func(why error) error {
+		return &problem{code: exitDenied, what: "approvals need a passphrase, which is typed at a terminal", why: plainError(why), fix: "run it at a terminal"}
+	}
+	if a.tty == nil {
+		return "", refused(errors.New("there is no terminal"))
+	}
+	tty, err := a.tty()
+	if err != nil {
+		return "", refused(err)
+	}
+	defer func() { _ = tty.Close() }()
+	defer a.progress.hold()()
+	if f, ok := tty.(*os.File); ok {
+		text, err := unseen(f, ask)
+		if err != nil {
+			return "", refused(err)
+		}
+		return text, nil
+	}
+	_, _ = fmt.Fprint(tty, ask)
+	text, err := bufio.NewReader(io.LimitReader(tty, maxPhrase+2)).ReadString('\n')
+	if err != nil {
+		return "", refused(err)
+	}
+	return strings.TrimRight(text, "\r\n"), nil
+}
+
+// unseen reads a line without showing it. The terminal shows nothing from before the
+// question on, so that what is typed at once is not shown either.
+func unseen(tty *os.File, ask string) (text string, err error) {
+	was, err := term.MakeRaw(int(tty.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, term.Restore(int(tty.Fd()), was)) }()
+	return term.NewTerminal(byByte{tty}, "").ReadPassword(ask)
+}
+
+// byByte reads one byte at a time, so that nothing is taken of what is typed for the
+// next question.
+type byByte struct{ *os.File }
+
+func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }
+
+// askedIn are the calls that wait on a journal, none where there is no journal.
+func (a *app) askedIn(ctx context.Context, p *place) (calls []*revert.Call, err error) {
+	if !sqlite.Exists(p.state) {
+		return nil, nil
+	}
+	j, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	all, err := waitsIn(ctx, j)
+	for _, w := range all {
+		calls = append(calls, w.call)
+	}
+	return calls, err
+}
+
+// approvalWordsOf tells people what holds.
+func (s approvalSettings) words() string {
+	text := "approvals are taken from a terminal that no asking process stands above"
+	if s.Unattended {
+		text = "approvals are taken from anywhere, also from an agent's own processes"
+	}
+	if s.Passphrase != nil {
+		text += ", with the passphrase"
+	}
+	return text
+}
+
+func (a *app) approvalCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "approval", Short: "Show whose approvals are taken, or change that",
+		Long: "Shows how remit approve makes sure that a person approves. By default it wants a terminal that it reads from, and refuses to\n" +
+			"run below the process that asked or what started that one. What the subcommands change is kept in the state folder,\n" +
+			"where no call can reach it. What this stops, and what it does not, is in docs/threat-model.md.",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := p.find(a); err != nil {
+				return err
+			}
+			s, err := readApproval(p.state)
+			if err != nil {
+				return err
+			}
+			if err := a.tellSettings(s, asJSON); err != nil || asJSON {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, "kept in "+printable(filepath.Join(p.state, settingFile)))
+			return err
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	cmd.AddCommand(
+		a.settingCommand("allow-unattended", "Take approvals from a process without a terminal, and from below the one that asked", func(s *approvalSettings) error {
+			s.Unattended = true
+			return nil
+		}),
+		a.settingCommand("refuse-unattended", "Take approvals from a terminal only: the default", func(s *approvalSettings) error {
+			s.Unattended = false
+			return nil
+		}),
+		a.settingCommand("set-passphrase", "Want a passphrase with each approval", a.choosePassphrase),
+		a.settingCommand("remove-passphrase", "Want no passphrase", func(s *approvalSettings) error {
+			s.Passphrase = nil
+			return nil
+		}),
+	)
+	return cmd
+}
+
+// settingCommand changes what holds. It takes what an approval takes, but for what only narrows.
+func (a *app) settingCommand(use, short string, change func(*approvalSettings) error) *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.find(a); err != nil {
+				return err
+			}
+			s, err := readApproval(p.state)
+			if err != nil {
+				return err
+			}
+			if use != "refuse-unattended" {
+				asked, err := a.askedIn(cmd.Context(), &p)
+				if err != nil {
+					return err
+				}
+				if err := a.mayApprove(&p, asked...); err != nil {
+					return err
+				}
+			}
+			if err := change(&s); err != nil {
+				return err
+			}
+			if err := writeApproval(p.state, s); err != nil {
+				return fmt.Errorf("write %s: %w", settingFile, err)
+			}
+			return a.tellSettings(s, asJSON)
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// settingRecord is what a command about settings answers with --json.
+type settingRecord struct {
+	Unattended bool `json:"unattended"`
+	Passphrase bool `json:"passphrase"` // each approval needs one
+}
+
+func (a *app) tellSettings(s approvalSettings, asJSON bool) error {
+	if asJSON {
+		newJSON(a.out).write(settingRecord{s.Unattended, s.Passphrase != nil})
+		return nil
+	}
+	_, err := fmt.Fprintln(a.out, s.words())
+	return err
+}

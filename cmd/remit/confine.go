@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/mcp/gateway"
+)
+
+// confine drafts a sandbox for each server that can have one, as if the file had it. Roots are NAME=DIR each.
+func (a *app) confine(p *place, roots []string) error {
+	c, _, err := a.readServers(&p.upstreams)
+	if err != nil {
+		return err
+	}
+	folders := map[string]string{}
+	for _, r := range roots {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return err
+		}
+		folders[name] = dir
+	}
+	p.upstreams.outside = map[string]string{}
+	for _, s := range c.Servers {
+		d, ok, why := s.Confine(folders)
+		switch {
+		case ok:
+			p.upstreams.drafts = append(p.upstreams.drafts, d)
+		case why != "":
+			p.upstreams.outside[s.Name] = why
+		}
+	}
+	return nil
+}
+
+// unconfine takes the drafts back of servers that do not start in their sandbox, and reports whether there were any.
+func (a *app) unconfine(p *place) bool {
+	why := map[string]string{}
+	for _, s := range a.gateway.States() {
+		if !s.Up {
+			why[s.Server] = s.Why
+		}
+	}
+	before := len(p.upstreams.drafts)
+	p.upstreams.drafts = slices.DeleteFunc(p.upstreams.drafts, func(d gateway.Draft) bool {
+		reason, down := why[d.Server]
+		if down {
+			p.upstreams.outside[d.Server] = "it does not start there: " + reason
+		}
+		return down
+	})
+	return len(p.upstreams.drafts) < before
+}
+
+// tellServers says which servers cannot be had, and which run outside the sandbox although one was asked for.
+func (a *app) tellServers(p *place) {
+	for _, s := range a.gateway.States() {
+		why, outside := p.upstreams.outside[s.Server]
+		switch {
+		case !s.Up:
+			a.paintErr().problem(a.err, "remit: ", p.unavailable(s))
+			a.code = worst(a.code, exitInternal)
+		case outside:
+			a.paintErr().problem(a.err, "remit: ", &problem{
+				what: "server " + s.Server + " gets no sandbox", why: why,
+				fix: `write its "sandbox" by hand, as docs/guides/gateway.md says; until then its calls can change anything on this machine`,
+			})
+		}
+	}
+}
+
+// draftedWords say what was drafted.
+func draftedWords(drafts []gateway.Draft) string {
+	boxes := 0
+	for _, d := range drafts {
+		if d.Tool == "" {
+			boxes++
+		}
+	}
+	words := fmt.Sprintf("%d entries", len(drafts)-boxes)
+	if boxes > 0 {
+		words += fmt.Sprintf(" and the sandbox of %s", count(boxes, "server"))
+	}
+	return words
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// wordsNotHints are texts that name a command and are no command to run: what they speak of has happened, or is explained.
+var wordsNotHints = map[string]string{
+	"a person can take it back: remit revert ": "an id follows; a model reads it, wherever the journal is",
+	"none yet: the first remit run makes it":   "any run",
+	"check --state: it is the folder that remit run was given; without it, the journal of the workspace is read": "names the flag",
+	"wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n":                  "a run that is still to be written",
+	"no filter: --limit-calls and --limit-time of remit run and remit resume add one":                            "names flags",
+	"  %s\n  remit run decided %s:\n":                               "what a run decided",
+	"sandbox: by the operating system, as far as remit doctor says": "any place says the same",
+	"remit show ":              "an id of place.shown follows, with the flags of the place",
+	"%w: %w; see remit doctor": "of the machine, not of a place",
+	"remit gateway login ":     "its --config and --state follow",
+	"remit gateway":            "a name",
+	"call it where a person can answer (agent.Approve or agent.Wait; remit run --on-ask prompt or wait)":                                     "flags of the run that was denied",
+	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
+	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",
+	"take it back over what is there, which is kept for remit redo: ":                                                                        "what redo is for; the command follows",
+	"%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do":                                                "a form",
+	"open database: %w; make one with database.New and give it to agent.Driver (remit run: --database NAME=sqlite:PATH)":                     "a flag",
+	"; or a person allows it: --on-ask prompt or wait of remit run, agent.Approve or agent.Wait":                                             "flags of the run that was denied",
+	"it is in quarantine: %s; remit gateway accept %s/%s, with the --config and --state of the gateway, shows the difference and accepts it": "says which flags",
+}
+
+// placed are the commands that look for a journal, by the flag that says where it is.
+func placed(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Flags().Lookup("state") != nil {
+			found[strings.TrimPrefix(c.CommandPath(), "remit ")] = true
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	w := testWorld(strings.NewReader(""), io.Discard, io.Discard)
+	walk((&app{world: w}).command())
+	require.Greater(t, len(found), 15)
+	return found
+}
+
+// TestHintsNamePlace: a hint leads to the journal that the command looked at. Each command of a hint is made by place.hint, which
+// repeats --state or --workspace; a text that names a command itself would lead to the default place.
+func TestHintsNamePlace(t *testing.T) {
+	commands := placed(t)
+	names := make([]string, 0, len(commands))
+	for name := range commands {
+		names = append(names, regexp.QuoteMeta(name))
+		for flag, p := range map[string]place{"--state '/a b'": {given: []string{"--state", "/a b"}}, "--workspace w": {given: []string{"--workspace", "w"}}} {
+			require.Contains(t, p.hint(append(strings.Fields(name), "ID")...), " "+flag)
+		}
+	}
+	hint := regexp.MustCompile(`\bremit (` + strings.Join(names, "|") + `)\b`)
+	for _, root := range []string{".", "../../agent", "../../tool", "../../revert", "../../ctxperm", "../../mcp", "../../internal", "../../perm"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if d.IsDir() && d.Name() == "conformance" {
+				return fs.SkipDir
+			}
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			for _, text := range printed(t, path) {
+				if hint.MatchString(text) && wordsNotHints[text] == "" {
+					t.Errorf("%s: %q names a command without its place: use place.hint, or give the reason in wordsNotHints", path, text)
+				}
+			}
+			return nil
+		}))
+	}
+}
+
+// printed are the texts of a file, without those of help: the fields of a command, and what a flag is for.
+func printed(t *testing.T, path string) (texts []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			key, ok := n.Key.(*ast.Ident)
+			return !ok || key.Name != "Long" && key.Name != "Short" && key.Name != "Use" && key.Name != "Example"
+		case *ast.AssignStmt:
+			f, ok := n.Lhs[len(n.Lhs)-1].(*ast.SelectorExpr)
+			return !ok || f.Sel.Name != "Long"
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			return !ok || !strings.Contains(f.Sel.Name, "Var")
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				text, err := strconv.Unquote(n.Value)
+				require.NoError(t, err)
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	return texts
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// interrupted calls fn with each transaction that has no end and no owner any more, oldest
+// first, until fn returns true.
+func interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) (stop bool, err error)) error {
+	open, err := rt.Journal().Unfinished(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range open {
+		alive, err := rt.Journal().Alive(ctx, o.Owner)
+		if err != nil {
+			return err
+		}
+		if alive {
+			continue
+		}
+		t, err := rt.Load(ctx, o.Txn)
+		if err != nil {
+			return err
+		}
+		if stop, err := fn(t); stop || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worksOn reports whether a transaction takes another one back or brings it back.
+func worksOn(t *revert.Txn, id string) bool {
+	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.Also, id))
+}
+
+// cutShort says of what diff shows that an undo or a redo of it was interrupted.
+func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *place, id string) error {
+	return interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
+		if !worksOn(t, id) {
+			return false, nil
+		}
+		verb := "revert"
+		if t.Redoes != "" {
+			verb = "redo"
+		}
+		_, _ = fmt.Fprintf(a.out, "the %s %s of %s was interrupted, so that its files can be as before or as after: %s\n", verb, t.ID, id, p.hint("recover"))
+		return true, nil
+	})
+}
+
+// halfApplied warns of a transaction whose process died at a call: files can be half changed.
+// A journal that cannot tell keeps no call from running.
+func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *place) {
+	_ = interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
+		cut := t
+		if of := t.Undoes + t.Redoes; of != "" {
+			var err error
+			if cut, err = rt.Load(ctx, of); err != nil {
+				return false, err
+			}
+		}
+		if len(cut.InFlight()) == 0 {
+			return false, nil
+		}
+		_, _ = fmt.Fprintf(a.err, "remit: transaction %s has no owner any more, and its files can be half changed: %s\n", t.ID, p.hint("recover"))
+		return true, nil
+	})
+}
+
+// ownerGone reports whether a transaction is open and its process is gone.
+func ownerGone(ctx context.Context, j journal.Journal, id string) bool {
+	t, err := revert.Load(ctx, j, id)
+	if err != nil || t.End != "" {
+		return false
+	}
+	alive, err := j.Alive(ctx, t.Owner)
+	return err == nil && !alive
+}

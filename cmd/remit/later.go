@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// laterLines returns what makes the command that runs a script from a line on, with the flags of
+// this run.
+func (f *runFlags) laterLines(cmd *cobra.Command, script string) func(n int) string {
+	return func(n int) string {
+		if script == "-" {
+			return ""
+		}
+		words := []string{fmt.Sprintf("tail -n +%d", n)}
+		if strings.HasPrefix(script, "-") {
+			words = append(words, "--")
+		}
+		words = append(words, quoted(script), "|", "remit", "run")
+		for _, w := range append(flagsOf(cmd, "database"), f.databasesAgain()...) {
+			words = append(words, quoted(w))
+		}
+		return strings.Join(append(words, "-"), " ")
+	}
+}
+
+// flagsOf are the flags that a command was given, as words, but for one.
+func flagsOf(cmd *cobra.Command, but string) (words []string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch list, many := f.Value.(pflag.SliceValue); {
+		case f.Name == but:
+		case many:
+			for _, v := range list.GetSlice() {
+				words = append(words, "--"+f.Name, v)
+			}
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name+"="+f.Value.String())
+		default:
+			words = append(words, "--"+f.Name, f.Value.String())
+		}
+	})
+	return words
+}

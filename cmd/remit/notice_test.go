@@ -1,0 +1,25 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestNoticeInPlace: the notice of a call that waits in its process says so, and for how long at most.
+func TestNoticeInPlace(t *testing.T) {
+	var errs bytes.Buffer
+	a := &app{world: testWorld(strings.NewReader(""), &errs, &errs)}
+	n := a.notices(&runFlags{place: place{state: t.TempDir()}})
+	n.tools = func() tool.Registry { return tool.Registry{} }
+	n.waits(ctxperm.Ask{Call: "c_1", Tool: "shell_run"})
+	require.NotContains(t, errs.String(), "this process waits")
+	n.waits(ctxperm.Ask{Call: "c_2", Tool: "shell_run", InPlace: time.Hour})
+	require.Contains(t, errs.String(), "here    it has begun, so this process waits for the answer, at most 1h0m0s; then the call is denied\n")
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/ctxperm"
+)
+
+// Limits of --notify.
+const (
+	notifyTimeout = 10 * time.Second // of one run of the program
+	notifyMost    = 64               // calls that a program is still to be told of; of more it is not told
+	notifyValue   = 4 << 10          // bytes of a value in the environment
+)
+
+// notifier runs a program of the person for each call that waits: one at a time, in the order of the calls, and never in their way. What is
+// told of a call is data: it stands in the environment and on standard input, never in the text of the command.
+type notifier struct {
+	command string
+	env     []string      // of this process
+	most    time.Duration // of one run
+	warn    func(text string)
+
+	done chan struct{}
+	stop context.CancelFunc
+
+	mu     sync.Mutex // never held across a wait
+	queue  chan notice
+	closed bool
+}
+
+// notice is what a program is told of one call.
+type notice struct {
+	env   []string
+	input []byte // one JSON object and a line end
+}
+
+// newNotifier begins to wait for calls; nil where no program is to be told.
+func newNotifier(command string, env []string, warn func(string)) *notifier {
+	if command == "" {
+		return nil
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	n := &notifier{command: command, env: env, most: notifyTimeout, warn: warn, queue: make(chan notice, notifyMost), done: make(chan struct{}), stop: stop}
+	go func() {
+		defer close(n.done)
+		for told := range n.queue {
+			if err := n.run(ctx, told); err != nil {
+				n.warn("--notify: " + err.Error())
+			}
+		}
+	}()
+	return n
+}
+
+// tell puts a call in the queue, and returns at once.
+func (n *notifier) tell(of *notices, ask ctxperm.Ask) {
+	if n == nil {
+		return
+	}
+	told := of.notice(ask)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	select {
+	case n.queue <- told:
+	default:
+		n.warn("--notify: not told of call " + ask.Call + ": the program is behind by " + fmt.Sprint(notifyMost) + " calls")
+	}
+}
+
+// Close waits for the program to be told of what is in the queue, for as long as one run may take, and then ends it. Nothing is told
+// afterwards.
+func (n *notifier) Close() error {
+	if n == nil {
+		return nil
+	}
+	n.mu.Lock()
+	if !n.closed {
+		n.closed = true
+		close(n.queue)
+	}
+	n.mu.Unlock()
+	late := time.AfterFunc(n.most, n.stop)
+	<-n.done
+	late.Stop()
+	n.stop()
+	return nil
+}
+
+// run tells the program of one call. What the program starts and leaves behind is ended with it.
+func (n *notifier) run(ctx context.Context, told notice) error {
+	ctx, cancel := context.WithTimeout(ctx, n.most)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", n.command)
+	cmd.Env, cmd.Stdin = append(n.env, told.env...), bytes.NewReader(told.input)
+	said := &firstBytes{left: 1 << 10}
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.WaitDelay = time.Second
+	apart(cmd)
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s did not end within %s, and was ended", n.command, n.most)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return errors.New(strings.TrimSuffix(n.command+": "+plainError(err)+": "+printable(said.String()), ": "))
+	}
+	return nil
+}
+
+// firstBytes keeps the beginning of what a program writes.
+type firstBytes struct {
+	strings.Builder
+
+	left int
+}
+
+// Write takes all of p.
+func (f *firstBytes) Write(p []byte) (int, error) {
+	kept := p[:min(len(p), f.left)]
+	f.left -= len(kept)
+	_, _ = f.Builder.Write(kept)
+	return len(p), nil
+}
+
+// notified is the JSON object that a program reads. It has the keys of remit pending --json.
+type notified struct {
+	Call      string   `json:"call"`
+	Txn       string   `json:"txn"`
+	Session   string   `json:"session"`
+	Principal string   `json:"principal"`
+	Tool      string   `json:"tool"`
+	Summary   string   `json:"summary"` // the arguments, in short
+	Access    []string `json:"access"`
+	Reasons   []string `json:"reasons"`
+	Expires   string   `json:"expires"`
+	State     string   `json:"state_folder"`
+	Look      string   `json:"look"`
+	Approve   string   `json:"approve,omitempty"`
+}
+
+// notice is what a program is told of a call. Bytes that would steer a terminal or end a line are escaped.
+func (n *notices) notice(ask ctxperm.Ask) notice {
+	clean := func(s string) string { return clip(printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
+	told := notified{
+		Call: ask.Call, Txn: ask.Txn, Session: ask.Session, Principal: clean(ask.Principal.ID), Tool: clean(ask.Tool),
+		Summary: clean(argWords(ask.Input, sensitive(n.tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
+		Expires: ask.Expires.UTC().Format(time.RFC3339), State: n.state, Look: n.look(ask.Call),
+	}
+	if ask.Preview == "" {
+		told.Approve = n.approve(ask.Call)
+	}
+	for _, access := range ask.Accesses {
+		told.Access = append(told.Access, clean(access.String()))
+	}
+	for _, r := range ask.Reasons {
+		told.Reasons = append(told.Reasons, clean(r.Text))
+	}
+	var input bytes.Buffer
+	newJSON(&input).write(told)
+	out := notice{input: input.Bytes()}
+	for name, value := range map[string]string{
+		"CALL": told.Call, "TXN": told.Txn, "SESSION": told.Session, "PRINCIPAL": told.Principal, "TOOL": told.Tool, "SUMMARY": told.Summary,
+		"ACCESS": strings.Join(told.Access, ", "), "REASONS": strings.Join(told.Reasons, "; "), "EXPIRES": told.Expires, "STATE": told.State,
+		"LOOK": told.Look, "APPROVE": told.Approve,
+	} {
+		out.env = append(out.env, "REMIT_"+name+"="+clip(value, notifyValue/4))
+	}
+	return out
+}
+
+// ownEnv is the environment of this process.
+func ownEnv() []string { return os.Environ() }

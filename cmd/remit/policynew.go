@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/policies"
+)
+
+func (a *app) policyNewCommand() *cobra.Command {
+	var from string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "new --from PACK [FOLDER]", Short: "Write a copy of a pack to start from",
+		Long: "Writes the files of a pack, and its tests, into a folder (default: policy). It never replaces a file. The packs:\n" +
+			packList() + ".\n\n" +
+			"A copy is a policy of its own: remit run --policy FOLDER uses it, and later versions of remit do not change it. To add to a\n" +
+			"pack instead, name both: remit run --policy builtin:workspace --policy my.rego. All rules count then, and a denial of either wins.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if from == "" {
+				e := usage("--from is missing: name a pack")
+				e.fix = "the packs are " + packList()
+				return e
+			}
+			return a.policyNew(from, append(args, "policy")[0], asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "`PACK` to copy, such as workspace")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// copied is a copy of a pack.
+type copied struct {
+	Pack   string   `json:"pack"`
+	Folder string   `json:"folder"`
+	Files  []string `json:"files"`
+}
+
+// policyNew writes all files of a pack or none.
+func (a *app) policyNew(name, dir string, asJSON bool) error {
+	pack, err := packOf(trimPack(name))
+	if err != nil {
+		return err
+	}
+	files, err := packFiles(pack)
+	if err != nil {
+		return err
+	}
+	for file := range files {
+		if _, err := os.Lstat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
+			return &problem{
+				code: exitUsage, what: fmt.Sprintf("%s: is there already", filepath.Join(dir, file)), why: "nothing was written",
+				fix: "name another folder: remit policy new --from " + trimPack(name) + " FOLDER",
+			}
+		}
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return unwritten(dir, err)
+	}
+	for file, text := range files {
+		if err := writeFresh(filepath.Join(dir, file), text); err != nil {
+			return unwritten(dir, err)
+		}
+	}
+	if asJSON {
+		newJSON(a.out).write(copied{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
+		return nil
+	}
+	_, _ = fmt.Fprintf(a.out, "wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n",
+		count(len(files), "file"), printable(dir), printable(dir), printable(dir))
+	return nil
+}
+
+// trimPack takes builtin: off the name of a pack.
+func trimPack(name string) string { return strings.TrimPrefix(name, policies.Prefix) }
+
+// packFiles are the files of a pack, by name, without the folders in which packs
+// that share a file keep it.
+func packFiles(pack fs.FS) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := fs.WalkDir(pack, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[path.Base(name)], err = fs.ReadFile(pack, name)
+		return err
+	})
+	return files, err
+}
+
+// writeFresh writes a file that is not there.
+func writeFresh(name string, text []byte) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
+
+func unwritten(dir string, err error) error {
+	return &problem{code: exitUsage, what: fmt.Sprintf("the folder %q cannot be written", dir), why: plainError(err), fix: "name another folder"}
+}

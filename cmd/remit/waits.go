@@ -1,0 +1,412 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/internal/lineage"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+// How much of a difference is shown: in a list, and of one call by itself.
+const (
+	listedLines = 40
+	shownLines  = 4000
+)
+
+// waitingCall is a call that waits for approval.
+type waitingCall struct {
+	txn   *revert.Txn
+	call  *revert.Call
+	alive bool // the process that has its transaction lives
+}
+
+// waitsIn finds the calls that wait, oldest first. What cannot be read of one transaction hides no other.
+func waitsIn(ctx context.Context, j journal.Journal) (out []waitingCall, err error) {
+	open, err := j.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var damage []error
+	for _, o := range open {
+		t, err := revert.Load(ctx, j, o.Txn)
+		if err != nil {
+			damage = append(damage, fmt.Errorf("transaction %s: %w", o.Txn, err))
+			continue
+		}
+		if t.End != "" || t.Aborting {
+			continue
+		}
+		alive, err := j.Alive(ctx, o.Owner)
+		for _, c := range t.Calls {
+			if c.Waits() && c.Asked != nil {
+				out = append(out, waitingCall{t, c, alive || err != nil})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b waitingCall) int { return a.call.Began.Compare(b.call.Began) })
+	return out, errors.Join(damage...)
+}
+
+// waitRecord is a call that waits, for programs.
+type waitRecord struct {
+	Call      string          `json:"call"`
+	Txn       string          `json:"txn"`
+	Session   string          `json:"session"`
+	Principal string          `json:"principal"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"` // without what the tool calls sensitive
+	Access    []record.Access `json:"access"`
+	Reasons   []reason        `json:"reasons"`
+	Since     time.Time       `json:"since"`
+	Expires   time.Time       `json:"expires"`
+	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
+	By        string          `json:"by,omitempty"`       // who answered
+	Earlier   string          `json:"earlier,omitempty"`  // says that the call was approved before, and for what
+	Asker     string          `json:"asker,omitempty"`    // the process that asked: its name and number
+	OwnerGone bool            `json:"owner_gone"`         // the process that asked has ended
+	Diff      string          `json:"diff,omitempty"`     // what the call would change, as the files are now
+	Note      string          `json:"note,omitempty"`     // what is missing from diff, and why
+	Question  string          `json:"question,omitempty"` // digest that an approval names; of a program whose changes wait
+	Approve   string          `json:"approve,omitempty"`  // the command that approves it
+
+	client string
+}
+
+// waitOf is one call as people and programs read it. Most is how many lines of its difference are shown.
+func (a *app) waitOf(ctx context.Context, p *place, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
+	who, err := askerOf(ctx, j, w.txn.Session)
+	if err != nil {
+		return waitRecord{}, err
+	}
+	rec, err := recordOf(w.txn, w.call, who, tools)
+	if err != nil {
+		return waitRecord{}, err
+	}
+	if _, known := tools.Get(rec.Tool); !known && !ofAServer(w.call.Asked.Access) { // it may call some of its arguments sensitive
+		rec.Input = json.RawMessage(`"(hidden)"`)
+	}
+	r := waitRecord{
+		Call: rec.Call, Txn: rec.Txn, Session: rec.Session, Principal: rec.Principal, Tool: rec.Tool, Input: rec.Input, Access: listed(w.call.Asked.Access),
+		Earlier: w.call.Asked.Earlier(), Reasons: []reason{}, Since: rec.Began, Expires: w.call.Asked.Expires, OwnerGone: !w.alive, client: clientWords(rec.Client),
+	}
+	var d perm.DecisionRecord
+	if err := json.Unmarshal(w.call.Asked.Decision, &d); err != nil {
+		return waitRecord{}, fmt.Errorf("the decision of call %s: %w", rec.Call, err)
+	}
+	r.Reasons = listed(decisionOf(&d).Reasons)
+	var asked lineage.Asker
+	if first := w.call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
+		r.Asker = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
+	}
+	what := wants{patch: w.call.Asked.Preview}
+	if w.call.Asked.Purpose == "" {
+		folders, err := p.foldersNow(ctx, j, w.txn.Session)
+		if err != nil {
+			return waitRecord{}, err
+		}
+		what = a.wantsOf(ctx, folders, tools, rec.Tool, rec.ToolDigest, w.call.Asked.Input)
+	} else {
+		r.Question = w.call.Asked.Digest
+	}
+	what = what.cut(most)
+	r.Diff, r.Note = what.patch, what.note
+	r.state(p, w, a.host.Now())
+	return r, nil
+}
+
+// ofAServer reports whether a call is one of another server's tool. No such tool says that an argument is sensitive, and a person who
+// approves has to see what the call is given.
+func ofAServer(accesses []record.Access) bool {
+	return slices.ContainsFunc(accesses, func(a record.Access) bool {
+		return a.Action == string(perm.Call) && strings.HasPrefix(a.Resource, "mcp://")
+	})
+}
+
+func (r *waitRecord) state(p *place, w waitingCall, now time.Time) {
+	c := w.call
+	switch {
+	case c.Phase == revert.PhaseStarted && !w.alive: // it asked while it ran
+		r.State = "interrupted"
+	case c.Answered != nil && c.Answered.Digest == c.Asked.Digest && c.Answered.Approved:
+		r.State, r.By = "approved", c.Answered.By
+	case c.Answered != nil && c.Answered.Digest == c.Asked.Digest:
+		r.State, r.By = "denied", c.Answered.By
+	case now.After(r.Expires):
+		r.State = "expired"
+	default:
+		r.State, r.Approve = "waits", p.hint("approve", r.Call)
+		if c.Asked.Purpose != "" {
+			r.Approve = p.hint("approve", r.Call, "--question", r.Question)
+		}
+	}
+}
+
+// foldersNow are the folders of a session's roots: as recorded, but for those that the command line names.
+func (p *place) foldersNow(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
+	out := map[string]string{}
+	body, err := sessionRecord(ctx, j, session)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		for _, r := range body.Roots {
+			out[r.Name] = r.Path
+		}
+	}
+	for _, r := range p.moved {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = dir
+	}
+	return out, nil
+}
+
+// minPrefix is how many characters of an id have to be given, beside its kind.
+const minPrefix = 4
+
+// waitingID finds the call that an id or its beginning means. A beginning counts where one call that waits has it, and no other.
+func waitingID(ctx context.Context, j journal.Journal, id string) (string, error) {
+	if _, _, err := revert.LoadCall(ctx, j, id); !errors.Is(err, journal.ErrNotFound) {
+		return id, err
+	}
+	if short, isCall := strings.CutPrefix(id, "c_"); !isCall {
+		return id, nil
+	} else if len(short) < minPrefix {
+		return "", usage(fmt.Sprintf("%q is too short for the beginning of an id: give c_ and at least %d more characters", id, minPrefix))
+	}
+	all, err := waitsIn(ctx, j)
+	if err != nil {
+		return id, err
+	}
+	var found []string
+	for _, w := range all {
+		if strings.HasPrefix(w.call.Ref.Call, id) {
+			found = append(found, w.call.Ref.Call)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return id, nil
+	case 1:
+		return found[0], nil
+	}
+	return "", usage(fmt.Sprintf("%q is the beginning of %d calls that wait: %s", id, len(found), strings.Join(found, ", ")))
+}
+
+func (a *app) pendingCommand() *cobra.Command {
+	var p place
+	var asJSON, watch bool
+	cmd := &cobra.Command{
+		Use: "pending [CALL]", Short: "List the calls that wait for approval",
+		Long: "Lists the calls that wait for a person: who asks, what for and since when, and the difference that a call of a file tool would\n" +
+			"make to the files as they are now. CALL, or the first characters of it, shows one call with its whole difference.\n" +
+			"--watch goes on, and tells of each call that begins to wait or waits no more, until it is interrupted.\n\n" +
+			"Exit codes: 0, whether or not calls wait; 2 usage; 1 what is on the journal cannot be read.",
+		Args: wantIDs(0, 1, "at most one id of a call"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch && len(args) > 0 {
+				return usage("--watch tells of all calls: leave the id out")
+			}
+			return a.pending(cmd.Context(), &p, strings.Join(args, ""), watch, asJSON)
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and tell of each change")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
+	return cmd
+}
+
+func (a *app) pending(ctx context.Context, p *place, id string, watch, asJSON bool) (err error) {
+	j, err := p.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if watch {
+		return a.watchPending(ctx, p, j, asJSON)
+	}
+	most := listedLines
+	if id != "" {
+		if id, err = waitingID(ctx, j, id); err != nil {
+			return err
+		}
+		most = shownLines
+	}
+	all, damage := waitsIn(ctx, j)
+	if id != "" {
+		all = slices.DeleteFunc(all, func(w waitingCall) bool { return w.call.Ref.Call != id })
+		if len(all) == 0 && damage == nil {
+			return &problem{code: exitUsage, what: "call " + id + " does not wait", fix: p.hint("show", id) + " tells how it stands"}
+		}
+	}
+	if err := a.tellWaits(ctx, p, j, all, most, asJSON); err != nil {
+		return errors.Join(err, damage)
+	}
+	if len(all) == 0 && damage == nil && !asJSON {
+		_, _ = fmt.Fprintln(a.out, "no call waits for approval")
+	}
+	return damage
+}
+
+// tellWaits writes calls that wait.
+func (a *app) tellWaits(ctx context.Context, p *place, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
+	tools, err := tool.NewRegistry(a.builtin()...)
+	if err != nil {
+		return err
+	}
+	for i, w := range all {
+		r, err := a.waitOf(ctx, p, j, w, tools, most)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			newJSON(a.out).write(r)
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(a.out)
+		}
+		a.paint().waits(a.out, p, r, a.host.Now())
+	}
+	return nil
+}
+
+// when is a time as people read it, with its zone.
+func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
+
+// waits writes one call that waits.
+func (p paint) waits(w io.Writer, at *place, r waitRecord, now time.Time) {
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.doubt("…"), p.bold(r.Call), printable(r.Tool), argWords(r.Input, nil))
+	row := func(name, text string) {
+		if text != "" {
+			_, _ = fmt.Fprintf(w, "  %s %s\n", p.faint(fmt.Sprintf("%-9s", name)), printable(text))
+		}
+	}
+	if r.Diff == "" { // then nothing else shows what an approval is for
+		row("input", wholeInput(r.Input, at.hint("show", r.Call)))
+	}
+	row("asked by", r.Principal+", in session "+r.Session)
+	row("shown to", r.client)
+	row("again", r.Earlier)
+	for _, why := range r.Reasons {
+		row("because", withPlace(why.Text, why.At))
+	}
+	for _, access := range r.Access {
+		row("touches", access.Action+" "+access.Resource)
+	}
+	row("since", fmt.Sprintf("%s (%s)", when(r.Since), now.Sub(r.Since).Round(time.Second)))
+	switch r.State {
+	case "waits":
+		row("until", when(r.Expires))
+	case "expired":
+		row("until", when(r.Expires)+": it is too late to answer; "+at.hint("resume", r.Call)+" ends it as denied")
+	case "interrupted":
+		row("until", "its process died while the call ran: nobody can answer it; "+at.hint("recover")+" finds out what became of it")
+	default:
+		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+	}
+	if r.Asker != "" && r.State != "interrupted" {
+		ended := ", which has ended: once the call is answered, " + at.hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
+		row("process", r.Asker+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
+	}
+	if r.Diff != "" {
+		row("wants", "to change:")
+		p.patch(w, r.Diff)
+	}
+	row("note", r.Note)
+	row("approve", r.Approve)
+	if r.State == "waits" {
+		row("refuse", at.hint("deny", r.Call))
+	}
+}
+
+// mostInput is how much of an input is shown, in bytes.
+const mostInput = 4000
+
+// wholeInput is the input of a call as it is, or as much of it as a person reads, and where the rest is.
+func wholeInput(input json.RawMessage, show string) string {
+	if len(input) <= mostInput {
+		return string(input)
+	}
+	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
+}
+
+// lookAgain is how often --watch looks.
+const lookAgain = time.Second
+
+// gone tells programs of a call that waits no more.
+type goneRecord struct {
+	Call  string `json:"call"`
+	State string `json:"state"` // gone
+}
+
+// watchPending tells of calls that wait until ctx ends.
+func (a *app) watchPending(ctx context.Context, p *place, j journal.Journal, asJSON bool) error {
+	a.progress.now("") // the line would stand where calls are told of
+	known := map[string]string{}
+	for first := true; ; first = false {
+		all, err := waitsIn(ctx, j)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if first && len(all) == 0 { // else a person cannot tell whether it works
+			_, _ = fmt.Fprintln(a.err, "remit: no call waits for approval; this command goes on watching until it is interrupted")
+		}
+		if err := a.tellChanges(ctx, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
+			return err
+		}
+		tick, free := a.host.WithTimeout(ctx, lookAgain, nil)
+		<-tick.Done()
+		free()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// tellChanges writes what is not as known says, and brings known up to date.
+func (a *app) tellChanges(ctx context.Context, p *place, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
+	var fresh []waitingCall
+	here := map[string]bool{}
+	for _, w := range all {
+		id, state := w.call.Ref.Call, w.call.Asked.Digest
+		if w.call.Answered != nil {
+			state += fmt.Sprint(w.call.Answered.Approved)
+		}
+		here[id] = true
+		if known[id] != state {
+			known[id], fresh = state, append(fresh, w)
+		}
+	}
+	for id := range known {
+		if here[id] {
+			continue
+		}
+		delete(known, id)
+		if asJSON {
+			newJSON(a.out).write(goneRecord{id, "gone"})
+		} else {
+			_, _ = fmt.Fprintf(a.out, "%s %s  waits no more: %s\n", a.paint().faint("·"), id, p.hint("show", id))
+		}
+	}
+	return a.tellWaits(ctx, p, j, fresh, listedLines, asJSON)
+}

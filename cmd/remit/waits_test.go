@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestWatchPending: calls are told of when they begin to wait, are answered, and wait no more.
+func TestWatchPending(t *testing.T) {
+	p := newTarget(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, w := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, p.at("pending", "--watch", "--json"), testWorld(strings.NewReader(""), w, io.Discard))
+		_ = w.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	next := func() (r waitRecord) {
+		require.True(t, lines.Scan())
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
+		return r
+	}
+	first := next()
+	require.Equal(t, p.call, first.Call)
+	require.Equal(t, "waits", first.State)
+	require.Contains(t, first.Diff, "+x")
+	second := p.ask(t, "b.txt")
+	require.Equal(t, second, next().Call)
+	answer, said, errs := p.run(personHere, p.at("approve", p.call)...)
+	require.Zero(t, answer, said+errs)
+	require.Equal(t, "approved", next().State)
+	answer, said, errs = p.run(personHere, p.at("resume", p.call, "--policy", p.policy)...)
+	require.Zero(t, answer, said+errs)
+	gone := next()
+	require.Equal(t, p.call, gone.Call)
+	require.Equal(t, "gone", gone.State)
+	stop()
+	require.Zero(t, <-code)
+}
+
+// TestWatchNothing: a watch that finds nothing to show says that it goes on, beside what it writes for programs.
+func TestWatchNothing(t *testing.T) {
+	p := newTarget(t)
+	code, said, errs := p.run(personHere, p.at("deny", p.call)...)
+	require.Zero(t, code, said+errs)
+	code, said, errs = p.run(personHere, p.at("resume", p.call, "--policy", p.policy)...)
+	require.Equal(t, int(exitDenied), code, said+errs)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	errors, w := io.Pipe()
+	var out bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, p.at("pending", "--watch", "--json"), testWorld(strings.NewReader(""), &out, w))
+		_ = w.Close()
+	}()
+	lines := bufio.NewScanner(errors)
+	require.True(t, lines.Scan())
+	require.Equal(t, "remit: no call waits for approval; this command goes on watching until it is interrupted", lines.Text())
+	stop()
+	require.False(t, lines.Scan())
+	require.Zero(t, <-ended)
+	require.Empty(t, out.String())
+}
+
+// TestWaitsShown: what a call holds does not steer the terminal, and a large difference is cut with a note.
+func TestWaitsShown(t *testing.T) {
+	p := newTarget(t)
+	script := filepath.Join(p.dir, "odd.jsonl")
+	odd, err := json.Marshal("odd\x1b[2J\u202e.txt")
+	require.NoError(t, err)
+	long, err := json.Marshal(strings.Repeat("line\x1b[31m\n", 500))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":`+string(odd)+`,"content":`+string(long)+`}}`+"\n"), 0o600))
+	_, said, notice := p.run(personHere, p.at("run", "--on-ask", "wait", "--policy", p.policy, script)...)
+	require.NotContains(t, said+notice, "\x1b")
+	code, out, errs := p.run(personHere, p.at("pending")...)
+	require.Zero(t, code, errs)
+	require.NotContains(t, out, "\x1b")
+	require.NotContains(t, out, "\u202e")
+	require.Contains(t, out, "more lines of the difference are left out")
+	require.Contains(t, out, p.call)
+	_, out, _ = p.runAs(func(w *world) { w.terminal = true }, p.at("pending", p.call)...)
+	require.Contains(t, out, "\x1b[32m+x", "colours are for terminals")
+}
+
+// TestWants: the difference is of the file as it is now, and what has none says why.
+func TestWants(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("one one\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "big"), bytes.Repeat([]byte("x"), 5<<20), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "out")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin"), []byte{0, 1}, 0o600))
+	tools, err := tool.NewRegistry(world{}.builtin()...)
+	require.NoError(t, err)
+	a := &app{}
+	for _, tt := range []struct{ tool, input, patch, note string }{
+		{"file_write", `{"path":"a","content":"two\n"}`, "-one one", ""},
+		{"file_write", `{"path":"new","content":"two\n"}`, "+two", ""},
+		{"file_write", `{"path":"a","content":"one one\n"}`, "", "would not change"},
+		{"file_write", `{"path":"d","content":"x"}`, "", "not a regular file"},
+		{"file_write", `{"path":"out","content":"x"}`, "", "not a regular file"},
+		{"file_write", `{"path":"../x","content":"x"}`, "", "no difference can be shown"},
+		{"file_write", `{"path":"big","content":"x"}`, "", "more than"},
+		{"file_write", `{"path":"bin","content":"x"}`, "bin", ""},
+		{"file_write", `{"path":"a","content":"x","root":"docs"}`, "", "where root docs is now is not known"},
+		{"file_edit", `{"path":"a","old":"one","new":"x"}`, "", "occurs 2 times"},
+		{"file_edit", `{"path":"a","old":"one","new":"x","all":true}`, "+x x", ""},
+		{"file_edit", `{"path":"a","old":"two","new":"x"}`, "", "nowhere in it"},
+		{"file_delete", `{"path":"a"}`, "deleted file", ""},
+		{"file_delete", `{"path":"gone"}`, "", "not there now"},
+		{"file_move", `{"from":"a","to":"b"}`, "", ""},
+		{"nosuch", `{}`, "", ""},
+		{"file_write", `[]`, "", ""},
+	} {
+		known, _ := tools.Get(tt.tool)
+		digest := ""
+		if !known.IsZero() {
+			digest = known.Digest()
+		}
+		w := a.wantsOf(t.Context(), map[string]string{"workspace": dir}, tools, tt.tool, digest, json.RawMessage(tt.input))
+		require.Contains(t, w.patch, tt.patch, tt.input)
+		require.Contains(t, w.note, tt.note, tt.input)
+		require.Equal(t, tt.patch == "", w.patch == "", "%s %s: %q", tt.tool, tt.input, w.patch)
+	}
+	known, _ := tools.Get("file_write")
+	require.Empty(t, a.wantsOf(t.Context(), map[string]string{"workspace": dir}, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
+}

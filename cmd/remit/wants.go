@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert/diff"
+	"github.com/remit-dev/remit/tool"
+)
+
+// wants is what a call that waits would change in files, as they are now: a patch, or a sentence about why there is none.
+type wants struct {
+	patch string
+	note  string
+}
+
+// fileArgs are the arguments of the file tools that a difference is made of.
+type fileArgs struct {
+	Root    string `json:"root"`
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	Old     string `json:"old"`
+	New     string `json:"new"`
+	All     bool   `json:"all"`
+}
+
+// wantsOf compares a file with what a call of a file tool would make of it. Other tools, and file tools that are not the ones at hand, have
+// no difference. Folders are those of the roots.
+func (a *app) wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) wants {
+	t, known := tools.Get(name)
+	var in fileArgs
+	switch {
+	case !known || t.Digest() != digest:
+		return wants{}
+	case name != "file_write" && name != "file_edit" && name != "file_delete":
+		return wants{}
+	case canon.Decode(input, &in) != nil && json.Unmarshal(input, &in) != nil:
+		return wants{}
+	}
+	if in.Root == "" {
+		in.Root = workspaceRoot
+	}
+	folder, ok := folders[in.Root]
+	if !ok {
+		return wants{note: "where root " + in.Root + " is now is not known: no difference can be shown"}
+	}
+	was, err := readUpTo(folder, in.Path, diff.MaxText)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wants{note: "no difference can be shown: " + plainError(err)}
+	}
+	is, gone := []byte(in.Content), false
+	switch name {
+	case "file_edit":
+		n := bytes.Count(was, []byte(in.Old))
+		if in.Old == "" || n == 0 || n > 1 && !in.All {
+			return wants{note: fmt.Sprintf("the edit does not fit the file as it is now: its text occurs %s", occurrences(n))}
+		}
+		is = bytes.ReplaceAll(was, []byte(in.Old), []byte(in.New))
+	case "file_delete":
+		gone = true
+		if !there {
+			return wants{note: "the file is not there now"}
+		}
+	}
+	if there && !gone && bytes.Equal(was, is) {
+		return wants{note: "the content of the file would not change"}
+	}
+	d := diff.Delta{Before: sightAs(was, there), After: sightAs(is, !gone)}
+	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", workspaceRoot+"/")+in.Path)
+	if err != nil || text.Lost != "" {
+		return wants{note: "no difference can be shown: " + strings.TrimSpace(text.Lost)}
+	}
+	return wants{patch: text.Short}
+}
+
+func occurrences(n int) string {
+	switch n {
+	case 0:
+		return "nowhere in it"
+	case 1:
+		return "once"
+	default:
+		return fmt.Sprintf("%d times", n)
+	}
+}
+
+// sightAs is a version of a file with the given content.
+func sightAs(content []byte, there bool) diff.Sight {
+	if !there {
+		return diff.Sight{}
+	}
+	s := diff.Sight{Type: "file", Mode: "0644", Digest: string(canon.SumBytes(content))}
+	return s.From(func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+}
+
+// readUpTo reads a file below a folder, and never one outside it.
+func readUpTo(folder, path string, most int64) (data []byte, err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > most:
+		return nil, fmt.Errorf("the file has %d bytes, more than %d", info.Size(), most)
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if data, err = io.ReadAll(io.LimitReader(f, most+1)); err == nil && int64(len(data)) > most {
+		return nil, fmt.Errorf("the file has more than %d bytes", most)
+	}
+	return data, err
+}
+
+// cut keeps the first lines of a patch, and says what was left out.
+func (w wants) cut(most int) wants {
+	n := strings.Count(w.patch, "\n")
+	if n <= most {
+		return w
+	}
+	at := 0
+	for range most {
+		at += strings.IndexByte(w.patch[at:], '\n') + 1
+	}
+	return wants{patch: w.patch[:at], note: fmt.Sprintf("%d more lines of the difference are left out", n-most)}
+}

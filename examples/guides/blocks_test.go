@@ -1,0 +1,376 @@
+package guides_test
+
+import (
+	"bufio"
+	"database/sql"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/pgtest"
+	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin/files"
+	programs "github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/define"
+)
+
+func shell(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"sh", "go"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("there is no ", name)
+		}
+	}
+}
+
+// The output of the quick start is that of its script, of which README.md shows
+// some sections. The digests are those of the machine that wrote them.
+func TestReadmeQuickStart(t *testing.T) {
+	shell(t)
+	shown := take(t, "README.md", "console", 0)
+	command, shown, _ := strings.Cut(shown, "\n")
+	require.Equal(t, "$ make run", command)
+	cmd := exec.Command("sh", filepath.Join(root, "examples", "quickstart", "demo.sh"), filepath.Join(binary(t), "remit"))
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "COLUMNS=200")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	digests := regexp.MustCompile(`[0-9a-f]{16}|\b[ct]_[0-9a-z]{12}`)
+	whole := digests.ReplaceAllString(string(out), "DIGEST")
+	for _, section := range strings.Split(digests.ReplaceAllString(shown, "DIGEST"), "\n\n") {
+		require.Contains(t, whole, strings.TrimSpace(section))
+	}
+}
+
+func TestReadmeFirstProgram(t *testing.T) {
+	shell(t)
+	cmd := exec.Command("go", "run", "./examples/first")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	call := regexp.MustCompile(`call c_[a-z0-9]+`)
+	require.Equal(t, take(t, "README.md", "text", 0), call.ReplaceAllString(string(out), "call c_…"))
+}
+
+// synopsis holds lines of commands against the command: each verb and each flag is there.
+func synopsis(t *testing.T, text string) {
+	t.Helper()
+	dir, lines := binary(t), 0
+	flag := regexp.MustCompile(`--[a-z][a-z-]*`)
+	verb := regexp.MustCompile(`^[a-z][a-z-]*$`)
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		usage, _, _ := strings.Cut(line, "   ")
+		words := strings.Fields(usage)
+		require.Equal(t, "remit", words[0], line)
+		var verbs []string // of the first command; others of the line follow a bar
+		for _, w := range words[1:] {
+			if !verb.MatchString(w) {
+				break
+			}
+			verbs = append(verbs, w)
+		}
+		alternatives := [][]string{verbs}
+		for i, w := range words {
+			if w == "|" && verb.MatchString(words[i-1]) && i+1 < len(words) && verb.MatchString(words[i+1]) {
+				alternatives = append(alternatives, append(append([]string{}, verbs[:len(verbs)-1]...), words[i+1]))
+			}
+		}
+		for _, v := range alternatives {
+			help, err := exec.Command(filepath.Join(dir, "remit"), append(v, "--help")...).CombinedOutput()
+			require.NoError(t, err, "%s: %s", line, help)
+			require.Contains(t, string(help), "remit "+strings.Join(v, " "), line)
+			if len(alternatives) == 1 {
+				for _, f := range flag.FindAllString(line, -1) {
+					require.Regexp(t, f+`\b`, string(help), line)
+				}
+			}
+		}
+		lines++
+	}
+	require.Positive(t, lines)
+}
+
+func TestSynopses(t *testing.T) {
+	shell(t)
+	synopsis(t, take(t, "README.md", "text", 2))
+	for n := range 3 {
+		synopsis(t, take(t, "feedback.md", "text", n))
+	}
+	synopsis(t, take(t, "gateway.md", "text", 0))
+	synopsis(t, take(t, "gateway.md", "text", 1))
+}
+
+func TestReadmeRules(t *testing.T) {
+	engine := open(t, take(t, "README.md", "rego", 0)+`allow contains "the tools" if input.access.resource.kind == "tool"`)
+	rt, _ := runtime(t, agent.Tools(files.Tools()...), agent.Policy(engine))
+	s := session(t, rt)
+	_, err := call(t, s, "file_write", map[string]any{"path": "a.txt", "content": "hi"})
+	require.NoError(t, err)
+	_, err = call(t, s, "file_write", map[string]any{"path": ".git/config", "content": "hi"})
+	require.ErrorIs(t, err, tool.ErrDenied)
+}
+
+func TestHTTPRules(t *testing.T) { open(t, take(t, "http.md", "rego", 0)) }
+
+// A database as the guide has it: two calls under its policy, and their undo.
+func TestDatabase(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	db, err := sql.Open("sqlite", filepath.Join(p.dir, "app.db"))
+	require.NoError(t, err)
+	_, err = db.Exec("CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO users VALUES (1, 'ann')")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	p.write("script.jsonl", take(t, "database.md", "jsonl", 0))
+	p.write("users.rego", "package remit\n"+take(t, "database.md", "rego", 0))
+	out := p.sh(0, take(t, "database.md", "sh", 0))
+	require.Contains(t, out, "sql_execute")
+	p.sh(0, "remit revert --last --database main=sqlite:app.db")
+}
+
+// The role of the guide, on a server of PostgreSQL: rows change and go back, and what the role may not do, no call can.
+func TestRoleOfADatabase(t *testing.T) {
+	text := take(t, "database.md", "sql", 0)
+	shell(t)
+	owner, _ := pgtest.Database(t)
+	pgtest.Exec(t, owner, "CREATE TABLE orders(id int PRIMARY KEY, state text); INSERT INTO orders VALUES (1, 'new'); CREATE TABLE prices(id int PRIMARY KEY)")
+	pgtest.Exec(t, owner, text)
+	t.Cleanup(func() { pgtest.Exec(t, owner, "DROP OWNED BY shop_agent; DROP ROLE shop_agent") }) // roles are of the whole server
+	at := strings.Replace(owner, "postgres@", "shop_agent@", 1)
+	require.NotEqual(t, owner, at)
+	p := newPlace(t)
+	p.write("all.rego", "package remit\n\nallow contains \"all\" if true\n")
+	p.write("script.jsonl", `{"tool":"sql_execute","args":{"database":"main","sql":"UPDATE orders SET state = 'sent' WHERE id = 1"}}`+"\n")
+	p.sh(0, "remit run --policy all.rego --database 'main="+at+"' script.jsonl")
+	require.Equal(t, "1|sent\n", pgtest.Rows(t, owner, "SELECT * FROM orders"))
+	p.sh(0, "remit revert --last --database 'main="+at+"'")
+	require.Equal(t, "1|new\n", pgtest.Rows(t, owner, "SELECT * FROM orders"))
+	p.write("script.jsonl", `{"tool":"sql_execute","args":{"database":"main","sql":"INSERT INTO prices VALUES (1)"}}`+"\n")
+	out := p.sh(5, "remit run --policy all.rego --database 'main="+at+"' script.jsonl")
+	require.Contains(t, out, "prices")
+}
+
+// A definition that narrows a built-in tool, and a patch that narrows one.
+func TestDefineNarrower(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs.json"), []byte(take(t, "define.md", "json", 1)), 0o600))
+	var write tool.Tool
+	for _, of := range files.Tools() {
+		if of.Name() == "file_write" {
+			write = of
+		}
+	}
+	tools, err := define.Load(os.DirFS(dir), map[string]define.Implementation{"builtin/file_write": define.Of(write)})
+	require.NoError(t, err)
+	adjusted, err := tools[0].Adjust([]byte(take(t, "feedback.md", "json", 0)))
+	require.NoError(t, err)
+	rt, workspace := runtime(t, agent.Tools(adjusted))
+	require.NoError(t, os.Mkdir(filepath.Join(workspace, "docs"), 0o700))
+	s := session(t, rt)
+	_, err = call(t, s, "docs_write", map[string]any{"path": "docs/a.md", "content": "hi"})
+	require.NoError(t, err)
+	_, err = call(t, s, "docs_write", map[string]any{"path": "a.md", "content": "hi"})
+	require.ErrorIs(t, err, tool.ErrInvalid)
+}
+
+// Programs, from a script and from Go.
+func TestProgram(t *testing.T) {
+	shell(t)
+	for _, name := range []string{"make", "git", "sed"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("there is no ", name)
+		}
+	}
+	p := newPlace(t)
+	p.write("repo/src/Makefile", "test:\n\t@echo tested\n")
+	p.write("repo/a.go", "package old\n")
+	p.write("script.jsonl", take(t, "program.md", "jsonl", 0))
+	p.sh(0, "cd repo && git init -q && git config user.name Ann && git config user.email ann@example.com && git add -A && git commit -qm old")
+	before := p.sh(0, "cd repo && git rev-parse HEAD")
+	out := p.sh(0, "remit run --workspace repo script.jsonl")
+	require.Contains(t, out, "tested")
+	require.Equal(t, "package new\n", p.content("repo/a.go"))
+	require.NotEqual(t, before, p.sh(0, "cd repo && git rev-parse HEAD"))
+	p.sh(0, "remit revert --workspace repo --last")
+	require.Equal(t, before, p.sh(0, "cd repo && git rev-parse HEAD"))
+}
+
+func TestProgramInGo(t *testing.T) {
+	t.Chdir(t.TempDir())
+	// guide: program.md
+	rt, err := agent.New(agent.Tools(programs.Tools()...), agent.Root("workspace", ".")) // programs is tool/builtin/process
+	// end of guide
+	require.NoError(t, err)
+	defer func() { _ = rt.Close() }()
+	_, err = call(t, session(t, rt), "shell_run", map[string]any{"script": "echo hi > a.txt"})
+	require.NoError(t, err)
+	data, err := os.ReadFile("a.txt")
+	require.NoError(t, err)
+	require.Equal(t, "hi\n", string(data))
+}
+
+// A client of MCP starts what it was told to start.
+func TestServeForClients(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	stand := "#!/bin/sh\n[ \"$1 $2 $3 $4\" = 'mcp add remit --' ] || exit 9\nshift 4\nexec \"$@\" </dev/null\n"
+	for _, client := range []string{"claude", "codex"} {
+		p.write("bin/"+client, stand)
+		require.NoError(t, os.Chmod(filepath.Join(p.dir, "bin", client), 0o700))
+	}
+	p.sh(0, `PATH="$PWD/bin:$PATH"; mkdir shop; cd shop`+"\n"+take(t, "serve.md", "sh", 0))
+}
+
+// The first lines of a server by HTTP, with another port.
+func TestServeByHTTP(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	want := strings.Split(take(t, "serve.md", "console", 0), "\n")
+	command := strings.Fields(strings.TrimPrefix(want[0], "$ "))
+	require.Equal(t, []string{"remit", "serve", "--http", "127.0.0.1:8321"}, command)
+	cmd := exec.Command(filepath.Join(binary(t), "remit"), "serve", "--http", "127.0.0.1:0")
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = out.Close() }()
+	cmd.Stdout, cmd.Stderr = in, in
+	require.NoError(t, cmd.Start())
+	require.NoError(t, in.Close())
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}()
+	lines := bufio.NewScanner(out)
+	shape := func(line string) string {
+		line = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(line, "ADDR")
+		return regexp.MustCompile(`in \S*/state/remit/\S+/mcp/token`).ReplaceAllString(line, "in TOKEN")
+	}
+	for _, line := range want[1:3] {
+		require.True(t, lines.Scan())
+		require.Equal(t, shape(line), shape(lines.Text()))
+	}
+}
+
+// configuration reads a gateway's configuration.
+func configuration(t *testing.T, text string) gateway.Config {
+	t.Helper()
+	c, err := gateway.Read("gateway.json", []byte(text), func(string) (string, bool) { return "a value", true })
+	require.NoError(t, err, text)
+	return c
+}
+
+func TestGatewayConfigurations(t *testing.T) {
+	require.Len(t, configuration(t, take(t, "gateway.md", "jsonc", 0)).Servers, 3)
+	require.Len(t, configuration(t, `{"mcpServers": {`+take(t, "gateway.md", "jsonc", 1)+`}}`).Servers, 1)
+	require.Len(t, configuration(t, `{"mcpServers": {"build": {"command": "make"}}, "remit": {"servers": {`+take(t, "gateway.md", "jsonc", 2)+`}}}`).Servers, 1)
+	server, entry, found := strings.Cut(take(t, "gateway.md", "jsonc", 3), "// and under \"remit\", \"servers\":\n")
+	require.True(t, found)
+	require.Len(t, configuration(t, `{"mcpServers": {`+server+`}, "remit": {"servers": {`+entry+`}}}`).Servers, 1)
+	require.Len(t, configuration(t, `{"mcpServers": {"filesystem": {"command": "node"}}, `+take(t, "README.md", "jsonc", 0)+`}`).Servers, 1)
+}
+
+// A file of services is read whole before a call runs. Its secrets are those of the
+// environment and of an encrypted file; the keyring is asked when a call uses it.
+func TestServices(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	text := take(t, "http.md", "json", 0)
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
+	p.write("elsewhere/services.json", text)
+	p.write("elsewhere/ca.pem", string(certificate))
+	p.write("script.jsonl", `{"tool":"file_write","args":{"path":"a.txt","content":"hi"}}`+"\n")
+	p.sh(0, "cd elsewhere; echo a long value | remit secret set other --file secrets.age; mv secrets.age.key identity.txt")
+	p.sh(0, "mkdir ws; CI_TOKEN=abcdefghijkl remit run --workspace ws --services elsewhere/services.json script.jsonl")
+	p.write("elsewhere/services.json", strings.Replace(text, `"keyed": true`, `"keyd": true`, 1))
+	out := p.sh(2, "remit run --workspace ws --services elsewhere/services.json script.jsonl")
+	require.Contains(t, out, "keyd")
+}
+
+// The commands of the guide on clients, with a client that has one server.
+func TestConnect(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	before := p.client(t)
+	p.sh(0, take(t, "connect.md", "sh", 0))
+	require.Equal(t, before, p.settings(t), "as it was")
+}
+
+// Connect, draft, call, take back, as README.md has it.
+func TestReadmeGateway(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	before := p.client(t)
+	lines := strings.Split(strings.TrimSpace(take(t, "README.md", "sh", 0)), "\n")
+	require.Len(t, lines, 3)
+	p.sh(0, lines[0])
+	p.ask(t, "note", map[string]any{"text": "hi"})
+	require.Equal(t, "hi", p.content("note.txt"))
+	p.sh(6, lines[1]) // what the server did elsewhere is unknown
+	require.NoFileExists(t, filepath.Join(p.dir, "note.txt"))
+	p.sh(0, lines[2])
+	require.Equal(t, before, p.settings(t))
+}
+
+// npm installs the server of the guide where a server in the sandbox can be read.
+func TestGatewayInstall(t *testing.T) {
+	text := take(t, "gateway.md", "sh", 0)
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("there is no npm")
+	}
+	p := newPlace(t)
+	p.sh(0, replaced(t, text, "/home/me/servers", filepath.Join(p.home, "servers")))
+	server, _, _ := strings.Cut(take(t, "gateway.md", "jsonc", 3), "// and under")
+	c := configuration(t, `{"mcpServers": {`+replaced(t, server, "/home/me/servers", filepath.Join(p.home, "servers"))+`}}`)
+	require.FileExists(t, c.Servers[0].Args[0])
+}
+
+// Each command that a sentence names is there, with the flags that it is named with.
+func TestCommandsInSentences(t *testing.T) {
+	shell(t)
+	dir, helps := binary(t), map[string]string{}
+	help := func(verbs ...string) string {
+		key := strings.Join(verbs, " ")
+		if _, known := helps[key]; !known {
+			out, err := exec.Command(filepath.Join(dir, "remit"), append(verbs, "--help")...).CombinedOutput()
+			if helps[key] = string(out); err != nil {
+				helps[key] = ""
+			}
+		}
+		return helps[key]
+	}
+	code, flag := regexp.MustCompile("`remit ([^`]+)`"), regexp.MustCompile(`--[a-z][a-z-]*`)
+	verb := regexp.MustCompile(`^[a-z][a-z-]*$`)
+	names, err := filepath.Glob(filepath.Join(root, "docs", "guides", "*.md"))
+	require.NoError(t, err)
+	found := 0
+	for _, name := range append(names, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
+			words := strings.Fields(m[1])
+			usage := help(words[0])
+			require.Contains(t, usage, "remit "+words[0], "%s: %s", filepath.Base(name), m[0])
+			if len(words) > 1 && verb.MatchString(words[1]) && strings.Contains(usage, "Available Commands:") {
+				require.Contains(t, usage, "\n  "+words[1]+" ", "%s: %s", filepath.Base(name), m[0])
+				usage = help(words[0], words[1])
+			}
+			for _, f := range flag.FindAllString(m[1], -1) {
+				require.Regexp(t, f+`\b`, usage, "%s: %s", filepath.Base(name), m[0])
+			}
+			found++
+		}
+	}
+	require.Greater(t, found, 20)
+}

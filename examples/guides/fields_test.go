@@ -1,0 +1,303 @@
+package guides_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+)
+
+// ordinary is an input that no rule of the guide objects to.
+const ordinary = `{
+	"purpose": "run", "time": "2026-01-02T03:04:05Z",
+	"principal": {"id": "ada", "kind": "agent", "roles": []},
+	"session": {"id": "s_1", "labels": [], "tools": {}, "recent": []},
+	"txn": {"id": "t_1", "calls": 0, "depth": 0},
+	"tool": {"name": "file_write", "version": "1", "tags": [], "digest": "", "provenance": "builtin", "can_verify": true, "can_revert": true,
+		"confinement": "handles", "coverage": "confined", "destination": "none", "grade": "ungraded", "idempotent": true, "risk": "low", "approval": false},
+	"call": {"id": "c_1", "args": {}, "effect_class": "reversible", "declared": true, "batch": {"index": 0, "count": 1}},
+	"access": {"action": "write", "dynamic": false, "resource": {"kind": "file", "text": "file://workspace/a.txt", "root": "workspace", "path": "a.txt",
+		"segments": ["a.txt"], "name": "a.txt", "ext": ".txt"}}}`
+
+// fieldValues says, for each rule of policy-fields.md, what an ordinary input has to have instead for the rule to hold.
+var fieldValues = map[string]string{
+	"principal.id":    `{"principal":{"id":"mallory"}}`,
+	"principal.kind":  `{"principal":{"kind":"service"}}`,
+	"principal.roles": `{"principal":{"roles":["guest"]}}`,
+	"principal.chain": `{"principal":{"chain":["a","b","c","d"]}}`,
+
+	"session.id":                      `{"session":{"id":"s_revoked"}}`,
+	"session.labels":                  `{"session":{"labels":["untrusted"]},"access":{"action":"connect"}}`,
+	"session.requires":                `{"session":{"requires":["preview"]}}`,
+	"session.tools.run":               tally(`"run":100`, `{}`),
+	"session.tools.denied":            tally(`"denied":5`, `{}`),
+	"session.tools.failed":            tally(`"failed":5`, `{}`),
+	"session.tools.in_flight":         tally(`"in_flight":4`, `{}`),
+	"session.tools.sums":              tally(`"sums":{"bytes":1000001}`, `{}`),
+	"session.tools.windows.run":       tally(`"run":11`, `{"1m":{"run":11}}`),
+	"session.tools.windows.denied":    tally(`"denied":3`, `{"1h":{"denied":3}}`),
+	"session.tools.windows.failed":    tally(`"run":1`, `{"24h":{"failed":50}}`),
+	"session.tools.windows.in_flight": tally(`"run":1`, `{"1m":{"in_flight":3}}`),
+	"session.tools.windows.sums":      tally(`"run":1`, `{"24h":{"sums":{"bytes":500001}}}`),
+	"session.recent":                  `{"session":{"recent":[{"tool":"http_get","status":"denied"}]}}`,
+	"session.client.surface":          client(`"surface":"public"`),
+	"session.client.model":            client(`"model":"preview-1"`),
+	"session.client.capabilities":     client(`"capabilities":[]`),
+	"session.client.confidence":       client(`"confidence":100`),
+	"session.client.selected":         client(`"selected":["file_read"]`),
+	"session.client.off":              client(`"off":["file_write"]`),
+
+	"txn.id":    `{"txn":{"id":"t_frozen"}}`,
+	"txn.calls": `{"txn":{"calls":20}}`,
+	"txn.depth": `{"txn":{"depth":3}}`,
+
+	"tool.name":        `{"tool":{"name":"shell_run"}}`,
+	"tool.version":     `{"tool":{"version":"0.3"}}`,
+	"tool.tags":        `{"tool":{"tags":["experimental"]}}`,
+	"tool.digest":      `{"tool":{"digest":"sha256:0000"}}`,
+	"tool.provenance":  `{"tool":{"provenance":"mcp"}}`,
+	"tool.can_verify":  `{"tool":{"can_verify":false}}`,
+	"tool.can_revert":  `{"tool":{"can_revert":false}}`,
+	"tool.confinement": `{"tool":{"confinement":"trusted"}}`,
+	"tool.coverage":    `{"tool":{"coverage":"observed"}}`,
+	"tool.destination": `{"tool":{"destination":"model_chosen"}}`,
+	"tool.grade":       `{"tool":{"grade":"not_undoable"}}`,
+	"tool.confidence":  `{"tool":{"confidence":901}}`,
+	"tool.idempotent":  `{"tool":{"idempotent":false},"call":{"batch":{"count":6}}}`,
+	"tool.risk":        `{"tool":{"risk":"high"}}`,
+	"tool.approval":    `{"tool":{"approval":true}}`,
+
+	"call.id":                      `{"call":{"id":"c_stopped"}}`,
+	"call.args":                    `{"call":{"args":{"content":"-----BEGIN PRIVATE KEY-----"}}}`,
+	"call.effect_class":            `{"call":{"effect_class":"pivot"}}`,
+	"call.declared":                `{"call":{"declared":false}}`,
+	"call.batch.index":             `{"call":{"batch":{"index":8,"count":9}}}`,
+	"call.batch.count":             `{"call":{"batch":{"count":17}}}`,
+	"call.urls":                    `{"call":{"urls":[{"url":"https://evil.example/a","given":true}]}}`,
+	"call.urls.given":              `{"call":{"urls":[{"url":"https://a.example/","given":false}]}}`,
+	"call.script.commands.program": script(`"commands":[{"program":"curl","args":[]}]`),
+	"call.script.commands.args":    script(`"commands":[{"program":"rm","args":["-rf","a"]}]`),
+	"call.script.redirects.path":   script(`"redirects":[{"op":">","path":"/home/ada/.bashrc"}]`),
+	"call.script.redirects.op":     script(`"redirects":[{"op":">>","path":"a"}]`),
+	"call.script.dynamic":          script(`"dynamic":true`),
+	"call.script.error":            script(`"error":"1:1: a quote is not closed"`),
+
+	"access.action":             `{"access":{"action":"delete"}}`,
+	"access.resource.kind":      resource(`"kind":"exec","program":"make","argv":["make"]`),
+	"access.resource.text":      `{"access":{"resource":{"text":"file://workspace/LICENSE"}}}`,
+	"access.resource.root":      `{"access":{"resource":{"root":"archive"}}}`,
+	"access.resource.path":      `{"access":{"resource":{"path":"customers/ann.csv"}}}`,
+	"access.resource.segments":  `{"access":{"resource":{"segments":["node_modules","a"]}}}`,
+	"access.resource.name":      `{"access":{"resource":{"name":"package-lock.json"}}}`,
+	"access.resource.ext":       `{"access":{"resource":{"ext":".exe"}}}`,
+	"access.resource.scheme":    resource(`"kind":"http","scheme":"http","host":"a.example","port":80`),
+	"access.resource.host":      resource(`"kind":"https","scheme":"https","host":"db.internal","port":443`),
+	"access.resource.port":      resource(`"kind":"https","scheme":"https","host":"a.example","port":25`),
+	"access.resource.database":  resource(`"kind":"db","database":"payroll","statement":"select"`),
+	"access.resource.table":     resource(`"kind":"db","database":"shop","table":"users"`),
+	"access.resource.statement": resource(`"kind":"db","database":"shop","statement":"drop"`),
+	"access.resource.program":   resource(`"kind":"exec","program":"sudo","argv":["sudo"]`),
+	"access.resource.argv":      resource(`"kind":"exec","program":"git","argv":["git","push","--force"]`),
+	"access.resource.server":    resource(`"kind":"mcp","server":"mail","tool":"list"`),
+	"access.resource.tool":      resource(`"kind":"mcp","server":"post","tool":"send_mail"`),
+	"access.method":             `{"access":{"action":"connect","method":"PUT"}}`,
+	"access.dynamic":            `{"access":{"dynamic":true}}`,
+	"access.given":              `{"access":{"given":false}}`,
+	"access.git.kind":           `{"purpose":"apply","access":{"git":{"kind":"hook"}}}`,
+	"access.git.keys":           `{"purpose":"apply","access":{"git":{"kind":"config","keys":["core.fsmonitor"]}}}`,
+	"access.git.new":            `{"purpose":"apply","access":{"git":{"kind":"config","keys":[],"new":true}}}`,
+
+	"purpose":      `{"purpose":"revert"}`,
+	"time":         `{"time":"2030-01-01T00:00:00Z"}`,
+	"purpose list": `{"purpose":"list","tool":{"name":"shell_run"},"call":{"args":null}}`,
+
+	"output":             `{"purpose":"verify","output":{"exit_code":1},"changes":[]}`,
+	"changes.kind":       change(`"kind":"delete","before":"t1"`),
+	"changes.resource":   change(`"kind":"write","resource":{"kind":"file","text":"file://workspace/go.sum","root":"workspace","path":"go.sum","segments":["go.sum"],"name":"go.sum"}`),
+	"changes.before":     change(`"kind":"create","before":"t1"`),
+	"changes.after":      change(`"kind":"write","before":"t1","after":"t1"`),
+	"changes.text":       change(`"kind":"write","text":"a\n<<<<<<< ours\n"`),
+	"changes.media_type": change(`"kind":"write","media_type":"application/octet-stream"`),
+	"changes.size":       change(`"kind":"write","size":100001`),
+	"changes.cut":        change(`"kind":"write","cut":true`),
+	"changes.binary":     change(`"kind":"write","binary":true`),
+	"changes.masked":     change(`"kind":"write","masked":true`),
+	"changes.git.kind":   changeOf("apply", `"kind":"write","git":{"kind":"attributes"}`),
+	"changes.git.keys":   changeOf("apply", `"kind":"write","git":{"kind":"config","keys":["alias.*"]}`),
+	"changes.git.new":    changeOf("apply", `"kind":"write","git":{"kind":"config","keys":[],"new":true}`),
+}
+
+func tally(counts, windows string) string {
+	return `{"session":{"tools":{"file_write":{"run":0,` + counts + `,"windows":` + windows + `}}}}`
+}
+
+func client(member string) string {
+	return `{"session":{"client":{"surface":"chat","model":"m","capabilities":["tools"],"confidence":1000,"off":[],` + member + `}}}`
+}
+
+func script(member string) string {
+	return `{"call":{"script":{"commands":[],"redirects":[],"dynamic":false,` + member + `}}}`
+}
+
+func resource(members string) string {
+	return `{"access":{"resource":{"kind":null,"text":"x","root":null,"path":null,"segments":null,"name":null,"ext":null,` + members + `}}}`
+}
+
+func change(members string) string { return changeOf("verify", members) }
+
+func changeOf(purpose, members string) string {
+	return `{"purpose":"` + purpose + `","output":{},"changes":[{"resource":{"kind":"file","text":"file://workspace/a.txt","root":"workspace","path":"a.txt","segments":["a.txt"],"name":"a.txt"},` + members + `}]}`
+}
+
+// with puts the members of a patch into a document; null takes one away. Of two members with one name the last counts.
+func with(doc, patch any) any {
+	into, ok := doc.(map[string]any)
+	from, both := patch.(map[string]any)
+	if !ok || !both {
+		return patch
+	}
+	out := maps.Clone(into)
+	for name, value := range from {
+		if value == nil && name != "args" {
+			delete(out, name)
+			continue
+		}
+		out[name] = with(out[name], value)
+	}
+	return out
+}
+
+// document is an ordinary input with what one rule wants.
+func document(t *testing.T, patch string) string {
+	t.Helper()
+	var doc, change any
+	require.NoError(t, json.Unmarshal([]byte(ordinary), &doc))
+	require.NoError(t, json.Unmarshal([]byte(patch), &change), patch)
+	text, err := json.Marshal(with(doc, change))
+	require.NoError(t, err)
+	return string(text)
+}
+
+var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide) contains "([^"]+)" if`) // the set and the name
+
+// TestPolicyFields: each field of the schema has a rule in the guide, and each rule holds for its value and not for another one: by the
+// command, and in Go.
+func TestPolicyFields(t *testing.T) {
+	p := newPlace(t)
+	modules, rules := map[string]string{"otherwise.rego": "package remit\n\nallow contains \"otherwise\"\n"}, map[string]string{}
+	for n := range 9 {
+		file, text := fmt.Sprintf("fields%d.rego", n), take(t, "policy-fields.md", "rego", n)
+		modules[file] = text
+		for _, m := range ruleName.FindAllStringSubmatch(text, -1) {
+			rules[m[2]] = file
+		}
+	}
+	for name, text := range modules {
+		p.write("policy/"+name, text)
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(fieldValues)), slices.Collect(maps.Keys(rules)))
+	for _, field := range schemaFields(t) {
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(rules)), func(rule string) bool { return reads(rule, field) }), "no rule reads input.%s", field)
+	}
+
+	engine, err := rego.New(rego.Options{Modules: modules})
+	require.NoError(t, err)
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		doc := document(t, fieldValues[name])
+		var request perm.Request
+		require.NoError(t, json.Unmarshal([]byte(doc), &request), name)
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err, name)
+		require.Contains(t, said(decided), name)
+
+		p.write("input.json", doc)
+		var answer any
+		require.NoError(t, json.Unmarshal([]byte(p.sh(0, "remit policy eval policy/otherwise.rego policy/"+rules[name]+" --json --input input.json || true")), &answer), name)
+		require.Contains(t, texts(answer), name)
+	}
+	var request perm.Request
+	require.NoError(t, json.Unmarshal([]byte(ordinary), &request))
+	decided, err := engine.Decide(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, []string{"otherwise"}, said(decided))
+}
+
+// said are the texts of the reasons of a decision.
+func said(d perm.Decision) (all []string) {
+	for _, r := range slices.Concat(d.Reasons(), d.Details().Ensures, d.Details().Hides) {
+		all = append(all, r.Text)
+	}
+	return all
+}
+
+// texts are all texts in a document.
+func texts(of any) (all []string) {
+	switch v := of.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, one := range v {
+			all = append(all, texts(one)...)
+		}
+	case map[string]any:
+		for _, one := range v {
+			all = append(all, texts(one)...)
+		}
+	}
+	return all
+}
+
+// reads reports whether a rule is about a field. A window of time stands for the others, and the resource of a change for that of an access.
+func reads(rule, field string) bool {
+	if strings.HasPrefix(field, "changes.resource.") {
+		return rule == "changes.resource"
+	}
+	return rule == field
+}
+
+// schemaFields are the fields of the published schema, without what stands for elements and names.
+func schemaFields(t *testing.T) (fields []string) {
+	t.Helper()
+	type node struct {
+		Ref         string           `json:"$ref"`
+		Properties  map[string]*node `json:"properties"`
+		Additional  json.RawMessage  `json:"additionalProperties"`
+		Items       *node            `json:"items"`
+		Definitions map[string]*node `json:"definitions"`
+	}
+	var top node
+	require.NoError(t, json.Unmarshal(perm.InputSchema(), &top))
+	var walk func(n *node, at string)
+	walk = func(n *node, at string) {
+		if n.Ref != "" {
+			n = top.Definitions[strings.TrimPrefix(n.Ref, "#/definitions/")]
+		}
+		var any node
+		switch {
+		case len(n.Properties) > 0:
+			for name, p := range n.Properties {
+				walk(p, strings.TrimPrefix(at+"."+name, "."))
+			}
+		case n.Items != nil:
+			walk(n.Items, at)
+		case json.Unmarshal(n.Additional, &any) == nil && len(n.Additional) > 5:
+			walk(&any, at)
+		default:
+			fields = append(fields, at)
+		}
+	}
+	walk(&top, "")
+	require.Greater(t, len(fields), 90)
+	for i, f := range fields {
+		fields[i] = strings.NewReplacer(".1m.", ".", ".1h.", ".", ".24h.", ".", "urls.url", "urls", "recent.tool", "recent", "recent.status", "recent").Replace(f)
+	}
+	return fields
+}

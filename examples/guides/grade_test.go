@@ -1,0 +1,247 @@
+package guides_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	_ "embed"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/reverttest"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+// release is the tool that the guide grades first.
+var release = func() tool.Tool {
+	made, err := tool.CreateWith("release", "Set the version.", []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/VERSION")},
+		func(ctx context.Context, tc ctxperm.ToolContext, version string) (string, error) {
+			f, err := files.Open(tc, "workspace")
+			if err != nil {
+				return "", err
+			}
+			return "set", f.Write(ctx, "VERSION", []byte(version), files.WriteOptions{})
+		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
+	if err != nil {
+		panic(err)
+	}
+	return made
+}()
+
+// guide: grade.md
+func TestGrade(t *testing.T) {
+	r := reverttest.Test(t, release, tool.CrashUndoable, reverttest.Config{
+		World: func(*reverttest.Wire) (reverttest.World, error) {
+			return reverttest.World{Files: map[string]string{"VERSION": "1.0"}}, nil
+		},
+		Inputs: []any{"1.1"},
+		Seed:   1,
+	})
+	reverttest.Keep(t, "grades.json", r)
+}
+
+// end of guide
+
+// guide: grade.md
+
+//go:embed grades.json
+var grades []byte
+
+// end of guide
+
+func gradedRelease() (tool.Tool, error) {
+	// guide: grade.md
+	graded, err := release.Graded(grades)
+	// end of guide
+	return graded, err
+}
+
+// The grade of the file decides.
+func TestDecideByGrade(t *testing.T) {
+	graded, err := gradedRelease()
+	require.NoError(t, err)
+	engine := open(t, take(t, "grade.md", "rego", 0)+`allow contains "the tool may be called" if input.access.resource.kind == "tool"`)
+	for _, tt := range []struct {
+		tool tool.Tool
+		want error
+	}{{graded, nil}, {release, tool.ErrPending}} {
+		rt, _ := runtime(t, agent.Tools(tt.tool), agent.Wait(), agent.Policy(engine))
+		_, err = call(t, session(t, rt), "release", "1.1")
+		require.ErrorIs(t, err, tt.want)
+	}
+}
+
+// fakeMail is a list of posts that anybody may edit, and a ledger that nothing leaves.
+type fakeMail struct {
+	wire *reverttest.Wire
+
+	mu     sync.Mutex
+	posts  map[string]string
+	ledger map[string]string
+}
+
+func newFake(w *reverttest.Wire) *fakeMail {
+	return &fakeMail{wire: w, posts: map[string]string{"welcome": "hello"}, ledger: map[string]string{}}
+}
+
+func (f *fakeMail) put(key, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, known := f.ledger[key]; known {
+		return // a key counts once
+	}
+	f.posts[key], f.ledger[key] = text, "posted"
+}
+
+func (f *fakeMail) Posts() (map[string]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.posts), nil
+}
+
+func (f *fakeMail) Ledger() (map[string]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.ledger), nil
+}
+
+func (f *fakeMail) Edit() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key := range f.posts {
+		f.posts[key] = "edited"
+	}
+	return nil
+}
+
+func (f *fakeMail) has(key string) (text string, there bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, there = f.posts[key]
+	return text, there
+}
+
+// Remove takes a post away that still is as it was posted.
+func (f *fakeMail) Remove(ctx context.Context, key, text string) error {
+	return f.wire.Send(ctx, "remove", func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.posts[key] == text {
+			delete(f.posts, key)
+		}
+	})
+}
+
+type fakeKey struct{}
+
+func withFake(ctx context.Context, f *fakeMail) context.Context {
+	return context.WithValue(ctx, fakeKey{}, f)
+}
+
+func newTool(f *fakeMail) (tool.Tool, error) {
+	text := func(in json.RawMessage) (s string) { _ = json.Unmarshal(in, &s); return s }
+	return tool.CreateWith("post", "Posts a text.", nil,
+		func(ctx context.Context, tc ctxperm.ToolContext, in string) (string, error) {
+			if err := tc.Note(ctx, "key", tc.Call().Key); err != nil {
+				return "", tool.NoEffect(err)
+			}
+			return "posted", f.Post(ctx, tc.Call().Key, in)
+		},
+		tool.Effect(effect.Compensable),
+		tool.Verified(func(_ context.Context, s verify.Subject) verify.Verdict {
+			if got, there := f.has(text(s.Notes["key"])); there && got == text(s.Input) {
+				return verify.Applied()
+			}
+			if s.Phase == verify.Recovery {
+				return verify.Unclear("it may still be on its way")
+			}
+			return verify.Absent()
+		}),
+		tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			switch got, there := f.has(rc.Key); {
+			case !there:
+				return nil
+			case got != text(rc.Input):
+				return errors.New("the post was edited")
+			}
+			return f.Remove(ctx, rc.Key, text(rc.Input))
+		}))
+}
+
+// guide: grade.md
+func (f *fakeMail) Post(ctx context.Context, key, text string) error {
+	return f.wire.Send(ctx, "post", func() { f.put(key, text) }) // not under a lock that others wait for
+}
+
+func world(w *reverttest.Wire) (reverttest.World, error) {
+	f := newFake(w)
+	return reverttest.World{
+		Snapshot: f.Posts,                                         // what an undo has to bring back
+		Traces:   f.Ledger,                                        // what it may leave
+		Foreign:  map[string]func() error{"edits a post": f.Edit}, // what somebody else does to what the call left
+		Context:  func(ctx context.Context) context.Context { return withFake(ctx, f) },
+		Tool:     func() (tool.Tool, error) { return newTool(f) }, // for each process: what it kept in memory is gone
+	}, nil
+}
+
+// end of guide
+
+func TestGradeOfAService(t *testing.T) {
+	post, err := newTool(newFake(nil))
+	require.NoError(t, err)
+	reverttest.Test(t, post, tool.Compensable, reverttest.Config{World: world, Inputs: []any{"news"}, Seed: 1, Runs: 60})
+}
+
+// told keeps what a test would have failed with.
+type told struct {
+	testing.TB
+	text string
+}
+
+func (t *told) Name() string                   { return "TestGrade" }
+func (t *told) Errorf(format string, a ...any) { t.text += fmt.Sprintf(format, a...) }
+
+// The guide tells a story as the kit tells it.
+func TestGradeStory(t *testing.T) {
+	want := take(t, "grade.md", "text", 0)
+	shelf := func(w *reverttest.Wire) (reverttest.World, error) {
+		f := &fakeMail{wire: w, posts: map[string]string{"a": "old a", "b": "old b"}}
+		return reverttest.World{Snapshot: f.Posts, Context: func(ctx context.Context) context.Context { return withFake(ctx, f) }}, nil
+	}
+	put := func(ctx context.Context, change func(was string) string) error {
+		f, _ := ctx.Value(fakeKey{}).(*fakeMail)
+		was, _ := f.has("a")
+		return f.wire.Do(ctx, "put a", func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.posts["a"] = change(was)
+		})
+	}
+	twice, err := tool.CreateWith("twice", "Puts texts on a shelf.", nil,
+		func(ctx context.Context, _ ctxperm.ToolContext, in string) (string, error) {
+			return "put", put(ctx, func(was string) string { return was + in })
+		},
+		tool.Effect(effect.Compensable),
+		tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			var in string
+			if err := json.Unmarshal(rc.Input, &in); err != nil {
+				return err
+			}
+			return put(ctx, func(was string) string { return was[:max(len(was)-len(in), 0)] })
+		}))
+	require.NoError(t, err)
+	out := &told{TB: t}
+	reverttest.Test(out, twice, tool.CrashUndoable, reverttest.Config{World: shelf, Inputs: []any{"new"}, Seed: 1, Runs: 300})
+	require.Equal(t, want, out.text+"\n")
+}

@@ -1,0 +1,194 @@
+package guides_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/pgtest"
+)
+
+// root is the folder of the repository. Some tests change the current folder.
+var root, _ = filepath.Abs("../..")
+
+// block is what stands between two fences of a document.
+type block struct {
+	doc  string // its name below docs/guides, or README.md
+	line int    // of its first fence
+	lang string
+	text string
+}
+
+func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.doc, b.line, b.lang) }
+
+// documents returns the blocks of all documents, in their order.
+func documents() (all []block, err error) {
+	names, err := filepath.Glob(filepath.Join(root, "docs", "guides", "*.md"))
+	if err != nil || len(names) < 10 {
+		return nil, fmt.Errorf("the guides are not where they should be: %d found, %w", len(names), err)
+	}
+	for _, name := range append(names, filepath.Join(root, "README.md")) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		found, err := split(filepath.Base(name), string(data))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func read(t testing.TB) []block {
+	t.Helper()
+	all, err := documents()
+	require.NoError(t, err)
+	return all
+}
+
+// split returns the blocks of one document.
+func split(doc, text string) (found []block, err error) {
+	var in *block
+	for i, line := range strings.Split(text, "\n") {
+		fence, isFence := strings.CutPrefix(strings.TrimLeft(line, " "), "```")
+		switch {
+		case isFence && in == nil:
+			in = &block{doc: doc, line: i + 1, lang: strings.TrimSpace(fence)}
+		case isFence:
+			found, in = append(found, *in), nil
+		case in != nil:
+			in.text += line + "\n"
+		}
+	}
+	if in != nil {
+		return nil, fmt.Errorf("%s: the block of line %d has no end", doc, in.line)
+	}
+	return found, nil
+}
+
+// ran is what the tests of this process took, by document and line.
+var (
+	ranMu sync.Mutex
+	ran   = map[string]bool{}
+)
+
+// take returns the block number n (from 0) of a document that is in a language,
+// and notes that a test runs it.
+func take(t testing.TB, doc, lang string, n int) string {
+	t.Helper()
+	blocks := slices.DeleteFunc(read(t), func(b block) bool { return b.doc != doc || b.lang != lang })
+	require.Greater(t, len(blocks), n, "%s has no block %d of %q", doc, n, lang)
+	ranMu.Lock()
+	defer ranMu.Unlock()
+	ran[blocks[n].String()] = true
+	return blocks[n].text
+}
+
+// TestGoBlocks holds each block of Go code against a region of a test, between
+// the comments "guide: DOCUMENT" and "end of guide", and each region against a block.
+func TestGoBlocks(t *testing.T) {
+	regions := regionsOf(t)
+	for _, b := range read(t) {
+		if b.lang != "go" {
+			continue
+		}
+		if b.doc == "README.md" && ofExample(t, b.text) {
+			continue
+		}
+		at := slices.IndexFunc(regions, func(r block) bool { return r.doc == b.doc && r.text == b.text })
+		require.GreaterOrEqual(t, at, 0, "%s: no region of a test is this text:\n%s", b, b.text)
+		regions = slices.Delete(regions, at, at+1)
+	}
+	require.Empty(t, regions, "regions that no document shows")
+}
+
+var begin = regexp.MustCompile(`^(\t*)// guide: (\S+)$`)
+
+// regionsOf returns the regions of the tests.
+func regionsOf(t *testing.T) (regions []block) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "examples", "*", "*_test.go"))
+	require.NoError(t, err)
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var in *block
+		var indent string
+		for _, line := range strings.Split(string(data), "\n") {
+			switch m := begin.FindStringSubmatch(line); {
+			case m != nil:
+				require.Nil(t, in, "%s: a region in a region", name)
+				in, indent = &block{doc: m[2], lang: "go"}, m[1]
+			case in != nil && strings.TrimSpace(line) == "// end of guide":
+				in.text = strings.Trim(in.text, "\n") + "\n" // a directive needs an empty line before it
+				regions, in = append(regions, *in), nil
+			case in != nil:
+				in.text += strings.TrimPrefix(line, indent) + "\n"
+			}
+		}
+		require.Nil(t, in, "%s: a region without an end", name)
+	}
+	return regions
+}
+
+// ofExample reports whether an example's program, which has a test of its own,
+// holds the text.
+func ofExample(t *testing.T, text string) bool {
+	t.Helper()
+	programs, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
+	require.NoError(t, err)
+	return slices.ContainsFunc(programs, func(name string) bool {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		return strings.Contains(string(data), text)
+	})
+}
+
+// TestMain holds the blocks that no test took against the process: each block
+// that is no Go code has to run. It does not look where only some tests ran.
+func TestMain(m *testing.M) {
+	// guide: program.md
+	process.Main() // of ctxperm/process: the first line of main
+	// end of guide
+	if os.Getenv(asServer) != "" {
+		serveNotes()
+		return
+	}
+	flag.Parse()
+	code := pgtest.Run(m)
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	if only := flag.Lookup("test.run").Value.String(); code == 0 && only == "" {
+		for _, left := range notRun() {
+			fmt.Println("FAIL: no test runs", left)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func notRun() (left []string) {
+	all, err := documents()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, b := range all {
+		picture := b.lang == "text" && strings.Contains(b.text, "┌")
+		if b.lang != "go" && !picture && !ran[b.String()] {
+			left = append(left, b.String())
+		}
+	}
+	return left
+}

@@ -1,0 +1,47 @@
+package guides_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The policy of the guide, built as its reader builds it, and what it decides.
+func TestPolicies(t *testing.T) {
+	shell(t)
+	p := newPlace(t)
+	for n, name := range []string{"shop.rego", "first-line.rego", "budget.rego", "facts.rego", "shop_test.rego"} {
+		p.write("policy/"+name, take(t, "policies.md", "rego", n))
+	}
+	p.write("policy/data.json", take(t, "policies.md", "json", 0))
+	p.write("shop/src/config/site.ini", "# Maintained by web\nname = Shop\n")
+	p.write("shop/customers/ann.csv", "ann\n")
+	p.write("script.jsonl", `{"tool":"file_write","args":{"path":"src/cart.py","content":"x"}}`+"\n")
+	out := p.sh(0, take(t, "policies.md", "sh", 0))
+	require.Contains(t, out, "4 tests, 0 failed")
+	require.NotContains(t, out, "warning")
+	p.write("input.json", `{"principal":{"id":"a","kind":"agent","roles":[]},"session":{"id":"s","labels":[],"tools":{}},
+		"tool":{"name":"file_read","version":"1","tags":[],"confinement":"handles","destination":"none","idempotent":true,"risk":"undeclared","approval":false},
+		"call":{"id":"c","args":{"path":"customers/ann.csv"},"effect_class":"pure","declared":true},"purpose":"run","time":"2026-01-01T00:00:00Z",
+		"access":{"action":"read","dynamic":false,"resource":{"kind":"file","root":"workspace","path":"customers/ann.csv","segments":["customers","ann.csv"]}}}`)
+	p.sh(3, take(t, "policies.md", "sh", 1))
+
+	for line, code := range map[string]int{
+		`{"tool":"file_read","args":{"path":"customers/ann.csv"}}`:                                              3,
+		`{"tool":"file_write","args":{"path":"other.txt","content":"x"}}`:                                       3,
+		`{"tool":"file_edit","args":{"path":"src/config/site.ini","old":"# Maintained","new":"# Written"}}`:     5,
+		`{"tool":"shell_run","args":{"script":"sed -i 1d src/config/site.ini"}}`:                                5,
+		`{"tool":"file_write","args":{"path":"docs/a.md","content":"x"}}`:                                       3,
+		`{"tool":"file_delete","args":{"path":"src/cart.py"}}`:                                                  3, // nobody is asked
+		`{"tool":"file_edit","args":{"path":"src/config/site.ini","old":"name = Shop","new":"name = My Shop"}}`: 0,
+	} {
+		p.write("one.jsonl", line+"\n")
+		p.sh(code, "remit run --workspace shop --policy policy one.jsonl")
+	}
+	require.Equal(t, "# Maintained by web\nname = My Shop\n", p.content("shop/src/config/site.ini"))
+	p.write("one.jsonl", `{"tool":"file_delete","args":{"path":"src/config/site.ini"}}`+"\n")
+	p.sh(5, "remit run --workspace shop --policy policy --on-ask approve-unsafe one.jsonl")
+	_, err := os.Stat(p.dir + "/shop/src/config/site.ini")
+	require.NoError(t, err, "a person approved, and the postcondition holds it all the same")
+}

@@ -1,0 +1,157 @@
+package guides_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+)
+
+// everySet has a rule of each set, for one call of file_write.
+const everySet = `package remit
+
+allow contains "files are written"
+
+deny contains "no licence is changed" if input.access.resource.name == "LICENSE"
+
+ask contains "a person looks at scripts" if input.access.resource.ext == ".sh"
+
+hold contains "mails leave with the transaction" if input.access.resource.ext == ".eml"
+
+limit contains "too deep" if count(input.access.resource.segments) > 10
+
+limit contains {"budget": "writes", "max": 5, "per": "session"} if input.access.resource.ext == ".log"
+
+hint contains "write to drafts"
+
+require contains "verify"
+
+mask contains "file://workspace/private/**"
+
+label contains "wrote"
+
+redact contains "/args/content"
+
+ensure contains "the file is empty" if input.output.bytes == 0
+
+hide contains "nobody needs it"
+`
+
+// TestRuleSets: what each set says arrives, by the command and in Go.
+func TestRuleSets(t *testing.T) {
+	engine, err := rego.New(rego.Options{Modules: map[string]string{"sets.rego": everySet}})
+	require.NoError(t, err)
+	p := newPlace(t)
+	p.write("sets.rego", everySet)
+	file := func(name, ext string) string {
+		return `{"access":{"resource":{"text":"file://workspace/` + name + `","path":"` + name + `","segments":["` + name + `"],"name":"` + name + `","ext":"` + ext + `"}}}`
+	}
+	for _, tt := range []struct {
+		patch  string
+		effect perm.Effect
+		code   int
+		member string // of the answer of the command
+		says   []string
+	}{
+		{file("a.txt", ".txt"), perm.Allow, 0, "reasons", []string{"files are written"}},
+		{file("LICENSE", ""), perm.Deny, 3, "reasons", []string{"no licence is changed"}},
+		{file("a.sh", ".sh"), perm.Ask, 4, "reasons", []string{"a person looks at scripts"}},
+		{`{"call":{"effect_class":"deferrable"},` + file("a.eml", ".eml")[1:], perm.Hold, 0, "reasons", []string{"mails leave with the transaction"}},
+		{file("a.log", ".log"), perm.Allow, 0, "notes", nil},
+		{`{"access":{"resource":{"segments":["1","2","3","4","5","6","7","8","9","10","11"]}}}`, perm.Deny, 3, "reasons", []string{"too deep"}},
+		{file("a.txt", ".txt"), perm.Allow, 0, "hints", []string{"write to drafts"}},
+		{file("a.txt", ".txt"), perm.Allow, 0, "require", []string{"verify"}},
+		{file("a.txt", ".txt"), perm.Allow, 0, "mask", []string{"file://workspace/private/**"}},
+		{file("a.txt", ".txt"), perm.Allow, 0, "label", []string{"wrote"}},
+		{file("a.txt", ".txt"), perm.Allow, 0, "redact", []string{"/args/content"}},
+		{`{"purpose":"verify","output":{"bytes":0},"changes":[]}`, perm.Deny, 3, "ensure", []string{"the file is empty"}},
+		{`{"purpose":"list","call":{"args":null}}`, perm.Allow, 0, "hide", []string{"nobody needs it"}},
+	} {
+		doc := document(t, tt.patch)
+		var request perm.Request
+		require.NoError(t, json.Unmarshal([]byte(doc), &request))
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err)
+		require.Equal(t, tt.effect, decided.Effect(), "%s %+v", doc, decided.Details())
+		got := map[string][]string{
+			"hints": decided.Details().Hints, "mask": decided.Details().Masks, "label": decided.Details().Labels, "redact": decided.Details().Redact,
+			"reasons": ofReasons(decided.Reasons()), "require": ofReasons(decided.Details().Requires), "ensure": ofReasons(decided.Details().Ensures), "hide": ofReasons(decided.Details().Hides),
+		}
+		require.Equal(t, tt.says, got[tt.member], tt.member)
+
+		p.write("input.json", doc)
+		var answer map[string]any
+		require.NoError(t, json.Unmarshal([]byte(p.sh(tt.code, "remit policy eval sets.rego --json --input input.json")), &answer))
+		require.Equal(t, tt.effect.String(), answer["effect"])
+		for _, text := range tt.says {
+			require.Contains(t, texts(answer[tt.member]), text)
+		}
+		if tt.member == "notes" {
+			require.Len(t, decided.Limits(), 1)
+			require.Equal(t, "writes", decided.Limits()[0].Budget)
+			require.Contains(t, texts(answer["notes"])[0], `the budget "writes" is not held here`)
+		}
+	}
+}
+
+func ofReasons(all []perm.Reason) (out []string) {
+	for _, r := range all {
+		out = append(out, r.Text)
+	}
+	return out
+}
+
+// TestPacks: each pack decides, by its name in the command and as a source in Go, alone or beside another one.
+func TestPacks(t *testing.T) {
+	p := newPlace(t)
+	covered := map[string]bool{}
+	const (
+		write  = `{"session":{"labels":[]}}`
+		page   = `{"tool":{"name":"http_get","destination":"third_party","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","given":false,"method":"GET","resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
+		leaves = `{"session":{"labels":["private","untrusted"]},"tool":{"name":"http_post","destination":"model_chosen","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","method":"POST","given":true,"resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
+	)
+	for _, tt := range []struct {
+		packs  []string
+		patch  string
+		effect perm.Effect
+	}{
+		{[]string{"workspace"}, write, perm.Allow},
+		{[]string{"readonly"}, write, perm.Deny},
+		{[]string{"askall"}, write, perm.Ask},
+		{[]string{"workspace", "untrusted"}, `{"session":{"labels":["untrusted"]}}`, perm.Ask},
+		{[]string{"workspace", "flow"}, leaves, perm.Deny},
+		{[]string{"workspace", "given"}, page, perm.Deny},
+	} {
+		doc := document(t, tt.patch)
+		var request perm.Request
+		require.NoError(t, json.Unmarshal([]byte(doc), &request))
+		var sources []rego.Source
+		command := "remit policy eval --json --input input.json"
+		for _, name := range tt.packs {
+			pack, ok := policies.Pack(name)
+			require.True(t, ok)
+			sources = append(sources, rego.Source{FS: pack, Prefix: policies.Prefix})
+			command += " builtin:" + name
+			covered[name] = true
+		}
+		engine, err := rego.New(rego.Options{Sources: sources})
+		require.NoError(t, err, tt.packs)
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err, tt.packs)
+		require.Equal(t, tt.effect, decided.Effect(), "%v %v", tt.packs, decided.Reasons())
+
+		p.write("input.json", doc)
+		var answer map[string]any
+		code := map[perm.Effect]int{perm.Allow: 0, perm.Ask: 4, perm.Deny: 3}[tt.effect]
+		require.NoError(t, json.Unmarshal([]byte(p.sh(code, command)), &answer))
+		require.Equal(t, tt.effect.String(), answer["effect"])
+		require.Contains(t, texts(answer["reasons"]), decided.Reasons()[0].Text)
+	}
+	require.ElementsMatch(t, policies.Names(), slices.Collect(maps.Keys(covered)))
+}

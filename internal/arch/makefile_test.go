@@ -1,0 +1,38 @@
+package arch_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestProcessesAreOfTheCommand: make test runs the tests that PROCESSES names in cmd/remit alone. A test of such a name in another package
+// would not run at all.
+func TestProcessesAreOfTheCommand(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^PROCESSES = \^\((\S+)\)\$\$$`).FindSubmatch(text)
+	require.NotNil(t, list)
+	named := map[string]bool{}
+	for _, name := range strings.Split(string(list[1]), "|") {
+		named[name] = false
+	}
+	for _, s := range tree(t) {
+		if !s.isTest() {
+			continue
+		}
+		for _, m := range testFunc.FindAllStringSubmatch(s.text, -1) {
+			if _, is := named[m[1]]; is {
+				require.Equal(t, "cmd/remit", filepath.ToSlash(filepath.Dir(s.path)), m[1])
+				named[m[1]] = true
+			}
+		}
+	}
+	for name, there := range named {
+		require.True(t, there, "%s is no test any more", name)
+	}
+}

@@ -1,0 +1,321 @@
+package gitguard
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// places returns what the repository leads to whose working tree is dir, or that is
+// dir itself. Where there is none, that is nothing.
+func (g *Guard) places(dir string) *places {
+	if known, ok := g.at[dir]; ok {
+		return known
+	}
+	p := &places{passed: map[string]string{}, seen: map[string]bool{}}
+	g.at[dir] = p
+	work, git := g.abs(dir), path.Join(dir, ".git")
+	t := g.follow(work, ".git")
+	if name, ok := g.below(t.end); ok {
+		git = name
+	}
+	var data []byte
+	err := fs.ErrNotExist
+	if !t.gone {
+		data, err = g.files.Read(git)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !t.lost:
+		if g.bare(dir) {
+			g.repository(p, work, trail{end: work})
+		}
+		return p
+	case err == nil && !t.lost: // a file that says where the folder is
+		to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+		t = g.follow(work, to)
+		t.lost = t.lost || !ok
+	}
+	p.repository = true
+	g.repository(p, work, t)
+	return p
+}
+
+// repository adds what a git folder leads to, for a working tree at an absolute name.
+func (g *Guard) repository(p *places, work string, t trail) {
+	git, ok := g.enter(p, t, "")
+	if !ok || p.seen[t.end] {
+		return
+	}
+	if p.seen[t.end] = true; len(p.seen) > mostFolders {
+		p.unknown = true
+		return
+	}
+	r := reading{g: g, p: p, git: git, bases: []string{work, t.end}}
+	common := t.end
+	data, err := g.files.Read(path.Join(git, "commondir"))
+	switch {
+	case err == nil:
+		to := g.follow(t.end, strings.TrimRight(string(data), "\r\n"))
+		if _, ok := g.enter(p, to, ""); ok {
+			common = to.end
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		p.unknown = true
+	case path.Base(path.Dir(t.end)) == "worktrees": // an undo can bring the file back
+		common = path.Dir(path.Dir(t.end))
+	}
+	r.folder(t.end)
+	if first := common == t.end || !p.seen[common]; first {
+		p.seen[common] = true
+		r.folder(common)
+		g.others(p, common)
+	}
+	r.bases = append(r.bases, common)
+	r.configs = append(r.configs, config{common, "config"}, config{t.end, "config.worktree"})
+	r.collect()
+}
+
+// enter adds a way to a git folder, or to what it has by a name, and returns where
+// it ends. What git reaches by another name than the one that it would have in its
+// folder becomes an alias.
+func (g *Guard) enter(p *places, t trail, as string) (string, bool) {
+	p.pass(t, Link)
+	end, ok := g.below(t.end)
+	if t.lost || !ok {
+		p.unknown = true
+		return "", false
+	}
+	if gitAt(normal(end)) < 0 && !g.bare(end) {
+		p.add(end, as, end)
+	}
+	return end, true
+}
+
+// pass notes the names on a way, and what a link in their place is.
+func (p *places) pass(t trail, kind string) {
+	for _, name := range t.passed {
+		if key := plain(name); p.passed[key] == "" {
+			p.passed[key] = kind
+		}
+	}
+}
+
+func (p *places) add(end, as, dir string) {
+	a := alias{plain(end), as, dir}
+	if !slices.Contains(p.aliases, a) {
+		p.aliases = append(p.aliases, a)
+	}
+}
+
+// others adds what the worktrees and the submodules of a repository lead to.
+func (g *Guard) others(p *places, common string) {
+	for _, git := range g.list(p, g.follow(common, "worktrees")) {
+		work := git
+		if name, ok := g.below(git.end); ok {
+			if data, err := g.files.Read(path.Join(name, "gitdir")); err == nil {
+				work = g.follow(git.end, path.Dir(strings.TrimRight(string(data), "\r\n")))
+			}
+		}
+		g.repository(p, work.end, git)
+	}
+	g.modules(p, g.follow(common, "modules"), mostDeep)
+}
+
+// modules adds what submodules lead to. The name of one can hold slashes.
+func (g *Guard) modules(p *places, folder trail, deep int) {
+	for _, git := range g.list(p, folder) {
+		name, ok := g.below(git.end)
+		_, err := g.files.Read(path.Join(name, "config"))
+		switch {
+		case !ok || git.lost || g.bare(name) || !errors.Is(err, fs.ErrNotExist):
+			g.repository(p, git.end, git)
+		case deep == 0:
+			p.unknown = true
+		default:
+			g.modules(p, git, deep-1)
+		}
+	}
+}
+
+// list returns the ways to what stands in a folder of git folders.
+func (g *Guard) list(p *places, folder trail) []trail {
+	name, ok := g.below(folder.end)
+	if !ok || folder.lost {
+		p.unknown = true
+		return nil
+	}
+	all, err := g.files.List(name)
+	p.unknown = p.unknown || err != nil && !errors.Is(err, fs.ErrNotExist) || len(all) > mostFolders
+	var out []trail
+	for _, one := range all[:min(len(all), mostFolders)] {
+		out = append(out, g.follow(folder.end, one))
+	}
+	return out
+}
+
+// reading is one repository whose configuration is read.
+type reading struct {
+	g       *Guard
+	p       *places
+	git     string   // the git folder, below the root
+	bases   []string // the folders that relative names may count from
+	configs []config
+	hooks   []string
+	attrs   []string
+}
+
+// config is a file of configuration by the name that git opens it with: includes
+// count from the folder of that name, also if it is a link.
+type config struct{ folder, name string }
+
+// folder looks at the links in a git folder.
+func (r *reading) folder(git string) {
+	for _, name := range linkNames {
+		kind := Link
+		if name == "hooks" {
+			kind = Hook
+		}
+		if t := r.g.follow(git, name); t.links || t.lost {
+			r.lead(t, name, kind)
+		}
+	}
+	r.hookFolder(r.g.follow(git, "hooks"))
+}
+
+// lead adds a way to what git reaches by a name of its folder.
+func (r *reading) lead(t trail, as, kind string) {
+	r.p.pass(t, kind)
+	end, ok := r.g.below(t.end)
+	if t.lost || !ok {
+		r.unknown(t.name, as)
+		return
+	}
+	r.p.add(end, as, r.git)
+}
+
+// hookFolder follows the hooks in a folder that are links.
+func (r *reading) hookFolder(folder trail) {
+	if folder.lost {
+		return
+	}
+	for _, name := range append([]string{"update"}, hookNames...) {
+		if t := r.g.follow(folder.end, name); t.links || t.lost {
+			r.lead(t, "hooks/"+name, Hook)
+		}
+	}
+}
+
+// collect reads the files of configuration and those that they include, and adds
+// what they name.
+func (r *reading) collect() {
+	for i := 0; i < len(r.configs); i++ {
+		if i == mostConfigs {
+			r.p.unknown = true
+			break
+		}
+		c := r.configs[i]
+		t := r.g.follow(c.folder, c.name)
+		name, ok := r.g.below(t.end)
+		if !ok || t.lost {
+			r.p.unknown = true
+			continue
+		}
+		data, err := r.g.files.Read(name)
+		if err != nil {
+			r.p.unknown = r.p.unknown || !errors.Is(err, fs.ErrNotExist)
+			continue
+		}
+		values, err := parse(string(data))
+		if err != nil {
+			continue // git does not run with it either
+		}
+		r.values(c.folder, values)
+	}
+	r.named()
+}
+
+// values takes what one file of configuration names. folder is where it is opened.
+func (r *reading) values(folder string, values map[string][]string) {
+	for key, all := range values {
+		for _, value := range all {
+			switch {
+			case key == "core.hookspath":
+				r.hooks = append(r.hooks, r.expand(value, ""))
+			case key == "core.attributesfile":
+				r.attrs = append(r.attrs, r.expand(value, "info/attributes"))
+			case key == "core.worktree":
+				t := r.g.follow(r.g.abs(r.git), value)
+				r.p.unknown = r.p.unknown || t.lost
+				r.bases = append(r.bases, t.end)
+			case key == "include.path", strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path"):
+				r.include(folder, r.expand(value, "config"))
+			}
+		}
+	}
+}
+
+// include adds one more file of configuration.
+func (r *reading) include(folder, value string) {
+	if value == "" {
+		return
+	}
+	r.lead(r.g.follow(folder, value), "config", Link)
+	dir, name := path.Split(value)
+	if c := (config{r.g.follow(folder, dir).end, name}); !slices.Contains(r.configs, c) {
+		r.configs = append(r.configs, c)
+	}
+}
+
+// expand returns a value with the home folder in the place of "~". Git can run for
+// another user, with another home, so that its name counts anywhere, too.
+func (r *reading) expand(value, as string) string {
+	if !strings.HasPrefix(value, "~") && !strings.HasPrefix(value, "%(") {
+		return value
+	}
+	r.unknown(value, as)
+	rest, ok := strings.CutPrefix(value, "~/")
+	if !ok || r.g.files.Home == "" {
+		return ""
+	}
+	return path.Join(r.g.files.Home, "/") + "/" + rest
+}
+
+// unknown notes a name that cannot be followed.
+func (r *reading) unknown(name, as string) {
+	r.p.unknown = true
+	if as != "" && !strings.HasPrefix(as, "hooks") {
+		r.p.lost = append(r.p.lost, alias{normal(path.Base(name))[0], as, r.git})
+	}
+}
+
+// named adds the folders of hooks and the files of attributes that values named. A
+// relative name counts from the working tree, or from the git folder if git works there.
+func (r *reading) named() {
+	for _, base := range r.bases {
+		for _, name := range r.hooks {
+			if name != "" {
+				t := r.g.follow(base, name)
+				r.lead(t, "hooks", Hook)
+				r.hookFolder(t)
+			}
+		}
+		for _, name := range r.attrs {
+			if name != "" {
+				r.lead(r.g.follow(base, name), "info/attributes", Link)
+			}
+		}
+	}
+}
+
+// names reports whether a configuration that git reads in dir names anything below
+// the root.
+func (g *Guard) names(dir, text string) bool {
+	values, err := parse(text)
+	p := &places{passed: map[string]string{}}
+	r := reading{g: g, p: p, git: dir, bases: []string{g.abs(path.Dir(dir)), g.abs(dir)}}
+	r.values(g.abs(dir), values)
+	r.named()
+	return err != nil || p.any() || len(p.lost) > 0
+}

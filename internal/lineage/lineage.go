@@ -1,0 +1,194 @@
+package lineage
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrUnknown means that this system does not tell which process started which.
+var ErrUnknown = errors.New("this system does not tell which process started which")
+
+// Process is one living process. PID and Start identify it until the machine starts again.
+type Process struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in ticks since the machine started
+	Name  string `json:"name"`  // as the process calls itself: for people, it proves nothing
+}
+
+// Asker is the process that asked for an approval, with those above it that act for the same agent.
+type Asker struct {
+	Boot       string    `json:"boot"`              // identifies this start of the machine
+	Namespaces string    `json:"namespaces"`        // in which the numbers of processes hold
+	Group      string    `json:"group"`             // digest of the control groups of the first process
+	Loose      bool      `json:"loose,omitempty"`   // what started it has ended or is a manager of processes, so an agent above it could not be told
+	Processes  []Process `json:"processes"`         // the one that asked, then its parent, and so on
+	Unknown    string    `json:"unknown,omitempty"` // why none of it could be told
+}
+
+// Link is one process of a Chain.
+type Link struct {
+	Process
+
+	Parent   int
+	Job      int // process group: of a pipeline, where a shell started it
+	Session  int
+	UID      int
+	Terminal bool   // it has a controlling terminal
+	Jobs     bool   // it ignores the signals that an interactive shell ignores
+	Group    string // digest of its control groups
+}
+
+// Chain is a process, its parent and so on, up to the first process that can be seen.
+type Chain struct {
+	Boot       string
+	Namespaces string
+	Links      []Link
+}
+
+// person reports whether a process is a shell that a person types into: what stands above it acts for no agent.
+func (l Link) person() bool { return l.Terminal && l.Jobs }
+
+// adopts reports whether a process is the parent of those that lost theirs.
+func (l Link) adopts() bool { return l.PID == 1 || l.Parent == 1 && l.Name == "systemd" }
+
+// serves reports whether a process is a manager of services. The first process of a container can be an agent at a terminal.
+func (l Link) serves() bool { return l.adopts() && !l.Terminal }
+
+// Asker returns what is recorded of a process that asks: itself, and those above it below the shell of a person. Where there is no such
+// shell, as below a desktop or a service manager, those of the same user and control groups.
+func (c Chain) Asker() Asker {
+	if len(c.Links) == 0 {
+		return Asker{}
+	}
+	first, loose := c.Links[0], false
+	other := func(l Link) bool { return l.UID != first.UID }
+	end := c.belowPerson(slices.IndexFunc(c.Links, other))
+	if end < 0 {
+		end = c.belowPerson(len(c.Links))
+	}
+	if end < 0 {
+		end = slices.IndexFunc(c.Links[1:], func(l Link) bool { return l.serves() || other(l) || l.Group != first.Group })
+		loose = end >= 0 && c.Links[end+1].serves() || end < 0 && c.Links[len(c.Links)-1].Parent == 1
+	}
+	if end < 0 {
+		end = len(c.Links) - 1
+	}
+	a := Asker{Boot: c.Boot, Namespaces: c.Namespaces, Group: first.Group, Loose: loose}
+	for _, l := range c.Links[:end+1] {
+		a.Processes = append(a.Processes, l.Process)
+	}
+	return a
+}
+
+// belowPerson is the index of the process just below the shell of a person, among the first n links; below 0: there is none. It is the
+// topmost such shell: an agent can start one below itself. A shell that was started right in that one is the same person's.
+func (c Chain) belowPerson(n int) int {
+	if n < 0 {
+		n = len(c.Links)
+	}
+	for i := n - 1; i > 0; i-- {
+		if !c.Links[i].person() {
+			continue
+		}
+		for i > 1 && c.Links[i-1].person() {
+			i--
+		}
+		return i - 1
+	}
+	return -1
+}
+
+// Record is what a call that waits has on record of the process that asks, nil on a system that does not tell.
+func Record() json.RawMessage {
+	c, err := Own()
+	if errors.Is(err, ErrUnknown) {
+		return nil
+	}
+	a := c.Asker()
+	if err != nil {
+		a = Asker{Processes: []Process{}, Unknown: err.Error()}
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return json.RawMessage(`{"unknown":"it cannot be written down"}`)
+	}
+	return text
+}
+
+// Bars says why a process with the chain c must not answer what a asked; empty: nothing stands against it.
+func (a Asker) Bars(c Chain) string {
+	switch {
+	case a.Unknown != "":
+		return "the process that asked could not be told: " + a.Unknown
+	case len(a.Processes) == 0:
+		return ""
+	case len(c.Links) == 0:
+		return "which processes started this one cannot be told"
+	case a.Boot != c.Boot: // the machine was started anew: nothing descends from what ran then
+		return ""
+	case a.Namespaces != c.Namespaces:
+		return "this process and the one that asked run in different containers or namespaces, so they cannot be compared"
+	}
+	for i, p := range a.Processes {
+		above := func(l Link) bool { return l.PID == p.PID && l.Start == p.Start }
+		switch did := map[bool]string{true: "asked", false: "started the one that asked"}[i == 0]; {
+		case slices.ContainsFunc(c.Links, above):
+			return fmt.Sprintf("this process was started below %s (process %d), which %s", p.Name, p.PID, did)
+		case c.Links[0].Job == p.PID || c.Links[0].Session == p.PID:
+			return fmt.Sprintf("this process runs in the job or the session of %s (process %d), which %s", p.Name, p.PID, did)
+		}
+	}
+	if l, loose := c.loose(a); loose {
+		return fmt.Sprintf("%s (process %d), above this process, began after %s and has no parent that could be checked", l.Name, l.PID, a.oldest().Name)
+	}
+	if a.Loose && c.Links[0].Group == a.Group {
+		return c.below(a.Processes[0])
+	}
+	return ""
+}
+
+// oldest is the process that began first of those that act for the agent.
+func (a Asker) oldest() Process {
+	return slices.MinFunc(a.Processes, func(p, q Process) int { return cmp.Compare(p.Start, q.Start) })
+}
+
+// below names a process of the chain that can be an agent which started the asking process and let it go. It returns "" for a chain of
+// a person's shells and processes of other users.
+func (c Chain) below(asked Process) string {
+	n := slices.IndexFunc(c.Links, func(l Link) bool { return l.UID != c.Links[0].UID })
+	if n < 0 {
+		n = len(c.Links)
+	}
+	login := func(i int) bool { // the process of this user that sshd, which runs as another user, started
+		return i == n-1 && n < len(c.Links) && strings.HasPrefix(c.Links[i].Name, "sshd")
+	}
+	for i, l := range c.Links[:n] {
+		if i > 0 && !l.person() && l.Parent != 0 && !login(i) {
+			return fmt.Sprintf("what started %s (process %d), which asked, cannot be checked, and it can be %s (process %d), above this process",
+				asked.Name, asked.PID, l.Name, l.PID)
+		}
+	}
+	return ""
+}
+
+// loose finds the process on top of the chain that was cut loose from its parents since a asked, in the control groups of a.
+func (c Chain) loose(a Asker) (top Link, loose bool) {
+	own := c.Links[0]
+	i := slices.IndexFunc(c.Links, func(l Link) bool { return l.UID != own.UID || l.adopts() })
+	switch {
+	case i == 0:
+		return own, false
+	case i < 0: // the first process that can be seen here
+		top = c.Links[len(c.Links)-1]
+		return top, top.Parent == 1 && top.Start >= a.oldest().Start && top.Group == a.Group
+	}
+	top, above := c.Links[i-1], c.Links[i]
+	if !above.adopts() || above.person() && above.Session == own.Session {
+		return top, false // a login; or a shell that is the first process of its container, at its own terminal
+	}
+	return top, top.Start >= a.oldest().Start && top.Group == a.Group
+}

@@ -1,0 +1,55 @@
+package lineage
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the kernel says of a process is read as it stands, and anything else is an error.
+func TestProcessFiles(t *testing.T) {
+	_, err := link(1 << 30)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	for _, text := range []string{"", "Name:\tx\n", "Uid:\tx\n", "Uid:\t1\nSigIgn:\tx\n", "Uid:\n"} {
+		_, _, err := ofStatus(text)
+		require.Error(t, err, text)
+	}
+	uid, jobs, err := ofStatus("Uid:\t7\t8\nSigIgn:\t0000000000280000\n")
+	require.NoError(t, err)
+	require.Equal(t, 7, uid)
+	require.True(t, jobs)
+
+	fake := filepath.Join(t.TempDir(), "stat")
+	require.NoError(t, os.WriteFile(fake, []byte("1 (init) S 0"), 0o600))
+	_, err = read(fake)
+	require.ErrorContains(t, err, "not the kernel's")
+	_, err = read(fake + "s")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A parent that this user may not see ends the chain; one that ended while the chain was read does not.
+func TestHiddenParent(t *testing.T) {
+	own, err := link(os.Getpid())
+	require.NoError(t, err)
+	c := Chain{Links: []Link{own}}
+	require.True(t, c.hidden(own.Parent, fs.ErrNotExist))
+	require.False(t, c.hidden(own.Parent, errors.New("another error")))
+	require.False(t, c.hidden(own.PID, fs.ErrNotExist), "another parent")
+	require.False(t, Chain{}.hidden(own.Parent, fs.ErrNotExist))
+	c.Links[0].Start++ // another process has the number of the child
+	require.False(t, c.hidden(own.Parent, fs.ErrNotExist))
+}
+
+// What asks below a process that is its own user's first one, and a chain of which nothing above can be seen.
+func TestChainsWithoutATop(t *testing.T) {
+	lone := Chain{Boot: "b", Links: []Link{{Process: Process{PID: 5, Start: 9}, Parent: 1}}}
+	require.True(t, lone.Asker().Loose)
+	require.Contains(t, lone.Asker().Bars(lone), "which asked")
+	login := Chain{Boot: "b", Links: []Link{{Process: Process{PID: 7, Start: 10}, Parent: 6}, {Process: Process{PID: 6, Start: 3}, UID: 1}}}
+	require.Empty(t, lone.Asker().Bars(login))
+	require.Empty(t, lone.Asker().Bars(Chain{Boot: "b", Links: []Link{{Process: Process{PID: 1, Start: 1}}}}), "the first process itself")
+}

@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+)
+
+// reserve returns a tool that no session sees and the runtime denies every call of. A session holds what the tools need that are there
+// when it begins, which is often before a server has answered. With this tool it holds what the configuration lets the tools of the
+// server need, whichever they are. Policy and pins decide each call all the same.
+func (u *upstream) reserve() (tool.Tool, error) {
+	server := u.cfg.Name
+	spec := tool.Spec{
+		Name: readerName(server, "server"), Description: "The tools of the server " + server + ", whichever they are.", Tags: []string{"mcp", "untrusted"},
+		Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pivot, Execute: uncalled, Withheld: "it stands for all tools of the server " + server,
+		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-server/v1", []byte(server)))},
+		Needs:      append(u.needs(), perm.Access(perm.Call, "tool://"+toolsNamed(server))),
+	}
+	of, err := perm.KindMCP.Resource(server)
+	if err != nil {
+		return tool.Tool{}, err
+	}
+	spec.Needs = append(spec.Needs, perm.Access(perm.Call, of.String()+"/**"))
+	for _, below := range []string{belowResource, belowPrompt} {
+		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/"+below+"/**"))
+	}
+	if u.box != nil {
+		spec = u.box.spec(spec)
+	}
+	entries := []Entry{{}, u.cfg.Resources, u.cfg.Prompts}
+	for name := range sorted(u.cfg.Tools) {
+		entries = append(entries, u.cfg.Tools[name])
+	}
+	for _, e := range entries {
+		_ = mirrored{u: u, entry: e}.needs(&spec) // the tool whose entry does not fit is left out
+	}
+	spec.Access, spec.Revert, spec.Verify = nil, nil, nil
+	return tool.FromSpec(spec)
+}
+
+// toolsNamed is a pattern of the names in a runtime of all tools of a server.
+func toolsNamed(server string) string {
+	name := toolName(server, "x")
+	return name[:len(name)-1] + "*"
+}
+
+func uncalled(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+	return tool.Result{}, tool.NoEffect(errors.New("it stands for all tools of a server, and is none"))
+}

@@ -1,0 +1,66 @@
+package rego
+
+import (
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
+)
+
+// content adds what is known of the content that a change left.
+func (d *document) content(fields []field, c perm.ChangeFacts) []field {
+	if c.Text != nil {
+		fields = append(fields, d.text(kText, *c.Text))
+	}
+	if c.MediaType != "" {
+		fields = append(fields, field{ast.StringTerm("media_type"), ast.StringTerm(c.MediaType)})
+	}
+	if c.Size != 0 {
+		fields = append(fields, field{ast.StringTerm("size"), ast.InternedTerm(c.Size)})
+	}
+	for _, flag := range []struct {
+		name string
+		is   bool
+	}{{"cut", c.Cut}, {"binary", c.Binary}, {"masked", c.Masked}} {
+		if flag.is {
+			fields = append(fields, field{ast.StringTerm(flag.name), ast.InternedTerm(true)})
+		}
+	}
+	return fields
+}
+
+// contentNames are the fields of a change that tell its content, and the functions
+// that reach fields without their names.
+func contentNames() []string {
+	return []string{"text", "media_type", "size", "cut", "binary", "masked", "walk", "marshal", "marshal_with_options"}
+}
+
+// readsContent reports whether what is asked with purpose verify can read the content
+// that changes left: it reads changes, and names a field of the content anywhere.
+func (r *ruleset) readsContent() bool {
+	if !r.queries[perm.PurposeVerify].plan.reads["changes"] {
+		return false
+	}
+	var rules []*ast.Rule
+	for _, set := range setNames() {
+		if asked(set, perm.PurposeVerify) {
+			rules = append(rules, r.rulesOf(set)...)
+		}
+	}
+	reader := newReader(r.compiler)
+	reads := reader.all(rules)
+	whole := func(of read) bool { return len(of.path) == 0 }
+	named := func(name string) bool { return reader.named[name] }
+	return slices.ContainsFunc(reads, whole) || slices.ContainsFunc(contentNames(), named)
+}
+
+// ReadsContent reports whether the policy reads the content that changes left; if not,
+// the runtime reads no file for it.
+func (e *Engine) ReadsContent() bool { return e != nil && e.content }
+
+// ReadsContent reports whether the current policy reads the content that changes left.
+func (l *Live) ReadsContent() bool { return l.current.Load().ReadsContent() }
+
+// ReadsContent reports whether the current policy reads the content that changes left.
+func (r *Reloader) ReadsContent() bool { return r.live.ReadsContent() }

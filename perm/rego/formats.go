@@ -1,0 +1,105 @@
+package rego
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A form is what every text at a place of the input has, beyond being a text.
+type form struct {
+	why   string                    // what the texts there are like
+	fails func(string) (fix string) // what to write instead; "" for a text of the form
+	parts func(string) (fix string) // the same, for the beginning of a text; nil: nothing is known
+}
+
+// forms are the places whose texts have a form, by their path below input.
+func forms() map[string]form {
+	all := map[string]form{
+		"time": {"is a whole time such as 2026-01-02T03:04:05Z", badTime, nil},
+	}
+	for _, resource := range []string{"access.resource.", "changes[].resource."} {
+		all[resource+"path"] = form{`is relative to its root and never begins with "/"`, badPath, badPath}
+		all[resource+"segments[]"] = form{`is one name of a path and has no "/"`, badSegment, nil}
+		all[resource+"ext"] = form{"is in lower case, with its dot", badExt, nil}
+		all[resource+"host"] = form{"is the name of a host in lower case, without scheme, port or path", badHost, nil}
+		all[resource+"scheme"] = form{`is a name such as https, without "://"`, cutAt("://"), nil}
+		all[resource+"root"] = form{"is the name of a root, not a path", badRoot, nil}
+		all[resource+"text"] = form{"is the whole resource, such as file://workspace/a.txt", badText, nil}
+	}
+	return all
+}
+
+func quote(s string) string { return `"` + s + `"` }
+
+func badPath(s string) string {
+	switch {
+	case strings.HasPrefix(s, "/"):
+		return "write " + quote(strings.TrimLeft(s, "/"))
+	case strings.HasPrefix(s, "./"), strings.HasPrefix(s, "../"):
+		return "write the path from the root on, without . and .."
+	}
+	return ""
+}
+
+func badSegment(s string) string {
+	if !strings.Contains(s, "/") {
+		return ""
+	}
+	return "compare input.access.resource.path, such as startswith(input.access.resource.path, " + quote(strings.Trim(s, "/")+"/") + ")"
+}
+
+func badExt(s string) string {
+	right := strings.ToLower(s)
+	if s != "" && !strings.HasPrefix(s, ".") {
+		right = "." + right
+	}
+	if right == s {
+		return ""
+	}
+	return "write " + quote(right)
+}
+
+func badHost(s string) string {
+	right := strings.ToLower(s)
+	if _, after, found := strings.Cut(right, "://"); found {
+		right = after
+	}
+	right, _, _ = strings.Cut(right, "/")
+	if name, port, found := strings.Cut(right, ":"); found && !strings.Contains(port, ":") && !strings.HasPrefix(right, "[") {
+		right = name
+	}
+	if right == s {
+		return ""
+	}
+	return "write " + quote(right)
+}
+
+func cutAt(sep string) func(string) string {
+	return func(s string) string {
+		if before, _, found := strings.Cut(s, sep); found {
+			return "write " + quote(before)
+		}
+		return ""
+	}
+}
+
+func badRoot(s string) string {
+	if strings.Contains(s, "/") {
+		return `write the name that --root gives the folder, such as "workspace"`
+	}
+	return ""
+}
+
+func badText(s string) string {
+	if strings.Contains(s, "://") {
+		return ""
+	}
+	return "write it whole, or compare input.access.resource.path or name"
+}
+
+func badTime(s string) string {
+	if len(s) >= 4 && strings.IndexFunc(s[:4], func(r rune) bool { return !unicode.IsDigit(r) }) < 0 {
+		return ""
+	}
+	return "take the parts of a day by time.clock([time.parse_rfc3339_ns(input.time), \"UTC\"])[0], or lib.hours"
+}

@@ -1,0 +1,4 @@
+package revert
+
+// BatchCalls is how many calls one step of a prune erases.
+const BatchCalls = batchCalls

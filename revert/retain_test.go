@@ -1,0 +1,277 @@
+package revert_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// counting counts the entries that were read.
+type counting struct {
+	journal.Journal
+	read *int
+}
+
+func (c counting) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		for e, err := range c.Journal.Entries(ctx, q) {
+			*c.read++
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestRetainerCostsWhatIsNew: what was pruned before is not read again, however much
+// of it there is.
+func TestRetainerCostsWhatIsNew(t *testing.T) {
+	p := newProcess(journal.Shared(), &world{before()}, 1)
+	read := 0
+	r := &revert.Reverter{Journal: counting{p.journal, &read}, Host: p.host, Ways: p.reverter.Ways}
+	k := r.Retain(revert.Retention{Keep: time.Minute})
+	costs := func() int {
+		for n := range 5 {
+			p.one(t, "a", n)
+		}
+		p.host.Advance(time.Hour)
+		p.one(t, "b", 1) // the next record is what makes them old
+		read = 0
+		done, err := k.Run(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, done.Txns, 5)
+		return read
+	}
+	costs()
+	second := costs()
+	for range 50 {
+		costs()
+	}
+	require.Equal(t, second, costs())
+	read = 0
+	for range 2 { // of which the first gives room back
+		done, err := k.Run(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, done.Txns)
+	}
+	require.LessOrEqual(t, read, 2*second)
+	read = 0
+	_, err := k.Run(t.Context())
+	require.NoError(t, err)
+	require.LessOrEqual(t, read, 1, "nothing is new but the next one")
+}
+
+// TestRetainerKeepsTheNewest: the newest that ended stay, however old they are, until newer ones have ended.
+func TestRetainerKeepsTheNewest(t *testing.T) {
+	p := newProcess(journal.Shared(), &world{before()}, 1)
+	k := p.reverter.Retain(revert.Retention{Last: 2})
+	var all []string
+	for _, more := range []int{1, 1, 1, 4} {
+		for range more {
+			all = append(all, p.one(t, "a", len(all)))
+		}
+		p.host.Advance(400 * day)
+		_, err := k.Run(t.Context())
+		require.NoError(t, err)
+		for n, txn := range all {
+			require.Equal(t, n < len(all)-2, p.pruned(t, txn), "%d of %d", n, len(all))
+		}
+	}
+}
+
+// TestRetainerComesToWhatPruneComesTo: many runs, at each of which some transactions
+// are open, unknown or taken back lately, end with the same as one.
+func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
+	p := newProcess(journal.Shared(), &world{before()}, 1)
+	k := p.reverter.Retain(revert.Retention{})
+	run := func() revert.Pruned {
+		done, err := k.Run(t.Context())
+		require.NoError(t, err)
+		return done
+	}
+	open, err := p.begin(t.Context())
+	require.NoError(t, err)
+	_, err = p.call(t.Context(), open, put(write{"a", 1}))
+	require.NoError(t, err)
+	unknown, err := p.begin(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, unknown.Write(t.Context(), revert.Write{Lines: []revert.Line{
+		{Call: "c_u", Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "send"}, Class: effect.Pivot, Input: []byte("{}"), Decision: []byte("{}")}},
+		{Call: "c_u", Body: &record.Unknown{Status: "unknown", Why: "lost"}},
+	}}))
+	require.NoError(t, p.commit(t.Context(), unknown))
+	first := p.one(t, "b", 1)
+	done := run()
+	require.Equal(t, 1, done.Txns)
+	require.Len(t, done.Kept, 2)
+	require.True(t, p.pruned(t, first))
+
+	require.NoError(t, p.commit(t.Context(), open))
+	require.NoError(t, p.reverter.Decide(t.Context(), "c_u", record.Decided{Applied: true, By: "kim", Why: "looked"}))
+	pruned := 0
+	for range 4 {
+		pruned += run().Txns
+	}
+	require.Equal(t, 2, pruned)
+	require.True(t, p.pruned(t, open.Txn()))
+	require.Zero(t, p.prune(t, revert.Retention{}).Txns, "nothing is left for a whole look")
+}
+
+// TestRetainerGoesOnAfterAFailure: what a run that failed did not come to, the next
+// one does.
+func TestRetainerGoesOnAfterAFailure(t *testing.T) {
+	p := newProcess(journal.Shared(), &world{before()}, 1)
+	for n := range 3 * revert.BatchCalls {
+		p.one(t, "a", n)
+	}
+	k := p.reverter.Retain(revert.Retention{})
+	fails := 2
+	p.host.OnPoint = func(point string) error {
+		if fails--; fails == 0 {
+			return errDead
+		}
+		return nil
+	}
+	done, err := k.Run(t.Context())
+	require.ErrorIs(t, err, errDead)
+	require.Equal(t, revert.BatchCalls, done.Txns)
+	p.host.OnPoint = nil
+	done, err = k.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2*revert.BatchCalls, done.Txns)
+}
+
+// TestRetainerBesideATakingBack: a transaction that another process begins to take back
+// between the look and the step waits; the others of its step go.
+func TestRetainerBesideATakingBack(t *testing.T) {
+	for name, fails := range map[string]bool{"and nothing else": false, "and the next step fails": true} {
+		t.Run(name, func(t *testing.T) {
+			store := journal.Shared()
+			p := newProcess(store, &world{before()}, 1)
+			txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
+			busy := newProcess(store, p.world, 2)
+			busy.dieAt(2) // in the middle of it, and still alive
+			steps := 0
+			p.host.OnPoint = func(point string) error {
+				if !strings.HasPrefix(point, "journal.append.erased") {
+					return nil
+				}
+				if steps++; steps == 1 {
+					_, err := busy.reverter.Revert(t.Context(), txns[1])
+					require.Error(t, err)
+				}
+				if fails && steps == 3 {
+					return errDead
+				}
+				return nil
+			}
+			k := p.reverter.Retain(revert.Retention{})
+			done, err := k.Run(t.Context())
+			p.host.OnPoint = nil
+			if fails {
+				require.ErrorIs(t, err, errDead)
+				require.Equal(t, 1, done.Txns)
+				done, err = k.Run(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, 1, done.Txns)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, 2, done.Txns)
+			}
+			require.True(t, p.pruned(t, txns[0]))
+			require.False(t, p.pruned(t, txns[1]))
+			require.True(t, p.pruned(t, txns[2]))
+		})
+	}
+}
+
+// TestRetainerMeetsWhatCannotBeRead: it ends, and goes on once that can be read.
+func TestRetainerMeetsWhatCannotBeRead(t *testing.T) {
+	p := newProcess(journal.Shared(), &world{before()}, 1)
+	open, err := p.begin(t.Context())
+	require.NoError(t, err)
+	bad := &unreadable{Journal: p.journal}
+	k := p.through(bad, p.reverter.Ways).Retain(revert.Retention{})
+	_, err = k.Run(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, p.commit(t.Context(), open))
+	txn := p.one(t, "a", 1)
+	for _, id := range []string{open.Txn(), txn} {
+		bad.txn = id
+		_, err = k.Run(t.Context())
+		require.ErrorIs(t, err, errUnreadable)
+	}
+	bad.txn = ""
+	_, err = k.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, p.pruned(t, txn))
+}
+
+// unreadable is a journal that cannot read one transaction.
+type unreadable struct {
+	journal.Journal
+	txn string
+}
+
+func (u *unreadable) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	if u.txn != "" && q.Txn == u.txn {
+		return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errUnreadable) }
+	}
+	return u.Journal.Entries(ctx, q)
+}
+
+// TestRetainerDropsStates: of what sessions went on from the newest stays, and a step that
+// failed is done again.
+func TestRetainerDropsStates(t *testing.T) {
+	p := newProcess(journal.Shared(), &world{before()}, 1)
+	states := func(n int) {
+		for range n {
+			s := &record.State{Session: "s_1", Tool: "count", Version: effect.Absent}
+			rec := revert.NewRecorder(p.journal, p.host, "s_1")
+			require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: s.ID(p.host), Body: s}}}))
+		}
+	}
+	left := func() (n int) {
+		for e, err := range p.journal.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.State}}) {
+			require.NoError(t, err)
+			if e.Erased == "" {
+				n++
+			}
+		}
+		return n
+	}
+	const many = 2*revert.BatchCalls + 3
+	states(many)
+	p.one(t, "a", 1)
+	states(2)
+	k := p.reverter.Retain(revert.Retention{})
+	steps := 0
+	p.host.OnPoint = func(point string) error {
+		if strings.HasPrefix(point, "journal.append.erased") {
+			if steps++; steps == 3 { // after the transaction and the first states
+				return errDead
+			}
+		}
+		return nil
+	}
+	_, err := k.Run(t.Context())
+	require.ErrorIs(t, err, errDead)
+	require.Equal(t, many+2-revert.BatchCalls, left())
+	steps = 1 // the next step is the second one
+	_, err = k.Run(t.Context())
+	require.ErrorIs(t, err, errDead)
+	p.host.OnPoint = nil
+	_, err = k.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, left(), "the newest of the old ones, and what is not past retention")
+}

@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// names are the digests that entries name, as far as this opening has read them. They
+// are never on the disk of the journal, and each is looked up there before it counts.
+type names struct {
+	turn   chan struct{} // holds one token while Collect works with the rest
+	seen   *scratch      // nil: nothing was read yet
+	upTo   int64         // position up to which entries were read
+	closed bool
+}
+
+// take waits for the turn of this opening.
+func (n *names) take(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case n.turn <- struct{}{}:
+	}
+	if n.closed {
+		<-n.turn
+		return errClosed
+	}
+	if n.seen != nil {
+		return nil
+	}
+	seen, err := newScratch(context.WithoutCancel(ctx))
+	if err != nil {
+		<-n.turn
+		return explain(err)
+	}
+	n.seen, n.upTo = seen, 0
+	return nil
+}
+
+func (n *names) leave() { <-n.turn }
+
+// close waits for the turn, after which there is no other one.
+func (n *names) close() error {
+	if n.turn == nil {
+		return nil
+	}
+	n.turn <- struct{}{}
+	defer n.leave()
+	n.closed = true
+	if n.seen == nil {
+		return nil
+	}
+	return n.seen.close()
+}
+
+// read reads the entries that came since the last time.
+func (n *names) read(ctx context.Context, j *Journal) error {
+	size, err := j.size(ctx)
+	if err != nil {
+		return j.because(ctx, err)
+	}
+	err = journal.Blobs(ctx, j, n.upTo, func(pos int64, ref effect.BlobRef) error { return n.seen.add(ctx, ref.Digest, pos) })
+	if err == nil {
+		n.upTo = size
+	}
+	return err
+}
+
+// has reports whether an entry names a digest that was not erased meanwhile.
+func (n *names) has(ctx context.Context, j *Journal, digest string) (bool, error) {
+	for {
+		pos, err := n.seen.newest(ctx, digest)
+		if err != nil || pos == 0 {
+			return false, explained(err)
+		}
+		var there bool
+		if err := j.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM bodies WHERE pos = ?)", pos).Scan(&there); err != nil || there {
+			return there, j.unless(ctx, err)
+		}
+		if err := n.seen.forget(ctx, digest, pos); err != nil {
+			return false, explained(err)
+		}
+	}
+}
+
+// unless is because, for an error that may be none.
+func (j *Journal) unless(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, errClosed) {
+		return err
+	}
+	return j.because(ctx, err)
+}

@@ -1,0 +1,87 @@
+package revert
+
+import "slices"
+
+// What is taken back of a call is the sum over its undos and redos, resource by resource:
+// the last one says nothing of what an earlier one did.
+
+// Undos lists the attempts to take the call back that count, oldest first. What a redo
+// brought back completely does not count any more.
+func (c *Call) Undos() []*Undo { return c.attempts() }
+
+// TakenBack returns how much of the call is taken back: all, some or none; in_flight while
+// an undo or a redo of it has no end; and "" if no undo of it counts.
+func (c *Call) TakenBack() string {
+	switch {
+	case c.Undo == nil:
+		return ""
+	case c.Redo != nil, c.Undo.Reverted == nil && !c.Undo.over:
+		return "in_flight"
+	}
+	clean := c.cleared()
+	for _, ch := range c.Changes {
+		clean[ch.Resource] = clean[ch.Resource] || false
+	}
+	n := 0
+	for _, is := range clean {
+		if is {
+			n++
+		}
+	}
+	return portion(n, len(clean))
+}
+
+// cleared reports for each resource that an attempt names whether one of them ended well
+// there. What a tool did outside handles each attempt looks at anew.
+func (c *Call) cleared() map[string]bool {
+	clean := map[string]bool{}
+	for _, u := range c.attempts() {
+		if u.Reverted == nil {
+			continue
+		}
+		for _, r := range u.Reverted.Results {
+			if r.Resource == c.toolResource() && u != c.Undo {
+				continue
+			}
+			clean[r.Resource] = clean[r.Resource] || (r.Outcome.Clean() && !u.doubt[r.Resource])
+		}
+	}
+	return clean
+}
+
+// tookNothing reports whether an attempt ended and found or left no resource as it was
+// before the call.
+func (u *Undo) tookNothing() bool {
+	return u.Reverted != nil && portion(cleanOf(u.Reverted.Results), len(u.Reverted.Results)) == "none"
+}
+
+// WorkedOn reports whether a transaction tried to take the call back, or to bring it back.
+func (c *Call) WorkedOn(txn string) bool {
+	return slices.ContainsFunc(c.tries, func(u *Undo) bool { return u.Txn == txn })
+}
+
+// Redoable reports whether a redo of an undo transaction can bring something of t back.
+// What a tool's own Revert did it cannot: one redo says so, and the next does not repeat it.
+func (t *Txn) Redoable(undo string) bool {
+	return slices.ContainsFunc(t.undone(undo), func(c *Call) bool {
+		return len(c.taken(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Undo) bool {
+			return u.Reverting.Cause == CauseRedo && !u.away && u.at > c.Undo.at
+		})
+	})
+}
+
+// takenAfter returns the newest undo transaction after the named one that took something
+// else of the call back, "" if there is none.
+func (c *Call) takenAfter(undo string) string {
+	all := c.attempts()
+	named := slices.IndexFunc(all, func(u *Undo) bool { return u.Txn == undo })
+	if named < 0 {
+		return ""
+	}
+	for _, u := range slices.Backward(all[named:]) {
+		if u.Txn != undo && len(c.taken(u.Txn)) > 0 {
+			return u.Txn
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package revert_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// TestSumOfUndos: an undo that took nothing back says nothing of what an earlier one did. It
+// is passed over, and the earlier one can be brought back.
+func TestSumOfUndos(t *testing.T) {
+	ctx := t.Context()
+	p := newProcess(journal.Shared(), &world{map[string]string{"a": "1", "b": "1"}}, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 2}, write{"b", 2}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	load := func() (*revert.Txn, *revert.Call) {
+		txn, err := revert.Load(ctx, p.journal, rec.Txn())
+		require.NoError(t, err)
+		return txn, txn.Calls[0]
+	}
+	undo := func() revert.Report {
+		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		require.NoError(t, err)
+		return rep
+	}
+	_, call := load()
+	require.Empty(t, call.TakenBack())
+
+	p.world.values["a"] = "hand"
+	first := undo()
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(first.Items))
+	second := undo()
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(second.Items))
+	txn, call := load()
+	require.Equal(t, "some", call.TakenBack())
+	require.Len(t, call.Undos(), 2)
+	require.True(t, txn.Redoable(first.Undo))
+	require.False(t, txn.Redoable(second.Undo))
+	require.True(t, call.WorkedOn(first.Undo) && call.WorkedOn(second.Undo))
+	require.False(t, call.WorkedOn(txn.ID))
+
+	back, err := p.reverter.Redo(ctx, first.Undo, "kim")
+	require.NoError(t, err)
+	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(back.Items))
+	require.Equal(t, revert.CommittedState, back.State)
+	txn, call = load()
+	require.Empty(t, call.TakenBack())
+	require.False(t, txn.Redoable(first.Undo))
+
+	// Of what is taken back in two steps, the second one goes first.
+	first = undo()
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(first.Items))
+	p.world.values["a"] = "2"
+	second = undo()
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(second.Items))
+	require.Equal(t, revert.RevertedState, second.State)
+	_, call = load()
+	require.Equal(t, "all", call.TakenBack())
+	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
+	require.ErrorContains(t, err, "was taken back by "+second.Undo+" too, so that one has to go first")
+
+	// A redo that left something alone.
+	p.world.values["a"] = "hand"
+	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
+	require.NoError(t, err)
+	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(back.Items))
+	require.Equal(t, revert.RevertedPartial, back.State, "b is there")
+	_, call = load()
+	require.Equal(t, "some", call.TakenBack())
+	require.False(t, call.Undone())
+	p.world.values["a"] = "1"
+	last := undo()
+	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(last.Items))
+	require.Equal(t, revert.RevertedState, last.State)
+	_, call = load()
+	require.Equal(t, "all", call.TakenBack())
+	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
+	require.NoError(t, err)
+	require.True(t, back.Complete(), "%+v", back)
+	require.Equal(t, map[string]string{"a": "2", "b": "2"}, p.world.values)
+}
+
+// TestInterruptedUndoIsInFlight: what an undo that died came to is not told before it is
+// finished; recovery then closes it.
+func TestInterruptedUndoIsInFlight(t *testing.T) {
+	ctx := t.Context()
+	open, w := journal.Shared(), &world{before()}
+	p := newProcess(open, w, 1)
+	rec, err := p.begin(ctx)
+	require.NoError(t, err)
+	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
+	require.NoError(t, err)
+	require.NoError(t, p.commit(ctx, rec))
+	p.dieAt(2)
+	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	require.ErrorIs(t, err, errDead)
+	p.die(t)
+	q := newProcess(open, w, 2)
+	txn, err := revert.Load(ctx, q.journal, rec.Txn())
+	require.NoError(t, err)
+	require.Equal(t, "in_flight", txn.Calls[0].TakenBack())
+	found, err := q.reverter.Recover(ctx)
+	require.NoError(t, err)
+	require.Empty(t, found.OwnerGone)
+	require.Equal(t, []revert.Finished{{Txn: txn.UndoneBy[0], Of: txn.ID, State: revert.RevertedState}}, found.Finished)
+	require.Equal(t, before(), w.values)
+	left, err := q.journal.Unfinished(ctx)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

@@ -1,0 +1,125 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+)
+
+// MayRevert returns an error where the policy does not let the principal take a call back. It is asked with purpose revert, about each
+// access that the call would lose its effect for. Where it asks for a person, and asking is set, the approver is asked; else that is no
+// error yet if there is one.
+func (l *Line) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
+	accesses := undone(c)
+	if len(accesses) == 0 {
+		return nil // nothing is taken back
+	}
+	t, _ := l.tools().undo(c.Tool)
+	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
+	a.veil = &veil{input: a.input, known: l.known, unsaid: t.look().Hints.Sensitive}
+	a.digest = string(canon.Sum("remit/input/v1", a.input))
+	var ds []perm.Decision
+	for _, access := range accesses {
+		d, err := l.decideRevert(ctx, a, c, access)
+		if err != nil {
+			return fmt.Errorf("the policy could not be asked whether %s may take call %s back: %w", l.p.Principal.ID, a.id, err)
+		}
+		ds = append(ds, d)
+	}
+	d := strictest(ds)
+	switch {
+	case d.Effect() == perm.Deny:
+		return fmt.Errorf("the policy does not let %s take call %s back: %s; %s", l.p.Principal.ID, a.id, reasonText(d), byPerson(a.id))
+	case d.Effect() == perm.Allow:
+		return nil
+	}
+	d = aboutRevert(d, a.id)
+	switch {
+	case l.recalled(ctx, a, accesses, d) != nil:
+		return nil
+	case l.p.Approver == nil:
+		return fmt.Errorf("a person decides whether call %s is taken back, and a revert waits for no answer: %s; %s", a.id, reasonText(d), byPerson(a.id))
+	case !asking:
+		return nil
+	}
+	if _, err := l.approve(ctx, a, accesses, d); err != nil {
+		return fmt.Errorf("%w; %s", err, byPerson(a.id))
+	}
+	return nil
+}
+
+// byPerson is the way that is left. The place of the journal is not known here.
+func byPerson(call string) string { return "a person can take it back: remit revert " + call }
+
+// aboutRevert tells the person who is asked that the call is not to run.
+func aboutRevert(d perm.Decision, call string) perm.Decision {
+	details := d.Details()
+	about := perm.Reason{Set: "ask", Text: "this takes call " + call + " back"}
+	details.Reasons = append([]perm.Reason{about}, details.Reasons...)
+	return perm.NewDecision(perm.Ask, details)
+}
+
+// decideRevert asks the policy about one access. What it reads of the call and its tool is what was recorded, where the tool is not at hand.
+func (l *Line) decideRevert(ctx context.Context, a admitted, c revert.Call, access perm.ResourceAccess) (perm.Decision, error) {
+	r, err := perm.ParseResource(access.Resource)
+	if err != nil {
+		return perm.Decision{}, err
+	}
+	facts := a.tool.Facts()
+	facts.Name, facts.Confinement, facts.Coverage = c.Tool.Name, c.Started.Confinement, string(c.Started.Covers())
+	if a.tool.IsZero() {
+		facts.Version, facts.Digest, facts.Risk = c.Tool.Version, c.Tool.Digest, perm.RiskUndeclared
+	}
+	return l.ask(ctx, perm.Request{
+		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(), Tool: facts,
+		Call: perm.CallFacts{
+			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)), EffectClass: string(a.class), Declared: c.Started.Declared,
+			Batch: perm.BatchFacts{Count: 1},
+		},
+		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method},
+		Purpose: perm.PurposeRevert, Time: l.p.Host.Now(),
+	})
+}
+
+// undone are the accesses that taking a call back is about: each change of a file, and what else the call was allowed to do where its effect
+// is more than that.
+func undone(c revert.Call) (all []perm.ResourceAccess) {
+	if c.Started == nil {
+		return nil
+	}
+	more, seen := c.Started.Reverts, map[perm.Action]map[string]bool{perm.Write: {}, perm.Delete: {}}
+	for _, ch := range c.Changes {
+		r, err := perm.ParseResource(ch.Resource)
+		if err != nil || r.Kind() != perm.KindFile {
+			more = true
+			continue
+		}
+		access := perm.ResourceAccess{Action: perm.Write, Resource: ch.Resource}
+		if ch.Post == effect.Absent {
+			access.Action = perm.Delete
+		}
+		if done := seen[access.Action]; !done[access.Resource] {
+			done[access.Resource] = true
+			all = append(all, access)
+		}
+	}
+	if !more {
+		return all
+	}
+	files := len(all)
+	for _, b := range c.Started.Access {
+		if b.Action != string(perm.Read) && b.Action != string(perm.List) {
+			all = append(all, perm.ResourceAccess{Action: perm.Action(b.Action), Resource: b.Resource, Method: b.Method})
+		}
+	}
+	if len(all) == files {
+		all = append(all, callAccess(c.Tool.Name))
+	}
+	return all
+}
