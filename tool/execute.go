@@ -153,13 +153,20 @@ func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err 
 	if err := l.p.Host.Point(context.WithoutCancel(ctx), "tool.late"); err != nil {
 		return Result{}, false, err
 	}
+	late, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), returnTime, ErrTimeout)
+	defer cancel()
 	select {
 	case r := <-back:
 		return r.result, true, r.err
-	default:
+	case <-late.Done():
 		return Result{}, false, context.Cause(ctx)
 	}
 }
+
+// returnTime is how long code whose time is up, or whose caller gave up, may still take to
+// return after its last operation ended. Without it, the scheduler of Go would decide
+// whether the tool's word that nothing happened is heard.
+const returnTime = time.Second
 
 // encode takes the result over: from here on nobody shares memory with the
 // tool.
