@@ -162,7 +162,8 @@ func (r *Resident) masked(ctx context.Context, name string, root disk.Root, mask
 	return r.driver.hidden(ctx, name, root, all, masks, host.Real().Now())
 }
 
-// Pipes are the program's standard files.
+// Pipes are the program's standard files. Close leaves complaints, its standard error, to the caller to read to its end and to close: what
+// a program wrote last says why it went.
 func (r *Resident) Pipes() (in io.WriteCloser, out, complaints *os.File) {
 	return r.pipes.in, r.pipes.out, r.pipes.err
 }
@@ -183,7 +184,7 @@ func (r *Resident) Close() {
 		r.proc.Kill()
 		<-r.gone
 		_ = r.proc.Close()
-		r.pipes.close()
+		_, _ = r.pipes.in.Close(), r.pipes.out.Close()
 		r.turn <- struct{}{} // the call that has the turn ends first
 		r.giveBack()
 		<-r.turn

@@ -318,6 +318,21 @@ func TestServeRefuses(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestLastWords: what a service wrote to its standard error can be read after it was closed.
+func TestLastWords(t *testing.T) {
+	o := newOffice(t)
+	o.service.Close()
+	o.serve("echo the reason >&2; echo said; cat")
+	_, err := o.out.ReadString('\n')
+	require.NoError(t, err)
+	o.service.Close()
+	_, _, complaints := o.service.Pipes()
+	words, err := io.ReadAll(complaints)
+	require.NoError(t, err)
+	require.Equal(t, "the reason\n", string(words))
+	require.NoError(t, complaints.Close())
+}
+
 // A server of some protocol that runs in the sandbox, a call of which has a turn. The tool is made with Spec.InSandbox, and needs what
 // the server does in its root.
 func ExampleDriver_Serve() {
