@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,7 @@ type house struct {
 	config  string
 	gateway *gateway.Gateway
 	rt      *agent.Runtime
+	serves  atomic.Pointer[agent.Runtime] // rt, for the goroutines of the gateway
 	log     *sharedLog
 	asking  sync.Mutex
 	asked   []string
@@ -123,7 +125,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	o := gateway.Options{
 		State: h.state, Log: slog.New(slog.NewTextHandler(h.log, nil)), Roots: map[string]string{"workspace": h.dir}, Programs: programs,
 		Changed: func(tools []tool.Tool) {
-			if rt := h.rt; rt != nil {
+			if rt := h.serves.Load(); rt != nil {
 				if err := rt.SetTools(append(files.Tools(), tools...)...); err != nil {
 					panic(err)
 				}
@@ -164,6 +166,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	h.rt, err = agent.New(append(opts, agent.Driver(kept))...)
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = h.rt.Close() })
+	h.serves.Store(h.rt)
 }
 
 func (h *house) decide(_ context.Context, r perm.Request) (perm.Decision, error) {

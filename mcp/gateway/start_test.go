@@ -110,6 +110,26 @@ func TestFirstStart(t *testing.T) {
 	require.ErrorContains(t, h.gateway.AwaitTool(t.Context(), "late__x"), "server late cannot be reached: the gateway is closed")
 }
 
+// TestToolsComeFirst: a server that is told to be there is there with its tools, so that Await returns with all of them.
+func TestToolsComeFirst(t *testing.T) {
+	h := newHouse(t)
+	h.behind = true
+	telling, told := make(chan struct{}), make(chan struct{})
+	h.open(map[string]string{"new": h.scripted(oneTool)}, `{"new": {"tools": {"x": {"effectClass": "pure"}}}}`, patient, func(o *gateway.Options) {
+		o.Changed = func([]tool.Tool) {
+			close(telling)
+			<-told
+		}
+	})
+	h.gateway.Start()
+	<-telling
+	up := h.stateOf("new").Up
+	close(told)
+	require.False(t, up)
+	h.gateway.Await(t.Context())
+	require.True(t, h.stateOf("new").Up)
+}
+
 // TestAwaitNew: a list waits for servers that nothing was known of, no longer than it may, and for no others.
 func TestAwaitNew(t *testing.T) {
 	h := newHouse(t)

@@ -168,6 +168,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.words())
 		}
 	}()
+	err = u.g.rebuild() // before there is a connection to find: who finds one finds its tools too
 	u.mu.Lock()
 	u.live, u.failures, u.why = s, 0, nil
 	late := u.again && !u.reading // it changed while it was read
@@ -179,7 +180,7 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	if len(u.watches.uris()) > 0 {
 		go u.rewatch(s)
 	}
-	return s, u.g.rebuild()
+	return s, err
 }
 
 // shut ends a connection, and what still waits for an answer.
