@@ -157,10 +157,20 @@ func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err 
 	defer cancel()
 	select {
 	case r := <-back:
-		return r.result, true, r.err
+		return r.result, true, givenUp(ctx, r.err)
 	case <-late.Done():
 		return Result{}, false, context.Cause(ctx)
 	}
+}
+
+// givenUp is the error of code that failed after its time was up or its caller gave up: that is why it ended, whatever broke
+// inside it for that reason.
+func givenUp(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
 }
 
 // returnTime is how long code whose time is up, or whose caller gave up, may still take to
