@@ -121,8 +121,8 @@ bench: ## Hold remit against its promises of speed (BENCH=pattern to choose, ARG
 	cd bench && CGO_ENABLED=0 $(GO) run . -only '$(BENCH)' $(ARGS)
 
 # Root is needed for the small file system of "disk full"; git and cp for the stand-ins.
-undo-bench: ## Take side effects back in several ways, remit's among them; writes docs/undo-bench.md and .svg (ARGS=-v)
-	cd bench && CGO_ENABLED=0 $(GO) run ./undo -docs ../docs $(ARGS)
+undo-bench: ## Take side effects back in several ways, remit's among them; writes docs/evidence/undo-bench.md and .svg (ARGS=-v)
+	cd bench && CGO_ENABLED=0 $(GO) run ./undo -docs ../docs/evidence $(ARGS)
 
 fuzz: ## Fuzz every decoder and pattern for FUZZ_TIME each; prints a line a target (ARGS names targets)
 	$(GO) run ./internal/fuzz -for $(FUZZ_TIME) $(ARGS)

@@ -55,7 +55,7 @@ func TestOutcomes(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	pure, reversible, pivot := tool.Pure(), tool.Effect(effect.Reversible), tool.Effect(effect.Pivot)
 	handles := tool.Confined(tool.Handles)
-	raw, err := os.ReadFile("../docs/outcomes.md")
+	raw, err := os.ReadFile("../docs/reference/outcomes.md")
 	require.NoError(t, err)
 	documented := string(raw)
 	for _, tc := range []struct {
@@ -106,7 +106,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// documentedCase is how docs/outcomes.md begins the line of a case.
+// documentedCase is how docs/reference/outcomes.md begins the line of a case.
 func documentedCase(name string, tl tool.Tool, want tool.Status) string {
 	class := string(tl.Spec().EffectClass)
 	if class == "" {

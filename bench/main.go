@@ -65,7 +65,7 @@ func main() {
 		os.Exit(1)
 	}
 	if missed > 0 {
-		fmt.Fprintf(os.Stderr, "bench: %d missed; docs/performance.md says what is known about it\n", missed)
+		fmt.Fprintf(os.Stderr, "bench: %d missed; docs/evidence/performance.md says what is known about it\n", missed)
 	}
 }
 

@@ -4,7 +4,7 @@
 // compensations in memory, and nothing. Each way is given the same world, the same steps
 // and the same mishaps, and is judged by the same oracle, which knows none of them.
 //
-// "make undo-bench" runs it and writes docs/undo-bench.md and docs/undo-bench.svg.
+// "make undo-bench" runs it and writes docs/evidence/undo-bench.md and docs/evidence/undo-bench.svg.
 package main
 
 import (

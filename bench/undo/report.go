@@ -163,8 +163,8 @@ const head = `# Undo bench
 
 What becomes of side effects when they are taken back: by remit, and by stand-ins for what people use today. **The stand-ins are
 ours**: nobody else's product was run. Each is the best form of its way that we could think of, runs the real git and cp, says
-what it cannot see where it can know it, and is published with its limits in [bench/undo](../bench/undo): [git](../bench/undo/git.go),
-[copies](../bench/undo/copies.go), [saga](../bench/undo/saga.go). remit is the real command with its journal on the disk, under a
+what it cannot see where it can know it, and is published with its limits in [bench/undo](../../bench/undo): [git](../../bench/undo/git.go),
+[copies](../../bench/undo/copies.go), [saga](../../bench/undo/saga.go). remit is the real command with its journal on the disk, under a
 policy that allows everything. "make undo-bench" wrote this page.
 
 %s

@@ -232,7 +232,7 @@ func (a *app) approvalCommand() *cobra.Command {
 		Use: "approval", Short: "Show whose approvals are taken, or change that",
 		Long: "Shows how remit approve makes sure that a person approves. By default it wants a terminal that it reads from, and refuses to\n" +
 			"run below the process that asked or what started that one. What the subcommands change is kept in the state folder,\n" +
-			"where no call can reach it. What this stops, and what it does not, is in docs/threat-model.md.",
+			"where no call can reach it. What this stops, and what it does not, is in docs/explanation/threat-model.md.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := p.find(a); err != nil {

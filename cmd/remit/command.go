@@ -112,7 +112,7 @@ func (a *app) command() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
+	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/reference/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
 	root.SetFlagErrorFunc(flagProblem)
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),

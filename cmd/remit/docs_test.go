@@ -14,10 +14,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// table returns the rows below a heading of docs/outcomes.md, by first cell.
+// table returns the rows below a heading of docs/reference/outcomes.md, by first cell.
 func table(t *testing.T, heading string) (order []string, rows map[string][]string) {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/outcomes.md")
+	data, err := os.ReadFile("../../docs/reference/outcomes.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(data), "# "+heading+"\n")
 	require.True(t, found, heading)
@@ -60,7 +60,7 @@ func TestExitCodesTable(t *testing.T) {
 	for _, s := range tool.Statuses() {
 		require.True(t, codes[strconv.Itoa(s.ExitCode())], "%s ends with a code that is not in the table", s)
 	}
-	data, err := os.ReadFile("../../docs/outcomes.md")
+	data, err := os.ReadFile("../../docs/reference/outcomes.md")
 	require.NoError(t, err)
 	var texts []string
 	for _, c := range severity() {

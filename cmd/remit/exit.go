@@ -18,7 +18,7 @@ import (
 // exitCode is what the command ends with.
 type exitCode int
 
-// The exit codes. docs/outcomes.md has the table.
+// The exit codes. docs/reference/outcomes.md has the table.
 const (
 	exitOK       exitCode = 0
 	exitInternal exitCode = 1

@@ -18,10 +18,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// limitRows are the rows of the tables of docs/limits.md.
+// limitRows are the rows of the tables of docs/reference/limits.md.
 func limitRows(t *testing.T) (rows [][]string, text string) {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/limits.md")
+	data, err := os.ReadFile("../../docs/reference/limits.md")
 	require.NoError(t, err)
 	for l := range strings.SplitSeq(string(data), "\n") {
 		cells := strings.Split(strings.Trim(l, "| "), " | ")

@@ -69,7 +69,7 @@ func (c *loadCheck) lose(format string, args ...any) {
 	c.lost = append(c.lost, fmt.Sprintf(format, args...))
 }
 
-// namedCall is the id of a call that its client named, as docs/records.md has it.
+// namedCall is the id of a call that its client named, as docs/reference/records.md has it.
 func namedCall(session, id string) string {
 	_, digits, _ := strings.Cut(string(canon.Sum("remit/call-id/v1", []byte(session), []byte(id))), ":")
 	return "c_" + digits[:32]

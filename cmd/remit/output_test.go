@@ -110,7 +110,7 @@ func TestWhoReadsHasEnough(t *testing.T) {
 func TestHelpLeadsToExitCodes(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
-		require.Contains(t, cmd.UsageString(), "docs/outcomes.md", cmd.CommandPath())
+		require.Contains(t, cmd.UsageString(), "docs/reference/outcomes.md", cmd.CommandPath())
 		for _, sub := range cmd.Commands() {
 			visit(sub)
 		}

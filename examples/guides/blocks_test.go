@@ -104,10 +104,10 @@ func TestSynopses(t *testing.T) {
 	shell(t)
 	synopsis(t, take(t, "README.md", "text", 2))
 	for n := range 3 {
-		synopsis(t, take(t, "feedback.md", "text", n))
+		synopsis(t, take(t, "guides/feedback.md", "text", n))
 	}
-	synopsis(t, take(t, "gateway.md", "text", 0))
-	synopsis(t, take(t, "gateway.md", "text", 1))
+	synopsis(t, take(t, "guides/gateway.md", "text", 0))
+	synopsis(t, take(t, "guides/gateway.md", "text", 1))
 }
 
 func TestReadmeRules(t *testing.T) {
@@ -120,7 +120,7 @@ func TestReadmeRules(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrDenied)
 }
 
-func TestHTTPRules(t *testing.T) { open(t, take(t, "http.md", "rego", 0)) }
+func TestHTTPRules(t *testing.T) { open(t, take(t, "guides/http.md", "rego", 0)) }
 
 // A database as the guide has it: two calls under its policy, and their undo.
 func TestDatabase(t *testing.T) {
@@ -131,16 +131,16 @@ func TestDatabase(t *testing.T) {
 	_, err = db.Exec("CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO users VALUES (1, 'ann')")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	p.write("script.jsonl", take(t, "database.md", "jsonl", 0))
-	p.write("users.rego", "package remit\n"+take(t, "database.md", "rego", 0))
-	out := p.sh(0, take(t, "database.md", "sh", 0))
+	p.write("script.jsonl", take(t, "guides/database.md", "jsonl", 0))
+	p.write("users.rego", "package remit\n"+take(t, "guides/database.md", "rego", 0))
+	out := p.sh(0, take(t, "guides/database.md", "sh", 0))
 	require.Contains(t, out, "sql_execute")
 	p.sh(0, "remit revert --last --database main=sqlite:app.db")
 }
 
 // The role of the guide, on a server of PostgreSQL: rows change and go back, and what the role may not do, no call can.
 func TestRoleOfADatabase(t *testing.T) {
-	text := take(t, "database.md", "sql", 0)
+	text := take(t, "guides/database.md", "sql", 0)
 	shell(t)
 	owner, _ := pgtest.Database(t)
 	pgtest.Exec(t, owner, "CREATE TABLE orders(id int PRIMARY KEY, state text); INSERT INTO orders VALUES (1, 'new'); CREATE TABLE prices(id int PRIMARY KEY)")
@@ -163,7 +163,7 @@ func TestRoleOfADatabase(t *testing.T) {
 // A definition that narrows a built-in tool, and a patch that narrows one.
 func TestDefineNarrower(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs.json"), []byte(take(t, "define.md", "json", 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs.json"), []byte(take(t, "guides/define.md", "json", 1)), 0o600))
 	var write tool.Tool
 	for _, of := range files.Tools() {
 		if of.Name() == "file_write" {
@@ -172,7 +172,7 @@ func TestDefineNarrower(t *testing.T) {
 	}
 	tools, err := define.Load(os.DirFS(dir), map[string]define.Implementation{"builtin/file_write": define.Of(write)})
 	require.NoError(t, err)
-	adjusted, err := tools[0].Adjust([]byte(take(t, "feedback.md", "json", 0)))
+	adjusted, err := tools[0].Adjust([]byte(take(t, "guides/feedback.md", "json", 0)))
 	require.NoError(t, err)
 	rt, workspace := runtime(t, agent.Tools(adjusted))
 	require.NoError(t, os.Mkdir(filepath.Join(workspace, "docs"), 0o700))
@@ -194,7 +194,7 @@ func TestProgram(t *testing.T) {
 	p := newPlace(t)
 	p.write("repo/src/Makefile", "test:\n\t@echo tested\n")
 	p.write("repo/a.go", "package old\n")
-	p.write("script.jsonl", take(t, "program.md", "jsonl", 0))
+	p.write("script.jsonl", take(t, "guides/program.md", "jsonl", 0))
 	p.sh(0, "cd repo && git init -q && git config user.name Ann && git config user.email ann@example.com && git add -A && git commit -qm old")
 	before := p.sh(0, "cd repo && git rev-parse HEAD")
 	out := p.sh(0, "remit run --workspace repo script.jsonl")
@@ -207,7 +207,7 @@ func TestProgram(t *testing.T) {
 
 func TestProgramInGo(t *testing.T) {
 	t.Chdir(t.TempDir())
-	// guide: program.md
+	// guide: guides/program.md
 	rt, err := agent.New(agent.Tools(programs.Tools()...), agent.Root("workspace", ".")) // programs is tool/builtin/process
 	// end of guide
 	require.NoError(t, err)
@@ -228,14 +228,14 @@ func TestServeForClients(t *testing.T) {
 		p.write("bin/"+client, stand)
 		require.NoError(t, os.Chmod(filepath.Join(p.dir, "bin", client), 0o700))
 	}
-	p.sh(0, `PATH="$PWD/bin:$PATH"; mkdir shop; cd shop`+"\n"+take(t, "serve.md", "sh", 0))
+	p.sh(0, `PATH="$PWD/bin:$PATH"; mkdir shop; cd shop`+"\n"+take(t, "guides/serve.md", "sh", 0))
 }
 
 // The first lines of a server by HTTP, with another port.
 func TestServeByHTTP(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
-	want := strings.Split(take(t, "serve.md", "console", 0), "\n")
+	want := strings.Split(take(t, "guides/serve.md", "console", 0), "\n")
 	command := strings.Fields(strings.TrimPrefix(want[0], "$ "))
 	require.Equal(t, []string{"remit", "serve", "--http", "127.0.0.1:8321"}, command)
 	cmd := exec.Command(filepath.Join(binary(t), "remit"), "serve", "--http", "127.0.0.1:0")
@@ -270,10 +270,10 @@ func configuration(t *testing.T, text string) gateway.Config {
 }
 
 func TestGatewayConfigurations(t *testing.T) {
-	require.Len(t, configuration(t, take(t, "gateway.md", "jsonc", 0)).Servers, 3)
-	require.Len(t, configuration(t, `{"mcpServers": {`+take(t, "gateway.md", "jsonc", 1)+`}}`).Servers, 1)
-	require.Len(t, configuration(t, `{"mcpServers": {"build": {"command": "make"}}, "remit": {"servers": {`+take(t, "gateway.md", "jsonc", 2)+`}}}`).Servers, 1)
-	server, entry, found := strings.Cut(take(t, "gateway.md", "jsonc", 3), "// and under \"remit\", \"servers\":\n")
+	require.Len(t, configuration(t, take(t, "guides/gateway.md", "jsonc", 0)).Servers, 3)
+	require.Len(t, configuration(t, `{"mcpServers": {`+take(t, "guides/gateway.md", "jsonc", 1)+`}}`).Servers, 1)
+	require.Len(t, configuration(t, `{"mcpServers": {"build": {"command": "make"}}, "remit": {"servers": {`+take(t, "guides/gateway.md", "jsonc", 2)+`}}}`).Servers, 1)
+	server, entry, found := strings.Cut(take(t, "guides/gateway.md", "jsonc", 3), "// and under \"remit\", \"servers\":\n")
 	require.True(t, found)
 	require.Len(t, configuration(t, `{"mcpServers": {`+server+`}, "remit": {"servers": {`+entry+`}}}`).Servers, 1)
 	require.Len(t, configuration(t, `{"mcpServers": {"filesystem": {"command": "node"}}, `+take(t, "README.md", "jsonc", 0)+`}`).Servers, 1)
@@ -284,7 +284,7 @@ func TestGatewayConfigurations(t *testing.T) {
 func TestServices(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
-	text := take(t, "http.md", "json", 0)
+	text := take(t, "guides/http.md", "json", 0)
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
@@ -303,7 +303,7 @@ func TestConnect(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
 	before := p.client(t)
-	p.sh(0, take(t, "connect.md", "sh", 0))
+	p.sh(0, take(t, "guides/connect.md", "sh", 0))
 	require.Equal(t, before, p.settings(t), "as it was")
 }
 
@@ -325,13 +325,13 @@ func TestReadmeGateway(t *testing.T) {
 
 // npm installs the server of the guide where a server in the sandbox can be read.
 func TestGatewayInstall(t *testing.T) {
-	text := take(t, "gateway.md", "sh", 0)
+	text := take(t, "guides/gateway.md", "sh", 0)
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("there is no npm")
 	}
 	p := newPlace(t)
 	p.sh(0, replaced(t, text, "/home/me/servers", filepath.Join(p.home, "servers")))
-	server, _, _ := strings.Cut(take(t, "gateway.md", "jsonc", 3), "// and under")
+	server, _, _ := strings.Cut(take(t, "guides/gateway.md", "jsonc", 3), "// and under")
 	c := configuration(t, `{"mcpServers": {`+replaced(t, server, "/home/me/servers", filepath.Join(p.home, "servers"))+`}}`)
 	require.FileExists(t, c.Servers[0].Args[0])
 }
@@ -352,10 +352,10 @@ func TestCommandsInSentences(t *testing.T) {
 	}
 	code, flag := regexp.MustCompile("`remit ([^`]+)`"), regexp.MustCompile(`--[a-z][a-z-]*`)
 	verb := regexp.MustCompile(`^[a-z][a-z-]*$`)
-	names, err := filepath.Glob(filepath.Join(root, "docs", "guides", "*.md"))
+	names, err := pages()
 	require.NoError(t, err)
 	found := 0
-	for _, name := range append(names, filepath.Join(root, "README.md")) {
+	for _, name := range names {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		for _, m := range code.FindAllStringSubmatch(string(text), -1) {

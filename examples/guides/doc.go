@@ -1,5 +1,5 @@
 // Package guides holds no code but its tests. They run every block of README.md
-// and docs/guides as it is written there. A block of Go code is a region of a
-// test, byte for byte. Each other block is taken out of its document by the test
-// that runs it.
+// and of the guides and the reference in docs as it is written
+// there. A block of Go code is a region of a test, byte for byte. Each other block
+// is taken out of its document by the test that runs it.
 package guides

@@ -27,7 +27,7 @@ const ordinary = `{
 	"access": {"action": "write", "dynamic": false, "resource": {"kind": "file", "text": "file://workspace/a.txt", "root": "workspace", "path": "a.txt",
 		"segments": ["a.txt"], "name": "a.txt", "ext": ".txt"}}}`
 
-// fieldValues says, for each rule of policy-fields.md, what an ordinary input has to have instead for the rule to hold.
+// fieldValues says, for each rule of reference/policy.md, what an ordinary input has to have instead for the rule to hold.
 var fieldValues = map[string]string{
 	"principal.id":    `{"principal":{"id":"mallory"}}`,
 	"principal.kind":  `{"principal":{"kind":"service"}}`,
@@ -194,7 +194,7 @@ func TestPolicyFields(t *testing.T) {
 	p := newPlace(t)
 	modules, rules := map[string]string{"otherwise.rego": "package remit\n\nallow contains \"otherwise\"\n"}, map[string]string{}
 	for n := range 9 {
-		file, text := fmt.Sprintf("fields%d.rego", n), take(t, "policy-fields.md", "rego", n)
+		file, text := fmt.Sprintf("fields%d.rego", n), take(t, "reference/policy.md", "rego", n)
 		modules[file] = text
 		for _, m := range ruleName.FindAllStringSubmatch(text, -1) {
 			rules[m[2]] = file

@@ -39,7 +39,7 @@ var release = func() tool.Tool {
 	return made
 }()
 
-// guide: grade.md
+// guide: guides/grade.md
 func TestGrade(t *testing.T) {
 	r := reverttest.Test(t, release, tool.CrashUndoable, reverttest.Config{
 		World: func(*reverttest.Wire) (reverttest.World, error) {
@@ -53,7 +53,7 @@ func TestGrade(t *testing.T) {
 
 // end of guide
 
-// guide: grade.md
+// guide: guides/grade.md
 
 //go:embed grades.json
 var grades []byte
@@ -61,7 +61,7 @@ var grades []byte
 // end of guide
 
 func gradedRelease() (tool.Tool, error) {
-	// guide: grade.md
+	// guide: guides/grade.md
 	graded, err := release.Graded(grades)
 	// end of guide
 	return graded, err
@@ -71,7 +71,7 @@ func gradedRelease() (tool.Tool, error) {
 func TestDecideByGrade(t *testing.T) {
 	graded, err := gradedRelease()
 	require.NoError(t, err)
-	engine := open(t, take(t, "grade.md", "rego", 0)+`allow contains "the tool may be called" if input.access.resource.kind == "tool"`)
+	engine := open(t, take(t, "guides/grade.md", "rego", 0)+`allow contains "the tool may be called" if input.access.resource.kind == "tool"`)
 	for _, tt := range []struct {
 		tool tool.Tool
 		want error
@@ -179,7 +179,7 @@ func newTool(f *fakeMail) (tool.Tool, error) {
 		}))
 }
 
-// guide: grade.md
+// guide: guides/grade.md
 func (f *fakeMail) Post(ctx context.Context, key, text string) error {
 	return f.wire.Send(ctx, "post", func() { f.put(key, text) }) // not under a lock that others wait for
 }
@@ -214,7 +214,7 @@ func (t *told) Errorf(format string, a ...any) { t.text += fmt.Sprintf(format, a
 
 // The guide tells a story as the kit tells it.
 func TestGradeStory(t *testing.T) {
-	want := take(t, "grade.md", "text", 0)
+	want := take(t, "guides/grade.md", "text", 0)
 	shelf := func(w *reverttest.Wire) (reverttest.World, error) {
 		f := &fakeMail{wire: w, posts: map[string]string{"a": "old a", "b": "old b"}}
 		return reverttest.World{Snapshot: f.Posts, Context: func(ctx context.Context) context.Context { return withFake(ctx, f) }}, nil

@@ -22,7 +22,7 @@ var root, _ = filepath.Abs("../..")
 
 // block is what stands between two fences of a document.
 type block struct {
-	doc  string // its name below docs/guides, or README.md
+	doc  string // its name below docs, or README.md
 	line int    // of its first fence
 	lang string
 	text string
@@ -30,18 +30,35 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.doc, b.line, b.lang) }
 
-// documents returns the blocks of all documents, in their order.
-func documents() (all []block, err error) {
-	names, err := filepath.Glob(filepath.Join(root, "docs", "guides", "*.md"))
-	if err != nil || len(names) < 10 {
-		return nil, fmt.Errorf("the guides are not where they should be: %d found, %w", len(names), err)
+// pages returns the files whose blocks run: the pages to work by, and README.md.
+func pages() ([]string, error) {
+	all := []string{filepath.Join(root, "README.md")}
+	for _, folder := range []string{"guides", "reference"} {
+		names, err := filepath.Glob(filepath.Join(root, "docs", folder, "*.md"))
+		if err != nil || len(names) == 0 {
+			return nil, fmt.Errorf("docs/%s: no pages: %w", folder, err)
+		}
+		all = append(all, names...)
 	}
-	for _, name := range append(names, filepath.Join(root, "README.md")) {
+	return all, nil
+}
+
+// documents returns the blocks of all pages, in their order.
+func documents() (all []block, err error) {
+	names, err := pages()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		found, err := split(filepath.Base(name), string(data))
+		doc, err := filepath.Rel(filepath.Join(root, "docs"), name)
+		if err != nil {
+			return nil, err
+		}
+		found, err := split(strings.TrimPrefix(filepath.ToSlash(doc), "../"), string(data))
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +175,7 @@ func ofExample(t *testing.T, text string) bool {
 // TestMain holds the blocks that no test took against the process: each block
 // that is no Go code has to run. It does not look where only some tests ran.
 func TestMain(m *testing.M) {
-	// guide: program.md
+	// guide: guides/program.md
 	process.Main() // of ctxperm/process: the first line of main
 	// end of guide
 	if os.Getenv(asServer) != "" {

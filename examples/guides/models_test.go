@@ -40,7 +40,7 @@ func TestFrameworks(t *testing.T) {
 	session := session(t, rt)
 	_, err := session.Update(ctx, func(tx *agent.Txn) error {
 		id, name, arguments := "t1", "upper", json.RawMessage(`{"input":"hi"}`)
-		// guide: frameworks.md
+		// guide: guides/frameworks.md
 		shown, err := session.Tools(ctx)             // what this session is shown
 		a, err := wire.New(wire.Anthropic, shown...) // any format will do; the definitions of this one are flat
 		raw, err := a.Definitions()                  // name, description, input_schema of each
@@ -72,7 +72,7 @@ func TestWire(t *testing.T) {
 	session := session(t, rt)
 	_, err := session.Update(ctx, func(tx *agent.Txn) error {
 		body, outcomes := json.RawMessage(calling), make([]tool.Outcome, 1)
-		// guide: wire.md
+		// guide: guides/wire.md
 		tools, err := session.Tools(ctx) // what this session is shown
 		a, err := wire.New(wire.Anthropic, tools...)
 		fields, err := a.Request(wire.Choice{}) // members of the request: tools, and the choice
@@ -108,7 +108,7 @@ func TestLoop(t *testing.T) {
 	}
 	kept := 0
 	save := func(context.Context, agent.Conversation) error { kept++; return nil }
-	// guide: loop.md
+	// guide: guides/loop.md
 	a, err := wire.New(wire.Anthropic, tools...) // the provider's shape, and the tools that are offered
 	loop := agent.Loop{
 		Adapter: a,
@@ -152,7 +152,7 @@ func TestLoopGoesOn(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrPending)
 	require.Len(t, c.Waiting, 1)
 	require.NoError(t, rt.Answer(ctx, agent.Reply{Call: c.Waiting[0], Approved: true, By: "ann"}))
-	// guide: loop.md
+	// guide: guides/loop.md
 	tx, err := rt.Open(ctx, c.Txn)
 	c, err = loop.Run(ctx, tx, c)
 	// end of guide
@@ -164,7 +164,7 @@ func TestLoopGoesOn(t *testing.T) {
 func TestVisibility(t *testing.T) {
 	ctx := t.Context()
 	rt, _ := runtime(t, agent.Tools(upper(t, func(s *tool.Spec) { s.Tags, s.Confidence = []string{"files"}, 700 })))
-	// guide: visibility.md
+	// guide: guides/visibility.md
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{
 		Surface:      "chat", // the kind of session, in your own words
 		Model:        "m-1",
@@ -184,12 +184,12 @@ func TestVisibility(t *testing.T) {
 func TestLabels(t *testing.T) {
 	letter := "Dear Ann"
 	read, err := tool.FromSpec(tool.Spec{Name: "letter", Description: "Reads a letter.", EffectClass: effect.Pure, OutputContent: &provenance.Content{}, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
-		// guide: visibility.md
+		// guide: guides/visibility.md
 		return tool.Result{Text: letter, Labels: []string{"case:7", "secret"}, Requires: []string{"verify"}}, nil
 		// end of guide
 	}})
 	require.NoError(t, err)
-	rule := "package remit\n" + take(t, "visibility.md", "rego", 0) + `allow contains "all" if true`
+	rule := "package remit\n" + take(t, "guides/visibility.md", "rego", 0) + `allow contains "all" if true`
 	rt, _ := runtime(t, agent.Tools(read), agent.Policy(open(t, rule)))
 	for confidence, why := range map[int]string{
 		800: "the provider of the model is not trusted with this", // it holds something private by now
@@ -221,7 +221,7 @@ func TestGiven(t *testing.T) {
 }
 
 func policy() (*rego.Engine, error) {
-	// guide: visibility.md
+	// guide: guides/visibility.md
 	engine, err := rego.Load(
 		rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix},
 		rego.Source{FS: policies.Given(), Prefix: policies.Prefix},
@@ -231,7 +231,7 @@ func policy() (*rego.Engine, error) {
 }
 
 func given(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, nextPrompt string) (*agent.Session, error) {
-	// guide: visibility.md
+	// guide: guides/visibility.md
 	s, err := rt.Session(ctx, who, agent.Given(prompt)) // all URLs in the text of the person
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func TestTailor(t *testing.T) {
 		require.NoError(t, err)
 		return text
 	}
-	// guide: visibility.md
+	// guide: guides/visibility.md
 	rt, err := agent.New(agent.Tools(closeTicket), agent.Tailor("close_ticket",
 		func(who perm.Principal, s perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 			mine, err := ticketsOf(who.ID)

@@ -12,20 +12,20 @@ func TestPolicies(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
 	for n, name := range []string{"shop.rego", "first-line.rego", "budget.rego", "facts.rego", "shop_test.rego"} {
-		p.write("policy/"+name, take(t, "policies.md", "rego", n))
+		p.write("policy/"+name, take(t, "guides/policies.md", "rego", n))
 	}
-	p.write("policy/data.json", take(t, "policies.md", "json", 0))
+	p.write("policy/data.json", take(t, "guides/policies.md", "json", 0))
 	p.write("shop/src/config/site.ini", "# Maintained by web\nname = Shop\n")
 	p.write("shop/customers/ann.csv", "ann\n")
 	p.write("script.jsonl", `{"tool":"file_write","args":{"path":"src/cart.py","content":"x"}}`+"\n")
-	out := p.sh(0, take(t, "policies.md", "sh", 0))
+	out := p.sh(0, take(t, "guides/policies.md", "sh", 0))
 	require.Contains(t, out, "4 tests, 0 failed")
 	require.NotContains(t, out, "warning")
 	p.write("input.json", `{"principal":{"id":"a","kind":"agent","roles":[]},"session":{"id":"s","labels":[],"tools":{}},
 		"tool":{"name":"file_read","version":"1","tags":[],"confinement":"handles","destination":"none","idempotent":true,"risk":"undeclared","approval":false},
 		"call":{"id":"c","args":{"path":"customers/ann.csv"},"effect_class":"pure","declared":true},"purpose":"run","time":"2026-01-01T00:00:00Z",
 		"access":{"action":"read","dynamic":false,"resource":{"kind":"file","root":"workspace","path":"customers/ann.csv","segments":["customers","ann.csv"]}}}`)
-	p.sh(3, take(t, "policies.md", "sh", 1))
+	p.sh(3, take(t, "guides/policies.md", "sh", 1))
 
 	for line, code := range map[string]int{
 		`{"tool":"file_read","args":{"path":"customers/ann.csv"}}`:                                              3,

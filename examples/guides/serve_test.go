@@ -38,7 +38,7 @@ func TestServeInGo(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = null.Close() }()
 	os.Stdin, os.Stdout = null, null
-	// guide: serve.md
+	// guide: guides/serve.md
 	srv, err := mcp.New(rt, mcp.Options{})             // rt with agent.Wait(), so that questions wait
 	err = srv.RunIO(ctx, os.Stdin, os.Stdout, session) // or
 	handler, err := srv.Handler(mcp.HTTPOptions{})     // session.Token() is what a client sends
@@ -73,7 +73,7 @@ func TestServeResources(t *testing.T) {
 }
 
 func library(srv *mcp.Server) error {
-	// guide: serve.md
+	// guide: guides/serve.md
 	err := srv.SetResources(
 		mcp.Resource{URI: "notes://{path}", Name: "notes", MediaType: "text/plain", Tool: "file_read"},
 	)

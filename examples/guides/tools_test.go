@@ -80,7 +80,7 @@ func writer(t *testing.T, name, file string) tool.Tool {
 
 func TestCompose(t *testing.T) {
 	write, book := writer(t, "write", "page.txt"), writer(t, "book", "book.txt")
-	// guide: compose.md
+	// guide: guides/compose.md
 	publish, err := compose.Chain(compose.About{Name: "publish", Description: "Write the page and book it."},
 		compose.Part{Tool: write}, compose.Part{Tool: book})
 	// end of guide
@@ -100,7 +100,7 @@ type note struct{ Path, Text string }
 func TestDefine(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	definition := take(t, "define.md", "json", 0)
+	definition := take(t, "guides/define.md", "json", 0)
 	require.NoError(t, os.Mkdir("tools", 0o700))
 	require.NoError(t, os.WriteFile("tools/note.json", []byte(definition), 0o600))
 	mail := `{"schemaVersion": 1, "id": "com.example.mail", "version": "1.0.0", "implementation": "example/mail",
@@ -121,7 +121,7 @@ func TestDefine(t *testing.T) {
 		return tool.Text("sent"), nil
 	}
 	unsend := func(context.Context, tool.RevertContext) error { return nil }
-	// guide: define.md
+	// guide: guides/define.md
 	tools, err := define.Load(os.DirFS("tools"), map[string]define.Implementation{
 		"example/note": {Execute: note, Confinement: tool.Handles},
 		"example/mail": {Execute: send, Revert: unsend, UndoVersion: "1"},
@@ -155,7 +155,7 @@ func TestDefineLive(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	log := slog.New(slog.DiscardHandler)
-	// guide: define.md
+	// guide: guides/define.md
 	live, err := define.Open("tools", implementations, func(tools []tool.Tool) error { return rt.SetTools(tools...) })
 	go live.Watch(ctx, func(changed bool, err error) {
 		log.Info("the definitions were read again", "changed", changed, "error", err)
@@ -173,7 +173,7 @@ func TestFilters(t *testing.T) {
 	tools := []tool.Tool{tells}
 	var written bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&written, nil))
-	// guide: filters.md
+	// guide: guides/filters.md
 	rt, err := agent.New(agent.Tools(tools...), agent.Filters(
 		filter.Log(logger),
 		filter.Redact(regexp.MustCompile(`sk-\w+`)),
@@ -206,7 +206,7 @@ type (
 )
 
 func TestState(t *testing.T) {
-	// guide: state.md
+	// guide: guides/state.md
 	todo, err := tool.Stateful("todo", "Keep a list of what is to be done.", nil,
 		func(context.Context, ctxperm.ToolContext) (List, error) { return List{}, nil }, // the first call of a session begins with this
 		func(_ context.Context, _ ctxperm.ToolContext, in Item, was List) (int, List, error) {
@@ -226,7 +226,7 @@ func TestState(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	ctx, text, user := t.Context(), []byte(take(t, "settings.md", "json", 0)), []byte(`{"schemaVersion": 1, "tools": {}}`)
+	ctx, text, user := t.Context(), []byte(take(t, "guides/settings.md", "json", 0)), []byte(`{"schemaVersion": 1, "tools": {}}`)
 	store, err := secrets.New(map[string]secrets.Source{"weather": func(context.Context) (string, error) { return "a long token", nil }})
 	require.NoError(t, err)
 	rt, _ := runtime(t, agent.Driver(store), agent.Policy(open(t, `package remit
@@ -237,7 +237,7 @@ func TestSettings(t *testing.T) {
 		region = in
 		return tool.Text("rain"), nil
 	}
-	// guide: settings.md
+	// guide: guides/settings.md
 	forecast, err := tool.FromSpec(tool.Spec{
 		Name: "forecast", Description: "Says how the weather will be.",
 		Settings: tool.Params{
@@ -274,7 +274,7 @@ func TestSettings(t *testing.T) {
 }
 
 func resolve(ctx context.Context, rt *agent.Runtime, store *secrets.Store, tools []tool.Tool, lockedText, userText, presetText []byte) error {
-	// guide: settings.md
+	// guide: guides/settings.md
 	locked, err := settings.Read(settings.Locked, "locked.json", lockedText)
 	if err != nil {
 		return err

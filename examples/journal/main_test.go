@@ -19,7 +19,7 @@ func TestSuite(t *testing.T) {
 		require.NoError(t, err)
 		return witnessed{stored, func(journal.Head) error { return nil }}
 	}
-	// guide: journal.md
+	// guide: guides/journal.md
 	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
 		place := t.TempDir() // what a second opening finds again
 		return func(t *testing.T) journal.Journal { return open(t, place) }

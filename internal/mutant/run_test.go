@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write down which test notices which bug")
 
 // record is where the table of bugs is, below the root.
-const record = "docs/seeded-bugs.md"
+const record = "docs/evidence/seeded-bugs.md"
 
 // slow are the tests of ctxperm/files that take seconds.
 const slow = "^Test(Meddled.*|Crash.*|PowerCuts.*|Storm|DiskTrouble|ShortTrouble)$"

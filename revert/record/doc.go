@@ -2,5 +2,5 @@
 // the entry that a record is sealed into.
 //
 // The fields of the bodies are the format: other programs read them, so a field
-// is never given another meaning (docs/records.md).
+// is never given another meaning (docs/reference/records.md).
 package record
