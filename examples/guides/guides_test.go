@@ -26,6 +26,8 @@ type block struct {
 	line int    // of its first fence
 	lang string
 	text string
+
+	before string // the last line of text before it
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.doc, b.line, b.lang) }
@@ -33,7 +35,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.doc, b.line,
 // pages returns the files whose blocks run: the pages to work by, and README.md.
 func pages() ([]string, error) {
 	all := []string{filepath.Join(root, "README.md")}
-	for _, folder := range []string{"guides", "reference"} {
+	for _, folder := range []string{"tutorial", "guides", "reference"} {
 		names, err := filepath.Glob(filepath.Join(root, "docs", folder, "*.md"))
 		if err != nil || len(names) == 0 {
 			return nil, fmt.Errorf("docs/%s: no pages: %w", folder, err)
@@ -77,15 +79,18 @@ func read(t testing.TB) []block {
 // split returns the blocks of one document.
 func split(doc, text string) (found []block, err error) {
 	var in *block
+	before := ""
 	for i, line := range strings.Split(text, "\n") {
 		fence, isFence := strings.CutPrefix(strings.TrimLeft(line, " "), "```")
 		switch {
 		case isFence && in == nil:
-			in = &block{doc: doc, line: i + 1, lang: strings.TrimSpace(fence)}
+			in = &block{doc: doc, line: i + 1, lang: strings.TrimSpace(fence), before: before}
 		case isFence:
 			found, in = append(found, *in), nil
 		case in != nil:
 			in.text += line + "\n"
+		case strings.TrimSpace(line) != "":
+			before = line
 		}
 	}
 	if in != nil {
@@ -106,10 +111,15 @@ func take(t testing.TB, doc, lang string, n int) string {
 	t.Helper()
 	blocks := slices.DeleteFunc(read(t), func(b block) bool { return b.doc != doc || b.lang != lang })
 	require.Greater(t, len(blocks), n, "%s has no block %d of %q", doc, n, lang)
+	noteRun(blocks[n])
+	return blocks[n].text
+}
+
+// noteRun notes that a test runs a block.
+func noteRun(b block) {
 	ranMu.Lock()
 	defer ranMu.Unlock()
-	ran[blocks[n].String()] = true
-	return blocks[n].text
+	ran[b.String()] = true
 }
 
 // TestGoBlocks holds each block of Go code against a region of a test, between
