@@ -16,17 +16,17 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// The README shows the tool of this program as it stands here.
-func TestReadmeHoldsTheTool(t *testing.T) {
+// The tutorial shows the tool of this program as it stands here.
+func TestTutorialHoldsTheTool(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "first-tool.md"))
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(program), "// notePair writes")
 	require.True(t, ok)
 	function, _, ok := strings.Cut(rest, "\n}\n")
 	require.True(t, ok)
-	require.Contains(t, string(readme), "```go\n// notePair writes"+function+"\n}\n```\n")
+	require.Contains(t, string(page), "```go\n// notePair writes"+function+"\n}\n```\n")
 }
 
 // TestRunAfterRun: each run finds what an earlier one left open, and takes it

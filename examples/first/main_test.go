@@ -11,29 +11,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The README holds this program, so that what it shows compiles and runs.
-func TestReadmeHoldsTheProgram(t *testing.T) {
+// tutorial is the page that shows this program.
+var tutorial = filepath.Join("..", "..", "docs", "tutorial", "first-tool.md")
+
+// The tutorial holds this program, so that what it shows compiles and runs.
+func TestTutorialHoldsTheProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)
+	page, err := os.ReadFile(tutorial)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "```go\n"+string(program)+"```\n")
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
-	require.Contains(t, string(readme), "```go\n"+string(program)+"```\n")
 	for _, command := range []string{"`make run`", "`make test`"} {
 		require.Contains(t, string(readme), command)
 	}
 }
 
-// What the README says that it prints names the line of the rule as it is.
-func TestReadmeHoldsTheAnswer(t *testing.T) {
+// The output in the tutorial names the line of the rule as it is.
+func TestTutorialHoldsTheAnswer(t *testing.T) {
 	const reason = "the history of the repository is out of reach"
 	pack, err := os.ReadFile(filepath.Join("..", "..", "policies", "workspace", "workspace.rego"))
 	require.NoError(t, err)
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(tutorial)
 	require.NoError(t, err)
 	before, _, found := strings.Cut(string(pack), reason)
 	require.True(t, found)
 	line := 1 + strings.Count(before, "\n")
-	require.Contains(t, string(readme), fmt.Sprintf("file_write: denied: %s (builtin:workspace/workspace.rego:%d) (call c_", reason, line))
+	require.Contains(t, string(page), fmt.Sprintf("file_write: denied: %s (builtin:workspace/workspace.rego:%d) (call c_", reason, line))
 }
 
 func TestFirstTenMinutes(t *testing.T) {

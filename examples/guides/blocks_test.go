@@ -2,8 +2,10 @@ package guides_test
 
 import (
 	"bufio"
+	"context"
 	"database/sql"
 	"encoding/pem"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -19,6 +21,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/pgtest"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	programs "github.com/remit-dev/remit/tool/builtin/process"
@@ -52,14 +55,14 @@ func TestReadmeQuickStart(t *testing.T) {
 	}
 }
 
-func TestReadmeFirstProgram(t *testing.T) {
+func TestFirstTool(t *testing.T) {
 	shell(t)
 	cmd := exec.Command("go", "run", "./examples/first")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	call := regexp.MustCompile(`call c_[a-z0-9]+`)
-	require.Equal(t, take(t, "README.md", "text", 0), call.ReplaceAllString(string(out), "call c_…"))
+	require.Equal(t, take(t, "tutorial/first-tool.md", "text", 0), call.ReplaceAllString(string(out), "call c_…"))
 }
 
 // synopsis holds lines of commands against the command: each verb and each flag is there.
@@ -102,12 +105,48 @@ func synopsis(t *testing.T, text string) {
 
 func TestSynopses(t *testing.T) {
 	shell(t)
-	synopsis(t, take(t, "README.md", "text", 2))
+	for n := range 7 {
+		synopsis(t, take(t, "reference/cli.md", "text", n))
+	}
 	for n := range 3 {
 		synopsis(t, take(t, "guides/feedback.md", "text", n))
 	}
 	synopsis(t, take(t, "guides/gateway.md", "text", 0))
 	synopsis(t, take(t, "guides/gateway.md", "text", 1))
+}
+
+func TestReadmeGo(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, writeAndRevert(t.Context(), dir))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func writeAndRevert(ctx context.Context, dir string) error {
+	// guide: README.md
+	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
+	if err != nil {
+		return err
+	}
+	txn, err := s.Update(ctx, func(tx *agent.Txn) error { // commits on nil, reverts on error or panic
+		_, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	report, err := s.Revert(ctx, txn) // also after commit
+	if err == nil {
+		fmt.Println(report.State) // reverted
+	}
+	return err
+	// end of guide
 }
 
 func TestReadmeRules(t *testing.T) {
