@@ -64,7 +64,7 @@ func (a *app) tellServers(p *place) {
 		case outside:
 			a.paintErr().problem(a.err, "remit: ", &problem{
 				what: "server " + s.Server + " gets no sandbox", why: why,
-				fix: `write its "sandbox" by hand, as docs/guides/gateway.md says; until then its calls can change anything on this machine`,
+				fix: `write its "sandbox" by hand, as docs/reference/gateway-config.md says; until then its calls can change anything on this machine`,
 			})
 		}
 	}

@@ -38,7 +38,7 @@ type upstreams struct {
 }
 
 func gatewayFlag(cmd *cobra.Command, u *upstreams) {
-	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/guides/gateway.md says")
+	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
 }
 
 // mirrored is an open gateway and the runtime of its tools.
@@ -70,7 +70,7 @@ func (a *app) readServers(u *upstreams) (c gateway.Config, path string, err erro
 	if err != nil {
 		return c, "", &problem{
 			code: exitUsage, what: "the configuration of the gateway is not valid", why: strings.ReplaceAll(err.Error(), "\n", "; "),
-			fix: "docs/guides/gateway.md says what it may hold",
+			fix: "docs/reference/gateway-config.md says what it may hold",
 		}
 	}
 	return c, path, nil
