@@ -38,10 +38,10 @@ func TestServeInGo(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = null.Close() }()
 	os.Stdin, os.Stdout = null, null
-	// guide: guides/serve.md
-	srv, err := mcp.New(rt, mcp.Options{})             // rt with agent.Wait(), so that questions wait
+	// guide: guides/embed-mcp.md
+	srv, err := mcp.New(rt, mcp.Options{})             // rt has agent.Wait(): calls can wait for approval
 	err = srv.RunIO(ctx, os.Stdin, os.Stdout, session) // or
-	handler, err := srv.Handler(mcp.HTTPOptions{})     // session.Token() is what a client sends
+	handler, err := srv.Handler(mcp.HTTPOptions{})     // a client sends session.Token()
 	// end of guide
 	require.NoError(t, err)
 	web := httptest.NewServer(handler)
@@ -73,7 +73,7 @@ func TestServeResources(t *testing.T) {
 }
 
 func library(srv *mcp.Server) error {
-	// guide: guides/serve.md
+	// guide: guides/embed-mcp.md
 	err := srv.SetResources(
 		mcp.Resource{URI: "notes://{path}", Name: "notes", MediaType: "text/plain", Tool: "file_read"},
 	)
