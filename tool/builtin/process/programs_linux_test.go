@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// program is a row of the table in docs/guides/program.md: what works, or fails with
+// program is a row of the table in docs/reference/programs.md: what works, or fails with
 // an answer that says why.
 type program struct {
 	name  string
@@ -140,7 +140,7 @@ func has(names string) (missing string) {
 	return ""
 }
 
-// TestPrograms tries each program of the table in docs/guides/program.md. It skips,
+// TestPrograms tries each program of the table in docs/reference/programs.md. It skips,
 // with its name, what is not installed.
 func TestPrograms(t *testing.T) {
 	for _, p := range programs() {
@@ -210,7 +210,7 @@ func TestProgramsAsUser(t *testing.T) {
 
 // TestProgramsAreDocumented: the table names each program that is tried, and no other.
 func TestProgramsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guides", "program.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "programs.md"))
 	if err != nil {
 		t.Skip(err)
 	}
