@@ -169,9 +169,9 @@ func TestVisibility(t *testing.T) {
 		Surface:      "chat", // the kind of session, in your own words
 		Model:        "m-1",
 		Capabilities: []string{"vision"},           // of the model
-		Confidence:   800,                          // in its provider, in thousandths
-		Selected:     []string{"files", "tickets"}, // names and tags that the user switched on; nil: nobody was asked
-		Off:          []string{"mail"},             // names and tags that are switched off
+		Confidence:   800,                          // in the provider, in thousandths
+		Selected:     []string{"files", "tickets"}, // names and tags that the user selected; nil: no selection
+		Off:          []string{"mail"},             // names and tags that are off
 	}))
 	// end of guide
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestVisibility(t *testing.T) {
 func TestLabels(t *testing.T) {
 	letter := "Dear Ann"
 	read, err := tool.FromSpec(tool.Spec{Name: "letter", Description: "Reads a letter.", EffectClass: effect.Pure, OutputContent: &provenance.Content{}, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
-		// guide: guides/visibility.md
+		// guide: guides/data-flow.md
 		return tool.Result{Text: letter, Labels: []string{"case:7", "secret"}, Requires: []string{"verify"}}, nil
 		// end of guide
 	}})
@@ -221,7 +221,7 @@ func TestGiven(t *testing.T) {
 }
 
 func policy() (*rego.Engine, error) {
-	// guide: guides/visibility.md
+	// guide: guides/data-flow.md
 	engine, err := rego.Load(
 		rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix},
 		rego.Source{FS: policies.Given(), Prefix: policies.Prefix},
@@ -231,12 +231,12 @@ func policy() (*rego.Engine, error) {
 }
 
 func given(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, nextPrompt string) (*agent.Session, error) {
-	// guide: guides/visibility.md
-	s, err := rt.Session(ctx, who, agent.Given(prompt)) // all URLs in the text of the person
+	// guide: guides/data-flow.md
+	s, err := rt.Session(ctx, who, agent.Given(prompt)) // all URLs in the text of the user
 	if err != nil {
 		return nil, err
 	}
-	err = s.Give(ctx, nextPrompt) // and in what they write later; remit run --given TEXT
+	err = s.Give(ctx, nextPrompt) // and in later texts; remit run --given TEXT
 	// end of guide
 	return s, err
 }
