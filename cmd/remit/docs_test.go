@@ -74,7 +74,7 @@ func TestStatesTables(t *testing.T) {
 	require.Equal(t, []string{
 		string(revert.Open), string(revert.CommittedState), string(revert.RevertedState), string(revert.RevertedPartial),
 	}, order)
-	order, _ = table(t, "Taking back")
+	order, _ = table(t, "Reverted resources")
 	require.Equal(t, []string{
 		string(effect.Restored), string(effect.Already), string(effect.Conflict), string(effect.Failed), string(effect.Unknown),
 	}, order)
