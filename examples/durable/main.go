@@ -42,7 +42,7 @@ type pair struct {
 }
 
 // notePair writes a note and its index card. It acts only through files, so what
-// it did is known and can be undone whatever happens to it half-way.
+// it did is known, and the runtime can revert it also after a crash.
 func notePair() (tool.Tool, error) {
 	needs := []perm.ResourceAccess{
 		{Action: perm.Write, Resource: "file://notes/{name}.md"},

@@ -189,7 +189,7 @@ func world(w *reverttest.Wire) (reverttest.World, error) {
 	return reverttest.World{
 		Snapshot: f.Posts,                                         // what an undo has to bring back
 		Traces:   f.Ledger,                                        // what it may leave
-		Foreign:  map[string]func() error{"edits a post": f.Edit}, // what somebody else does to what the call left
+		Foreign:  map[string]func() error{"edits a post": f.Edit}, // a change by another program after the call
 		Context:  func(ctx context.Context) context.Context { return withFake(ctx, f) },
 		Tool:     func() (tool.Tool, error) { return newTool(f) }, // for each process: what it kept in memory is gone
 	}, nil
